@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+extensions = [
+    'openstackdocstheme',
+    'oslo_config.sphinxext',
+    'oslo_policy.sphinxext',
+    'reno.sphinxext',
+    'sphinx.ext.autodoc',
+    'sphinxcontrib.mermaid',
+]
+
+project = 'nova-reservations'
+copyright = 'the nova-reservations authors'
+html_theme = 'openstackdocs'
+openstackdocs_auto_name = False
+openstackdocs_auto_version = False
+openstackdocs_use_storyboard = False
+version = release = '0.1.0'

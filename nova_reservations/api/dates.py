@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dates and durations as requests and answers write them: UTC, seconds."""
+
+import datetime
+import re
+
+from nova_reservations import exception
+
+FIRST_YEAR = 1970
+LAST_YEAR = 9998
+
+_DATE = re.compile(
+    r'[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}'
+    r'(:[0-9]{2}(\.[0-9]{1,6})?)?'
+    r'(Z|[+-][0-9]{2}:?[0-9]{2})?'
+)
+# As python-blazarclient writes them; a bare number is seconds.
+_SHORT_DURATION = re.compile(r'([0-9]{1,9})([smhd]?)')
+_UNITS = {
+    '': 'seconds',
+    's': 'seconds',
+    'm': 'minutes',
+    'h': 'hours',
+    'd': 'days',
+}
+# ISO 8601 without years and months, whose lengths differ.
+_ISO_DURATION = re.compile(
+    r'P(?=.)(?:(?P<weeks>[0-9]{1,9})W)?(?:(?P<days>[0-9]{1,9})D)?'
+    r'(?:T(?=.)(?:(?P<hours>[0-9]{1,9})H)?(?:(?P<minutes>[0-9]{1,9})M)?'
+    r'(?:(?P<seconds>[0-9]{1,9})S)?)?'
+)
+
+
+def parse(text: str, now: datetime.datetime) -> datetime.datetime:
+    """Return an aware date in UTC; one without offset is in UTC already.
+
+    :raises: InvalidInput
+    """
+    if text == 'now':
+        return now
+    try:
+        if not _DATE.fullmatch(text):
+            raise ValueError(text)
+        date = datetime.datetime.fromisoformat(text)
+        if date.tzinfo is None:
+            date = date.replace(tzinfo=datetime.UTC)
+        return _bounded(date.astimezone(datetime.UTC)).replace(microsecond=0)
+    except (ValueError, OverflowError) as error:
+        raise exception.InvalidInput(
+            f'{text} is an invalid date. Required format: %Y-%m-%d %H:%M, '
+            f'or ISO 8601 with seconds and offset, or now; from '
+            f'{FIRST_YEAR} to {LAST_YEAR}'
+        ) from error
+
+
+def parse_duration(text: int | str) -> datetime.timedelta:
+    """Return the length of seconds, of ``90m`` or of ``PT1H30M``.
+
+    :raises: InvalidInput
+    """
+    try:
+        if short := _SHORT_DURATION.fullmatch(str(text)):
+            return datetime.timedelta(**{_UNITS[short[2]]: int(short[1])})
+        if iso := _ISO_DURATION.fullmatch(str(text)):
+            return datetime.timedelta(
+                **{
+                    unit: int(count)
+                    for unit, count in iso.groupdict(default='0').items()
+                }
+            )
+        raise ValueError(text)
+    except (ValueError, OverflowError) as error:
+        raise exception.InvalidInput(
+            f'{text} is an invalid duration. Required format: seconds, or a '
+            f'number with s, m, h or d, or ISO 8601 as P1DT12H'
+        ) from error
+
+
+def after(
+    start: datetime.datetime, duration: datetime.timedelta
+) -> datetime.datetime:
+    """:raises: InvalidInput if that is later than any date may be"""
+    try:
+        return _bounded(start + duration)
+    except (ValueError, OverflowError) as error:
+        raise exception.InvalidInput(
+            f'The duration ends after the year {LAST_YEAR}'
+        ) from error
+
+
+def _bounded(date: datetime.datetime) -> datetime.datetime:
+    if not FIRST_YEAR <= date.year <= LAST_YEAR:
+        raise ValueError(date)
+    return date
+
+
+def show(date: datetime.datetime) -> str:
+    """As Blazar's clients parse it: 2050-12-26T12:00:00.000000."""
+    return date.replace(tzinfo=None).isoformat(timespec='microseconds')
+
+
+def show_stamp(date: datetime.datetime | None) -> str | None:
+    """As Blazar shows when rows were written: 2050-12-26 12:00:00."""
+    if date is None:
+        return None
+    return date.replace(tzinfo=None).isoformat(sep=' ', timespec='seconds')

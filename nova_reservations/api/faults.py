@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every refusal as HTTP; the only place that knows status codes of them."""
+
+from collections.abc import Mapping
+import json
+from typing import Any
+
+from nova import exception as nova_exception
+from nova.api.openstack import wsgi
+from oslo_log import log as logging
+import webob
+import webob.exc
+
+from nova_reservations import exception
+
+LOG = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS = 5
+
+STATUS: Mapping[type[Exception], int] = {
+    exception.InvalidInput: 400,
+    nova_exception.PolicyNotAuthorized: 403,
+    exception.NotFound: 404,
+    exception.InvalidState: 409,
+    exception.NotEnoughResources: 409,
+    exception.HostInUse: 409,
+    exception.AlreadyEnrolled: 409,
+    exception.AmbiguousHost: 409,
+    exception.Conflict: 409,
+    exception.CloudRefused: 409,
+    exception.Contended: 503,
+    exception.DatabaseUnavailable: 503,
+    exception.CloudUnavailable: 503,
+}
+"""Subclasses have the status of the class that they are made from."""
+
+
+def status(error: Exception) -> int:
+    """Return 500 for what no request may bring about."""
+    for cause in type(error).__mro__:
+        if cause in STATUS:
+            return STATUS[cause]
+    return 500
+
+
+def response(error: Exception, request_id: str | None) -> webob.Response:
+    """Say it in the shape that clients of leases read."""
+    if isinstance(error, webob.exc.HTTPException):
+        # Not the lease's matter, but the request's: URL, method, size.
+        return _json(
+            error.status_int,
+            error.headers,
+            {'error': error.status_int, 'error_message': error.explanation},
+        )
+    code = status(error)
+    if code == 500:
+        LOG.error('Unexpected error of the lease API', exc_info=error)
+        return _json(
+            code,
+            {},
+            {
+                'error_code': code,
+                'error_name': 'INTERNAL_SERVER_ERROR',
+                'error_message': f'Internal Server Error ({request_id})',
+            },
+        )
+    return _json(
+        code,
+        _headers(code),
+        {'error_code': code, 'error_name': code, 'error_message': str(error)},
+    )
+
+
+def nova_fault(error: exception.ReservationsError) -> wsgi.Fault:
+    """Say it in the shape that clients of Nova read."""
+    code = status(error)
+    fault = webob.exc.status_map[code](explanation=str(error))
+    fault.headers.update(_headers(code))
+    return wsgi.Fault(fault)
+
+
+def _headers(code: int) -> dict[str, str]:
+    return {'Retry-After': str(RETRY_AFTER_SECONDS)} if code == 503 else {}
+
+
+def _json(
+    code: int, headers: Mapping[str, str], body: Mapping[str, Any]
+) -> webob.Response:
+    answer = webob.Response(
+        status=code,
+        content_type='application/json',
+        charset='UTF-8',
+        text=json.dumps(body),
+    )
+    for name in ('Allow', 'Retry-After'):
+        if name in headers:
+            answer.headers[name] = headers[name]
+    return answer

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts: what operators enrol, and what is known of it."""
+
+import datetime
+from typing import Any
+
+from oslo_utils import strutils
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.api import call as api_call
+from nova_reservations.api import dates
+from nova_reservations.api import validation
+from nova_reservations.api.views import hosts as view
+from nova_reservations.policies import hosts as policies
+
+DEFAULT_STEP = datetime.timedelta(hours=1)
+MIN_STEP = datetime.timedelta(minutes=1)
+MAX_STEPS = 1000
+
+
+def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
+    call.context.can(policies.INDEX, target={})
+    limit = int(query['limit']) if 'limit' in query else None
+    hosts = call.services.hosts.find(
+        values.HostQuery(
+            name=query.get('name'),
+            availability_zone=query.get('availability_zone'),
+            # One more than wanted tells whether there is a next page.
+            limit=None if limit is None else limit + 1,
+            marker=int(query['marker']) if 'marker' in query else None,
+        )
+    )
+    shown = [view.show(host) for host in hosts]
+    answer: dict[str, Any] = {'hosts': shown[:limit]}
+    if limit is not None and len(shown) > limit:
+        answer['hosts_links'] = call.next_link(query, shown[limit - 1]['id'])
+    return answer
+
+
+def show(call: api_call.Call, host_id: str) -> dict[str, Any]:
+    call.context.can(policies.SHOW, target={})
+    return {'host': view.show(call.services.hosts.get(_id(host_id)))}
+
+
+def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:
+    call.context.can(policies.CREATE, target={})
+    properties = {
+        key: str(value) for key, value in body.items() if key != 'name'
+    }
+    return {
+        'host': view.show(
+            call.services.hosts.enrol(body['name'], properties, call.now())
+        )
+    }
+
+
+def update(
+    call: api_call.Call, host_id: str, body: dict[str, Any]
+) -> dict[str, Any]:
+    call.context.can(policies.UPDATE, target={})
+    if not body:
+        raise exception.InvalidInput('No data to update')
+    properties = {
+        key: None if value is None else str(value)
+        for key, value in body.items()
+    }
+    return {
+        'host': view.show(
+            call.services.hosts.update(_id(host_id), properties, call.now())
+        )
+    }
+
+
+def delete(call: api_call.Call, host_id: str) -> None:
+    call.context.can(policies.DELETE, target={})
+    call.services.hosts.remove(_id(host_id), call.now())
+
+
+def allocations(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
+    call.context.can(policies.ALLOCATIONS, target={})
+    held = call.services.hosts.allocations(call.now(), **query)
+    return {
+        'allocations': [
+            view.allocation(host_id, its) for host_id, its in held.items()
+        ]
+    }
+
+
+def allocation(
+    call: api_call.Call, host_id: str, query: dict[str, str]
+) -> dict[str, Any]:
+    call.context.can(policies.ALLOCATIONS, target={})
+    held = call.services.hosts.host_allocations(
+        _id(host_id), call.now(), **query
+    )
+    return {'allocation': view.allocation(_id(host_id), held)}
+
+
+def capacity(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
+    call.context.can(policies.CAPACITY, target={})
+    now = call.now()
+    start = dates.parse(query['start'], now)
+    end = dates.parse(query['end'], now)
+    step = (
+        dates.parse_duration(query['step'])
+        if 'step' in query
+        else DEFAULT_STEP
+    )
+    if end <= start:
+        raise exception.InvalidInput('end must be later than start')
+    if step < MIN_STEP:
+        raise exception.InvalidInput('step must be a minute or longer')
+    if (end - start) / step > MAX_STEPS:
+        raise exception.InvalidInput(
+            f'More than {MAX_STEPS} steps: take a longer step'
+        )
+    return {
+        'capacity': [
+            view.capacity(point)
+            for point in call.services.hosts.capacity(start, end, step)
+        ]
+    }
+
+
+def properties(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
+    call.context.can(policies.PROPERTIES, target={})
+    private = strutils.bool_from_string(query.get('all'))
+    if private:
+        call.context.can(policies.PRIVATE_PROPERTIES, target={})
+    detail = strutils.bool_from_string(query.get('detail'))
+    return {
+        'resource_properties': [
+            view.listed_property(prop, detail)
+            for prop in call.services.hosts.properties(include_private=private)
+        ]
+    }
+
+
+def update_property(
+    call: api_call.Call, name: str, body: dict[str, Any]
+) -> dict[str, Any]:
+    call.context.can(policies.UPDATE_PROPERTY, target={})
+    validation.check_storable(name)
+    return {
+        'resource_property': view.show_property(
+            call.services.hosts.set_private(name, body['private'], call.now())
+        )
+    }
+
+
+def _id(host_id: str) -> int:
+    """:raises: NotFound for what can't be the number of a host"""
+    if not (host_id.isascii() and host_id.isdigit() and len(host_id) < 10):
+        raise exception.NotFound(kind='Host', id=host_id)
+    return int(host_id)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases: what users may ask, in the terms of the engine."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+from nova import exception as nova_exception
+from oslo_utils import uuidutils
+
+from nova_reservations import exception
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.api import call as api_call
+from nova_reservations.api import dates
+from nova_reservations.api import validation
+from nova_reservations.api.views import leases as view
+from nova_reservations.engine import leases as engine
+from nova_reservations.plugins import base
+from nova_reservations.policies import leases as policies
+
+
+def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
+    own = call.context.project_id
+    call.context.can(policies.INDEX, target={'project_id': own})
+    project_id = query.get('project_id')
+    if project_id not in (None, own):
+        call.context.can(
+            policies.INDEX_ALL_PROJECTS, target={'project_id': project_id}
+        )
+    elif project_id is None and not call.context.can(
+        policies.INDEX_ALL_PROJECTS, target={'project_id': own}, fatal=False
+    ):
+        project_id = own
+    limit = int(query['limit']) if 'limit' in query else None
+    details = _details(call)
+    shown = [
+        view.show(lease, details)
+        for lease in call.services.leases.find(
+            _lease_query(query, project_id, limit, call)
+        )
+    ]
+    answer: dict[str, Any] = {'leases': shown[:limit]}
+    if limit is not None and len(shown) > limit:
+        answer['leases_links'] = call.next_link(query, shown[limit - 1]['id'])
+    return answer
+
+
+def _lease_query(
+    query: dict[str, str],
+    project_id: str | None,
+    limit: int | None,
+    call: api_call.Call,
+) -> values.LeaseQuery:
+    bounds = {
+        key: dates.parse(query[key], call.now())
+        for key in ('start_after', 'end_before')
+        if key in query
+    }
+    return values.LeaseQuery(
+        project_id=project_id,
+        status=states.Lease(query['status']) if 'status' in query else None,
+        name=query.get('name'),
+        # One more than wanted tells whether there is a next page.
+        limit=None if limit is None else limit + 1,
+        marker=query.get('marker'),
+        sort_key=query.get('sort_key', 'created_at'),
+        descending=query.get('sort_dir') == 'desc',
+        **bounds,
+    )
+
+
+def show(call: api_call.Call, lease_id: str) -> dict[str, Any]:
+    return _answer(call, _visible(call, lease_id))
+
+
+def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:
+    context = call.context
+    context.can(policies.CREATE, target={'project_id': context.project_id})
+    now = call.now()
+    start = dates.parse(body['start_date'], now)
+    return _answer(
+        call,
+        call.services.leases.create(
+            engine.NewLease(
+                name=body['name'],
+                project_id=context.project_id,
+                user_id=context.user_id,
+                start=start,
+                end=_end(body, start, now),
+                before_end=_date(body, 'before_end_date', now),
+                reservations=tuple(
+                    _new_reservation(call, item)
+                    for item in body.get('reservations', ())
+                ),
+            ),
+            now,
+        ),
+    )
+
+
+def _end(
+    body: dict[str, Any], start: datetime.datetime, now: datetime.datetime
+) -> datetime.datetime:
+    match 'end_date' in body, 'duration' in body:
+        case True, False:
+            return dates.parse(body['end_date'], now)
+        case False, True:
+            return dates.after(start, dates.parse_duration(body['duration']))
+        case False, False:
+            raise exception.InvalidInput(
+                'Missing parameter end_date, or duration in its place'
+            )
+    raise exception.InvalidInput('Give end_date or duration, not both')
+
+
+def _date(
+    body: dict[str, Any], key: str, now: datetime.datetime
+) -> datetime.datetime | None:
+    return None if body.get(key) is None else dates.parse(body[key], now)
+
+
+def _new_reservation(
+    call: api_call.Call, item: dict[str, Any]
+) -> engine.NewReservation:
+    asked = {
+        key: value for key, value in item.items() if key != 'resource_type'
+    }
+    validation.Schema(_type(call, item['resource_type']).schema).check(asked)
+    return engine.NewReservation(item['resource_type'], asked)
+
+
+def _type(call: api_call.Call, name: str) -> base.ResourceType:
+    kind = call.services.leases.types.get(name)
+    if kind is None:
+        raise exception.InvalidInput(
+            f'The {name} resource type is not supported'
+        )
+    return kind
+
+
+def update(
+    call: api_call.Call, lease_id: str, body: dict[str, Any]
+) -> dict[str, Any]:
+    lease = _visible(call, lease_id)
+    call.context.can(policies.UPDATE, target={'project_id': lease.project_id})
+    now = call.now()
+    changes = engine.LeaseChanges(
+        name=body.get('name'),
+        start=_date(body, 'start_date', now),
+        end=_date(body, 'end_date', now),
+        before_end=_date(body, 'before_end_date', now),
+        reservations=_changed_reservations(
+            call, lease, body.get('reservations', ())
+        ),
+    )
+    return _answer(call, call.services.leases.update(lease_id, changes, now))
+
+
+def _changed_reservations(
+    call: api_call.Call, lease: values.Lease, items: Any
+) -> dict[str, dict[str, Any]]:
+    """Return reservation id -> what of it is asked to change."""
+    types = {
+        reservation.id: reservation.resource_type
+        for reservation in lease.reservations
+    }
+    changes: dict[str, dict[str, Any]] = {}
+    for item in items:
+        asked = dict(item)
+        reservation_id = asked.pop('id')
+        if reservation_id not in types:
+            raise exception.InvalidInput(
+                'Please enter valid reservation IDs. Invalid reservation '
+                f'IDs are: {reservation_id}'
+            )
+        if reservation_id in changes:
+            raise exception.InvalidInput(
+                f'Reservation {reservation_id} is named twice'
+            )
+        resource_type = types[reservation_id]
+        if asked.pop('resource_type', resource_type) != resource_type:
+            raise exception.InvalidState(
+                kind='Reservation',
+                id=reservation_id,
+                status=resource_type,
+                reason='resource_type cannot be updated',
+            )
+        validation.Schema(_type(call, resource_type).update_schema).check(
+            asked
+        )
+        changes[reservation_id] = asked
+    return changes
+
+
+def delete(call: api_call.Call, lease_id: str) -> None:
+    lease = _visible(call, lease_id)
+    call.context.can(policies.DELETE, target={'project_id': lease.project_id})
+    call.services.leases.delete(lease_id, call.now())
+
+
+def _visible(call: api_call.Call, lease_id: str) -> values.Lease:
+    """Return the lease if the caller may see it.
+
+    :raises: NotFound; also for what only another project may see
+    """
+    if not uuidutils.is_uuid_like(lease_id):
+        raise exception.NotFound(kind='Lease', id=lease_id)
+    lease = call.services.leases.get(lease_id)
+    target = {'project_id': lease.project_id}
+    try:
+        call.context.can(policies.SHOW, target=target)
+    except nova_exception.PolicyNotAuthorized:
+        if lease.project_id == call.context.project_id:
+            raise
+        raise exception.NotFound(kind='Lease', id=lease_id) from None
+    return lease
+
+
+def _answer(call: api_call.Call, lease: values.Lease) -> dict[str, Any]:
+    return {'lease': view.show(lease, _details(call))}
+
+
+def _details(
+    call: api_call.Call,
+) -> Callable[[values.Reservation], Mapping[str, Any]]:
+    types = call.services.leases.types
+
+    def details(reservation: values.Reservation) -> Mapping[str, Any]:
+        # A type may have been switched off after the lease was made.
+        kind = types.get(reservation.resource_type)
+        return kind.show(reservation) if kind else reservation.params
+
+    return details

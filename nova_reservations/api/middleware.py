@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paste filter ``reservations``: our part of Nova's API.
+
+It stands right after keystonecontext, in the pipelines of both /v2 and
+/v2.1; a request that is none of ours costs it two comparisons.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+import re
+import threading
+from typing import Any
+
+from nova import exception as nova_exception
+from nova.api import wsgi
+from nova.api.openstack import wsgi as openstack_wsgi
+import nova.conf
+from oslo_serialization import jsonutils
+import webob
+import webob.exc
+
+from nova_reservations import bootstrap
+from nova_reservations import conf
+from nova_reservations import exception
+from nova_reservations import hooks
+from nova_reservations.api import faults
+from nova_reservations.api import hints
+from nova_reservations.api import moves
+from nova_reservations.api import policy
+from nova_reservations.api import routes
+
+# Paths as Nova's own router has them, with a project's id or without.
+_PROJECT = '/(?:(?P<project_id>[0-9a-f-]+)/)?'
+_LEASES = re.compile(f'{_PROJECT}{routes.MOUNT[1:]}(?P<path>/.*)?', re.DOTALL)
+_CREATE = re.compile(f'{_PROJECT}(?:servers|os-volumes_boot)$')
+_ACTION = re.compile(f'{_PROJECT}servers/(?P<server_id>[^/]+?)/action$')
+
+# Nova reads no body of others. A PUT is one because of Nova's router, which
+# takes it for a POST if the query says _method=POST.
+_WITH_BODY = frozenset({'POST', 'PUT'})
+
+
+class Reservations(wsgi.Middleware):  # type: ignore[misc]
+    def __init__(
+        self, application: Any, services: bootstrap.Services | None = None
+    ) -> None:
+        hooks.check('api')
+        super().__init__(application)
+        conf.register_opts(nova.conf.CONF)
+        policy.register()
+        self._services = services
+        self._building = threading.Lock()
+
+    def services(self) -> bootstrap.Services:
+        """Built at the first need, which is after any fork."""
+        with self._building:
+            if self._services is None:
+                self._services = bootstrap.build(nova.conf.CONF)
+            return self._services
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        path = environ['PATH_INFO']
+        if routes.MOUNT in path and (match := _LEASES.fullmatch(path)):
+            answer: Any = self._lease_api(environ, match)
+        elif environ['REQUEST_METHOD'] in _WITH_BODY:
+            answer = self._refuse(environ, path) or self.application
+        else:
+            answer = self.application
+        response: Iterable[bytes] = answer(environ, start_response)
+        return response
+
+    def _lease_api(
+        self, environ: dict[str, Any], match: re.Match[str]
+    ) -> webob.Response:
+        request = wsgi.Request(environ)
+        project_id = match['project_id']
+        own = environ['nova.context'].project_id
+        if project_id not in (None, own):
+            return faults.response(
+                webob.exc.HTTPBadRequest(
+                    f"Malformed request URL: URL's project_id '{project_id}' "
+                    f"doesn't match Context's project_id '{own}'"
+                ),
+                None,
+            )
+        # WSGI has bytes in its strings.
+        path = (match['path'] or '').encode('latin-1').decode(errors='replace')
+        return routes.answer(request, path, self.services)
+
+    def _refuse(
+        self, environ: dict[str, Any], path: str
+    ) -> openstack_wsgi.Fault | None:
+        """Say why Nova must not get this request, if it must not."""
+        try:
+            if _CREATE.match(path):
+                self._check_create(environ)
+            elif match := _ACTION.match(path):
+                self._check_move(environ, match['server_id'])
+        except exception.ReservationsError as error:
+            return faults.nova_fault(error)
+        return None
+
+    def _check_create(self, environ: dict[str, Any]) -> None:
+        body = wsgi.Request(environ).body
+        if hints.may_ask(body):
+            hints.check(
+                _parsed(body),
+                environ['nova.context'].project_id,
+                self.services().leases,
+            )
+
+    def _check_move(self, environ: dict[str, Any], server_id: str) -> None:
+        request = openstack_wsgi.Request(environ)
+        if not moves.may_force(request.body):
+            return
+        try:
+            # What /v2 ignores is taken away further in.
+            if not environ['SCRIPT_NAME'].endswith('/v2'):
+                request.set_api_version_request()
+        except (
+            nova_exception.InvalidAPIVersionString,
+            nova_exception.InvalidGlobalAPIVersion,
+        ):
+            return
+        moves.check(_parsed(request.body), server_id, request, self.services())
+
+
+def _parsed(body: bytes) -> Any:
+    """Read the body as Nova does; None where Nova will refuse it."""
+    try:
+        return jsonutils.loads(body)
+    except (ValueError, RecursionError):
+        return None

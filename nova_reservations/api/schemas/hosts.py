@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_reservations import values
+from nova_reservations.api import validation
+from nova_reservations.api.schemas import parameters
+
+_ID = {
+    'type': 'string',
+    'pattern': r'\A[0-9]{1,9}\Z',
+    'description': 'the number of a host',
+}
+
+FACTS = {
+    'id': _ID,
+    'vcpus': {'type': 'integer'},
+    'cpu_info': {'type': 'string'},
+    'hypervisor_type': {'type': 'string'},
+    'hypervisor_version': {'type': 'integer'},
+    'hypervisor_hostname': {'type': 'string'},
+    'service_name': {'type': 'string'},
+    'memory_mb': {'type': 'integer'},
+    'local_gb': {'type': 'integer'},
+    'status': {'type': 'null'},
+    'availability_zone': {'type': 'string'},
+    'trust_id': {'type': 'null'},
+    'reservable': {'type': 'boolean'},
+    'created_at': parameters.SHOWN_STAMP,
+    'updated_at': parameters.SHOWN_STAMP,
+}
+"""What a host shows beside the operator's properties, which are flat in
+the same object and so can't have these names."""
+
+_PROPERTY_NAME = {
+    'maxLength': 64,
+    'pattern': r'\A[\w.:-]+\Z',
+    'description': 'letters, digits and . : - _',
+}
+_PROPERTY = {
+    'type': ['string', 'number', 'boolean'],
+    'maxLength': 1024,
+    # A number that JSON can write may still be more than a double holds.
+    'minimum': -(2**63),
+    'maximum': 2**63,
+}
+
+INDEX = validation.Schema(
+    parameters.optional(
+        limit=parameters.LIMIT,
+        marker=_ID,
+        name=parameters.NAME,
+        availability_zone=parameters.NAME,
+    )
+)
+
+CREATE = validation.Schema(
+    {
+        'type': 'object',
+        'properties': {**dict.fromkeys(FACTS, False), 'name': parameters.NAME},
+        'required': ['name'],
+        'propertyNames': _PROPERTY_NAME,
+        'additionalProperties': _PROPERTY,
+        'maxProperties': 256,
+    }
+)
+
+UPDATE = validation.Schema(
+    {
+        'type': 'object',
+        'properties': {**dict.fromkeys(FACTS, False), 'name': False},
+        'propertyNames': _PROPERTY_NAME,
+        # null unsets.
+        'additionalProperties': {
+            **_PROPERTY,
+            'type': [*_PROPERTY['type'], 'null'],
+        },
+        'maxProperties': 256,
+    }
+)
+
+ALLOCATIONS = validation.Schema(
+    parameters.optional(
+        lease_id=parameters.UUID, reservation_id=parameters.UUID
+    )
+)
+
+CAPACITY = validation.Schema(
+    {
+        **parameters.optional(
+            start=parameters.DATE,
+            end=parameters.DATE,
+            step=parameters.DURATION,
+        ),
+        'required': ['start', 'end'],
+    }
+)
+
+PROPERTIES = validation.Schema(
+    parameters.optional(detail=parameters.BOOLEAN, all=parameters.BOOLEAN)
+)
+
+UPDATE_PROPERTY = validation.Schema(
+    parameters.exactly(private={'type': 'boolean'})
+)
+
+_HOST = {
+    'type': 'object',
+    'properties': FACTS,
+    'required': list(FACTS),
+    'additionalProperties': {'type': 'string'},
+}
+
+INDEX_RESPONSE = validation.Schema(
+    {
+        **parameters.optional(
+            hosts={'type': 'array', 'items': _HOST},
+            hosts_links=parameters.LINKS,
+        ),
+        'required': ['hosts'],
+    }
+)
+SHOW_RESPONSE = validation.Schema(parameters.exactly(host=_HOST))
+
+_ALLOCATION = parameters.exactly(
+    resource_id=_ID,
+    reservations={
+        'type': 'array',
+        'items': parameters.exactly(
+            id=parameters.UUID,
+            lease_id=parameters.UUID,
+            start_date=parameters.SHOWN_DATE,
+            end_date=parameters.SHOWN_DATE,
+        ),
+    },
+)
+
+ALLOCATIONS_RESPONSE = validation.Schema(
+    parameters.exactly(allocations={'type': 'array', 'items': _ALLOCATION})
+)
+ALLOCATION_RESPONSE = validation.Schema(
+    parameters.exactly(allocation=_ALLOCATION)
+)
+
+_COUNT = {'type': 'integer', 'minimum': 0}
+CAPACITY_RESPONSE = validation.Schema(
+    parameters.exactly(
+        capacity={
+            'type': 'array',
+            'items': parameters.exactly(
+                start_date=parameters.SHOWN_DATE,
+                end_date=parameters.SHOWN_DATE,
+                hosts=_COUNT,
+                reserved=_COUNT,
+                free=_COUNT,
+            ),
+        }
+    )
+)
+
+PROPERTIES_RESPONSE = validation.Schema(
+    parameters.exactly(
+        resource_properties={
+            'type': 'array',
+            'items': {
+                **parameters.optional(
+                    property={'type': 'string'},
+                    private={'type': 'boolean'},
+                    values={'type': 'array', 'items': {'type': 'string'}},
+                ),
+                'required': ['property'],
+                'dependentRequired': {
+                    'private': ['values'],
+                    'values': ['private'],
+                },
+            },
+        }
+    )
+)
+PROPERTY_RESPONSE = validation.Schema(
+    parameters.exactly(
+        resource_property=parameters.exactly(
+            id={'type': 'integer'},
+            resource_type={'const': values.HOST},
+            property_name={'type': 'string'},
+            private={'type': 'boolean'},
+            created_at=parameters.SHOWN_DATE,
+            updated_at={**parameters.SHOWN_DATE, 'type': ['string', 'null']},
+        )
+    )
+)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_reservations import states
+from nova_reservations.api import validation
+from nova_reservations.api.schemas import parameters
+
+MAX_RESERVATIONS = 64
+
+INDEX = validation.Schema(
+    parameters.optional(
+        limit=parameters.LIMIT,
+        marker=parameters.UUID,
+        sort_key={
+            'enum': [
+                'created_at',
+                'start_date',
+                'end_date',
+                'name',
+                'status',
+                'id',
+            ]
+        },
+        sort_dir={'enum': ['asc', 'desc']},
+        status={'enum': list(states.Lease)},
+        name=parameters.NAME,
+        project_id=parameters.NAME,
+        start_after=parameters.DATE,
+        end_before=parameters.DATE,
+    )
+)
+
+_BEFORE_END_DATE = {**parameters.DATE, 'type': ['string', 'null']}
+
+# What each type of resource asks for beside these is in its own schema.
+_NEW_RESERVATION = {
+    'type': 'object',
+    'properties': {
+        'resource_type': {'type': 'string', 'minLength': 1, 'maxLength': 64}
+    },
+    'required': ['resource_type'],
+    'maxProperties': 64,
+}
+_CHANGED_RESERVATION = {
+    'type': 'object',
+    'properties': {
+        'id': parameters.UUID,
+        'resource_type': {'type': 'string', 'maxLength': 64},
+    },
+    'required': ['id'],
+    'maxProperties': 64,
+}
+
+CREATE = validation.Schema(
+    {
+        **parameters.optional(
+            name=parameters.NAME,
+            start_date=parameters.DATE,
+            end_date=parameters.DATE,
+            duration=parameters.DURATION,
+            before_end_date=_BEFORE_END_DATE,
+            reservations={
+                'type': 'array',
+                'maxItems': MAX_RESERVATIONS,
+                'items': _NEW_RESERVATION,
+            },
+            # Blazar's clients send it; the events of a lease are our matter.
+            events={'type': 'array'},
+        ),
+        'required': ['name', 'start_date'],
+    }
+)
+
+UPDATE = validation.Schema(
+    parameters.optional(
+        name=parameters.NAME,
+        start_date=parameters.DATE,
+        end_date=parameters.DATE,
+        before_end_date=_BEFORE_END_DATE,
+        reservations={
+            'type': 'array',
+            'maxItems': MAX_RESERVATIONS,
+            'items': _CHANGED_RESERVATION,
+        },
+        events={'type': 'array'},
+    )
+)
+
+_EVENT = parameters.exactly(
+    id=parameters.UUID,
+    lease_id=parameters.UUID,
+    event_type={'enum': list(states.EventType)},
+    time=parameters.SHOWN_DATE,
+    status={'enum': list(states.Event)},
+    created_at=parameters.SHOWN_STAMP,
+    updated_at=parameters.SHOWN_STAMP,
+)
+
+_RESERVATION = {
+    **parameters.exactly(
+        id=parameters.UUID,
+        lease_id=parameters.UUID,
+        resource_id=parameters.UUID,
+        resource_type={'type': 'string'},
+        status={'enum': list(states.Reservation)},
+        missing_resources={'type': 'boolean'},
+        resources_changed={'type': 'boolean'},
+        created_at=parameters.SHOWN_STAMP,
+        updated_at=parameters.SHOWN_STAMP,
+    ),
+    # What each type of resource shows beside these.
+    'additionalProperties': True,
+}
+
+_LEASE = parameters.exactly(
+    id=parameters.UUID,
+    name=parameters.NAME,
+    project_id={'type': 'string'},
+    user_id={'type': 'string'},
+    start_date=parameters.SHOWN_DATE,
+    end_date=parameters.SHOWN_DATE,
+    trust_id={'type': 'null'},
+    status={'enum': list(states.Lease)},
+    status_reason={'type': ['string', 'null']},
+    degraded={'type': 'boolean'},
+    created_at=parameters.SHOWN_STAMP,
+    updated_at=parameters.SHOWN_STAMP,
+    reservations={'type': 'array', 'items': _RESERVATION},
+    events={'type': 'array', 'items': _EVENT},
+)
+
+INDEX_RESPONSE = validation.Schema(
+    {
+        **parameters.optional(
+            leases={'type': 'array', 'items': _LEASE},
+            leases_links=parameters.LINKS,
+        ),
+        'required': ['leases'],
+    }
+)
+SHOW_RESPONSE = validation.Schema(parameters.exactly(lease=_LEASE))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts as Blazar's clients read them, and their capacity over time."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from nova_reservations import values
+from nova_reservations.api import dates
+
+
+def show(host: values.Host) -> dict[str, Any]:
+    facts = host.facts
+    return {
+        **host.properties,
+        'id': str(host.id),
+        'vcpus': facts.vcpus,
+        'cpu_info': facts.cpu_info,
+        'hypervisor_type': facts.hypervisor_type,
+        'hypervisor_version': facts.hypervisor_version,
+        'hypervisor_hostname': facts.hypervisor_hostname,
+        'service_name': facts.service_host,
+        'memory_mb': facts.memory_mb,
+        'local_gb': facts.local_gb,
+        # Never set in Blazar either; clients expect the keys.
+        'status': None,
+        'trust_id': None,
+        'availability_zone': facts.availability_zone,
+        'reservable': host.reservable,
+        'created_at': dates.show_stamp(host.created_at),
+        'updated_at': dates.show_stamp(host.updated_at),
+    }
+
+
+def allocation(
+    host_id: int, allocations: Iterable[values.Allocation]
+) -> dict[str, Any]:
+    return {
+        'resource_id': str(host_id),
+        'reservations': [
+            {
+                'id': allocation.reservation_id,
+                'lease_id': allocation.lease_id,
+                'start_date': dates.show(allocation.start_date),
+                'end_date': dates.show(allocation.end_date),
+            }
+            for allocation in allocations
+        ],
+    }
+
+
+def capacity(point: values.CapacityPoint) -> dict[str, Any]:
+    return {
+        'start_date': dates.show(point.start),
+        'end_date': dates.show(point.end),
+        'hosts': point.hosts,
+        'reserved': point.reserved,
+        'free': point.free,
+    }
+
+
+def listed_property(prop: values.Property, detail: bool) -> dict[str, Any]:
+    if not detail:
+        return {'property': prop.name}
+    return {
+        'property': prop.name,
+        'private': prop.private,
+        'values': list(prop.values),
+    }
+
+
+def show_property(prop: values.Property) -> dict[str, Any]:
+    return {
+        'id': prop.id,
+        'resource_type': values.HOST,
+        'property_name': prop.name,
+        'private': prop.private,
+        'created_at': dates.show(prop.created_at),
+        'updated_at': prop.updated_at and dates.show(prop.updated_at),
+    }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases as Blazar's clients read them, and why a lease is in its state."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+
+from nova_reservations import values
+from nova_reservations.api import dates
+
+
+def show(
+    lease: values.Lease,
+    details: Callable[[values.Reservation], Mapping[str, Any]],
+) -> dict[str, Any]:
+    """:param details: what a reservation's type shows of it."""
+    return {
+        'id': lease.id,
+        'name': lease.name,
+        'project_id': lease.project_id,
+        'user_id': lease.user_id,
+        'start_date': dates.show(lease.start_date),
+        'end_date': dates.show(lease.end_date),
+        # Nothing here acts by trust; clients expect the key.
+        'trust_id': None,
+        'status': lease.status,
+        'status_reason': lease.status_reason,
+        'degraded': lease.degraded,
+        'created_at': dates.show_stamp(lease.created_at),
+        'updated_at': dates.show_stamp(lease.updated_at),
+        'reservations': [
+            {**details(reservation), **_reservation(reservation)}
+            for reservation in lease.reservations
+        ],
+        'events': [_event(event) for event in lease.events],
+    }
+
+
+def _reservation(reservation: values.Reservation) -> dict[str, Any]:
+    return {
+        'id': reservation.id,
+        'lease_id': reservation.lease_id,
+        # Blazar keeps a second row per reservation; we have the one.
+        'resource_id': reservation.id,
+        'resource_type': reservation.resource_type,
+        'status': reservation.status,
+        'missing_resources': reservation.missing_resources,
+        'resources_changed': reservation.resources_changed,
+        'created_at': dates.show_stamp(reservation.created_at),
+        'updated_at': dates.show_stamp(reservation.updated_at),
+    }
+
+
+def _event(event: values.Event) -> dict[str, Any]:
+    return {
+        'id': event.id,
+        'lease_id': event.lease_id,
+        'event_type': event.event_type,
+        'time': dates.show(event.time),
+        'status': event.status,
+        'created_at': dates.show_stamp(event.created_at),
+        'updated_at': dates.show_stamp(event.updated_at),
+    }

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the parts together, as configured, in any of Nova's processes."""
+
+import dataclasses
+import datetime
+import os
+import socket
+from typing import Any
+
+from oslo_config import cfg
+from stevedore import named
+
+from nova_reservations import cloud
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.engine import hosts
+from nova_reservations.engine import leases
+from nova_reservations.engine import lifecycle
+from nova_reservations.engine import settings
+from nova_reservations.engine import worker
+from nova_reservations.plugins import base
+
+NAMESPACE = 'nova_reservations.resources'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Services:
+    """What the processes of Nova use of us; opens nothing until used."""
+
+    database: api.Database
+    leases: leases.Leases
+    hosts: hosts.Hosts
+    lifecycle: lifecycle.Lifecycle
+
+
+def build(
+    conf: cfg.ConfigOpts,
+    nova: ports.Cloud | None = None,
+    notify: ports.Notifier | None = None,
+) -> Services:
+    """Return the services that conf describes.
+
+    :param nova: in place of the Nova that this process is of
+    :raises: UnknownResourceType if conf names one that is not installed
+    """
+    group = conf.reservations
+    options = settings.Settings(
+        cleaning_time=datetime.timedelta(minutes=group.cleaning_time),
+        prepare_ahead=datetime.timedelta(minutes=group.prepare_ahead),
+        before_end=datetime.timedelta(minutes=group.minutes_before_end_lease),
+        end_timeout=datetime.timedelta(seconds=group.end_timeout),
+        host_refresh_interval=datetime.timedelta(
+            seconds=group.host_refresh_interval
+        ),
+    )
+    database = api.Database(group.connection or conf.api_database.connection)
+    nova = nova or cloud.NovaCloud(conf)
+    notify = notify or cloud.notify
+    types = _resource_types(conf, nova)
+    return Services(
+        database=database,
+        leases=leases.Leases(database, types, options, notify),
+        hosts=hosts.Hosts(database, nova, options),
+        lifecycle=lifecycle.Lifecycle(
+            database, types, options, notify, clock=database.now
+        ),
+    )
+
+
+def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
+    """Return a worker of this process; call it after the fork."""
+    return worker.Worker(
+        f'{socket.gethostname()}:{os.getpid()}',
+        services.database,
+        services.lifecycle,
+        services.hosts,
+        conf.reservations.engine_threads,
+    )
+
+
+def _resource_types(
+    conf: cfg.ConfigOpts, nova: ports.Cloud
+) -> dict[str, base.ResourceType]:
+    names = conf.reservations.resource_types
+
+    def missing(unknown: set[str]) -> None:
+        raise exception.UnknownResourceType(
+            f'[reservations] resource_types names {", ".join(sorted(unknown))}'
+            f', which no installed package offers in {NAMESPACE}'
+        )
+
+    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
+        raise exception.UnknownResourceType(
+            f'The resource type {entry_point.name} can not be loaded: {error}'
+        )
+
+    manager = named.NamedExtensionManager(
+        NAMESPACE,
+        names,
+        invoke_on_load=True,
+        invoke_args=(nova, conf),
+        on_missing_entrypoints_callback=missing,
+        on_load_failure_callback=broken,
+        warn_on_missing_entrypoint=False,
+    )
+    return {extension.name: extension.obj for extension in manager}

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup(
+    'reservations',
+    title='Advance reservations',
+    help="""
+Leases of hosts for a window of time, kept by Nova's own processes.
+""",
+)
+
+OPTS = [
+    cfg.StrOpt(
+        'connection',
+        secret=True,
+        help="""
+The database of reservations, as an SQLAlchemy URL.
+
+Its tables have names and a version table of their own, so that they can
+stand beside Nova's.
+
+Possible values:
+
+* An SQLAlchemy URL of MariaDB/MySQL, PostgreSQL or SQLite
+* Unset: the database that ``[api_database] connection`` names
+
+Related options:
+
+* ``[api_database] connection``
+""",
+    ),
+    cfg.ListOpt(
+        'resource_types',
+        default=['physical:host'],
+        help="""
+The types of resource that can be leased, by the names of their entry points
+in ``nova_reservations.resources``.
+
+Possible values:
+
+* Names of installed entry points; ``physical:host`` comes with the package.
+  A name that is not installed stops the process with one line that says so
+""",
+    ),
+    cfg.StrOpt(
+        'region_name',
+        default='RegionOne',
+        help="""
+The region that this Nova is in.
+
+A requirement on ``region`` is compared with it; another region is refused
+with 400.
+
+Possible values:
+
+* The region's name in keystone's catalog
+""",
+    ),
+    cfg.IntOpt(
+        'cleaning_time',
+        min=0,
+        default=0,
+        help="""
+Minutes that a host is kept free before and after each lease.
+
+Possible values:
+
+* Any number of minutes from 0
+""",
+    ),
+    cfg.IntOpt(
+        'prepare_ahead',
+        min=0,
+        max=1440,
+        default=10,
+        help="""
+Minutes before the start of a lease at which its hosts are made ready in Nova
+and placement, so that the start itself is one write.
+
+Nobody gets access by it: that begins with the start of the lease.
+
+Possible values:
+
+* 0: nothing is prepared; starts of many hosts take longer
+* Any number of minutes up to a day
+""",
+    ),
+    cfg.IntOpt(
+        'minutes_before_end_lease',
+        min=0,
+        default=60,
+        help="""
+Minutes before its end at which a lease's ``before_end_lease`` event is due,
+when the request does not name a ``before_end_date``.
+
+Possible values:
+
+* 0: no such event unless asked for
+* Any number of minutes; for a lease that is shorter, its start
+""",
+    ),
+    cfg.IntOpt(
+        'end_timeout',
+        min=1,
+        default=600,
+        help="""
+Seconds that the end of a lease waits for its servers to be gone before the
+lease is put to ERROR.
+
+The hosts that are not empty by then stay out of use, and the end goes on as
+soon as they are: an operator finds the reason in the lease's
+``status_reason``.
+
+Possible values:
+
+* Any number of seconds from 1
+""",
+    ),
+    cfg.IntOpt(
+        'host_refresh_interval',
+        min=1,
+        default=60,
+        help="""
+Seconds between two looks at which facts of enrolled hosts (CPUs, memory,
+disk, traits, inventories, availability zone) have changed.
+
+One request to placement, whatever the number of hosts; details are read only
+for those that changed.
+
+Possible values:
+
+* Any number of seconds from 1
+""",
+    ),
+    cfg.IntOpt(
+        'engine_threads',
+        min=1,
+        max=64,
+        default=8,
+        help="""
+How many leases one worker of nova-scheduler starts or ends at the same time.
+
+Possible values:
+
+* 1 to 64 threads
+""",
+    ),
+    cfg.BoolOpt(
+        'enable_engine',
+        default=True,
+        help="""
+Whether the workers of this nova-scheduler start, end and heal leases.
+
+At least one nova-scheduler of a cloud must have it on. Access is enforced
+whether it is on or off.
+
+Possible values:
+
+* True or False
+""",
+    ),
+]

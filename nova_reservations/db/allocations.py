@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocations, and the generations that guard them.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import interval
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import models
+
+ALLOCATION = sa.inspect(models.Allocation).local_table
+RESERVATION = sa.inspect(models.Reservation).local_table
+LEASE = sa.inspect(models.Lease).local_table
+RESOURCE = sa.inspect(models.Resource).local_table
+
+
+def advance(session: orm.Session, generations: Mapping[int, int]) -> None:
+    """Compare and set the generations of resources that are to be booked.
+
+    What was read of a resource after its generation still holds then. In
+    the order of their ids, so that writers do not wait in a circle.
+
+    :raises: Conflict if another writer booked one of them meanwhile
+    """
+    for resource_id, generation in sorted(generations.items()):
+        done = session.execute(
+            sa.update(RESOURCE)
+            .where(
+                RESOURCE.c.id == resource_id,
+                RESOURCE.c.generation == generation,
+                RESOURCE.c.reservable.is_(True),
+            )
+            .values(generation=generation + 1)
+        )
+        if done.rowcount != 1:  # type: ignore[attr-defined]
+            raise exception.Conflict(kind='Resource', id=resource_id)
+
+
+def insert(
+    session: orm.Session,
+    reservation_id: str,
+    resource_ids: Collection[int],
+    window: interval.Interval,
+) -> None:
+    """Give whole resources to the reservation for the window."""
+    if resource_ids:
+        session.execute(
+            sa.insert(ALLOCATION),
+            [
+                {
+                    'reservation_id': reservation_id,
+                    'resource_id': resource_id,
+                    'start_date': window.start,
+                    'end_date': window.end,
+                    'exclusive': True,
+                    'released': False,
+                }
+                for resource_id in sorted(resource_ids)
+            ],
+        )
+
+
+def delete(
+    session: orm.Session, reservation_id: str, resource_ids: Collection[int]
+) -> None:
+    if resource_ids:
+        session.execute(
+            sa.delete(ALLOCATION).where(
+                ALLOCATION.c.reservation_id == reservation_id,
+                ALLOCATION.c.resource_id.in_(resource_ids),
+            )
+        )
+
+
+def move(
+    session: orm.Session, reservation_id: str, window: interval.Interval
+) -> None:
+    """Change the window of all that the reservation holds."""
+    session.execute(
+        sa.update(ALLOCATION)
+        .where(ALLOCATION.c.reservation_id == reservation_id)
+        .values(start_date=window.start, end_date=window.end)
+    )
+
+
+def release(session: orm.Session, reservation_ids: Collection[str]) -> None:
+    """Let others have what the reservations held; the rows stay."""
+    session.execute(
+        sa.update(ALLOCATION)
+        .where(ALLOCATION.c.reservation_id.in_(reservation_ids))
+        .values(released=True)
+    )
+
+
+def resources(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, tuple[values.Resource, ...]]:
+    """Return what each of the reservations was given."""
+    found: dict[str, list[values.Resource]] = {
+        reservation_id: [] for reservation_id in reservation_ids
+    }
+    for row in session.execute(
+        sa.select(
+            ALLOCATION.c.reservation_id,
+            RESOURCE.c.id,
+            RESOURCE.c.resource_type,
+            RESOURCE.c.name,
+            RESOURCE.c.uuid,
+        )
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(ALLOCATION.c.reservation_id.in_(reservation_ids))
+        .order_by(RESOURCE.c.id)
+    ):
+        found[row.reservation_id].append(
+            values.Resource(row.id, row.resource_type, row.name, row.uuid)
+        )
+    return {key: tuple(value) for key, value in found.items()}
+
+
+def is_held(session: orm.Session, resource_id: int) -> bool:
+    """Whether a lease that has begun, and is not over, holds it."""
+    return (
+        session.scalar(
+            sa.select(ALLOCATION.c.id)
+            .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+            .where(
+                ALLOCATION.c.resource_id == resource_id,
+                ALLOCATION.c.released.is_(False),
+                LEASE.c.status != states.Lease.PENDING,
+            )
+            .limit(1)
+        )
+        is not None
+    )
+
+
+def predecessors(
+    session: orm.Session, lease: values.Lease
+) -> list[tuple[str, str]]:
+    """Return (resource name, lease id) of what earlier leases still hold of
+    the lease's resources."""
+    other = ALLOCATION.alias()
+    theirs = RESERVATION.alias()
+    mine = [reservation.id for reservation in lease.reservations]
+    rows = session.execute(
+        sa.select(RESOURCE.c.name, theirs.c.lease_id)
+        .select_from(ALLOCATION)
+        .join(other, other.c.resource_id == ALLOCATION.c.resource_id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .join(theirs, theirs.c.id == other.c.reservation_id)
+        .where(
+            ALLOCATION.c.reservation_id.in_(mine),
+            other.c.reservation_id.not_in(mine),
+            other.c.released.is_(False),
+            other.c.start_date < ALLOCATION.c.start_date,
+        )
+        .order_by(RESOURCE.c.name)
+    )
+    return [(row.name, row.lease_id) for row in rows]
+
+
+def find(
+    session: orm.Session,
+    resource_type: str,
+    ending_after: datetime.datetime | None = None,
+    lease_id: str | None = None,
+    reservation_id: str | None = None,
+    resource_id: int | None = None,
+) -> list[values.Allocation]:
+    """Return allocations, in the order of their start."""
+    statement = (
+        sa.select(ALLOCATION, RESERVATION.c.lease_id)
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .where(RESERVATION.c.resource_type == resource_type)
+        .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
+    )
+    wanted: list[tuple[sa.ColumnElement[Any], Any]] = [
+        (RESERVATION.c.lease_id, lease_id),
+        (ALLOCATION.c.reservation_id, reservation_id),
+        (ALLOCATION.c.resource_id, resource_id),
+    ]
+    for column, value in wanted:
+        if value is not None:
+            statement = statement.where(column == value)
+    if ending_after is not None:
+        statement = statement.where(
+            sa.or_(
+                ALLOCATION.c.end_date >= ending_after,
+                ALLOCATION.c.released.is_(False),
+            )
+        )
+    return [
+        values.Allocation(
+            id=row.id,
+            reservation_id=row.reservation_id,
+            lease_id=row.lease_id,
+            resource_id=row.resource_id,
+            start_date=row.start_date,
+            end_date=row.end_date,
+            released=row.released,
+        )
+        for row in session.execute(statement)
+    ]
+
+
+def access(session: orm.Session, reservation_id: str) -> values.Access | None:
+    """Return who may use the reservation, and which hosts it is of."""
+    row = session.execute(
+        sa.select(
+            LEASE.c.id,
+            LEASE.c.project_id,
+            LEASE.c.status,
+            RESERVATION.c.resource_type,
+        )
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(RESERVATION.c.id == reservation_id)
+    ).first()
+    if row is None:
+        return None
+    hosts = session.scalars(
+        sa.select(RESOURCE.c.name)
+        .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.released.is_(False),
+        )
+    )
+    return values.Access(
+        reservation_id=reservation_id,
+        lease_id=row.id,
+        project_id=row.project_id,
+        status=states.Lease(row.status),
+        resource_type=row.resource_type,
+        hosts=frozenset(hosts),
+    )

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database as an object: it is passed to whoever needs it.
+
+Functions of the modules beside this one take a session and join its
+transaction; engine functions own it, by ``with database.writer()``.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import datetime
+import sqlite3
+from typing import Any
+
+from oslo_db import exception as db_exc
+from oslo_db.sqlalchemy import enginefacade
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy import orm
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import functions
+
+from nova_reservations import exception
+
+BUSY_TIMEOUT_MS = 30_000
+
+
+class _utcnow(functions.FunctionElement[Any]):
+    type = sa.String()
+    inherit_cache = True
+
+
+@compiler.compiles(_utcnow, 'sqlite')
+def _sqlite_utcnow(*_: Any, **__: Any) -> str:
+    return "strftime('%Y-%m-%d %H:%M:%S', 'now')"
+
+
+@compiler.compiles(_utcnow, 'mysql', 'mariadb')
+def _mysql_utcnow(*_: Any, **__: Any) -> str:
+    return "date_format(utc_timestamp(), '%%Y-%%m-%%d %%H:%%i:%%s')"
+
+
+@compiler.compiles(_utcnow, 'postgresql')
+def _postgresql_utcnow(*_: Any, **__: Any) -> str:
+    return (
+        "to_char(timezone('utc', clock_timestamp()), 'YYYY-MM-DD HH24:MI:SS')"
+    )
+
+
+class Database:
+    """One database of reservations.
+
+    Nothing is opened before the first transaction, so that an object made
+    before a fork is as good after it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() in ('mysql', 'mariadb'):
+            # A name may have any character, whatever Nova's own tables
+            # take; without this it is a database error.
+            parsed = parsed.update_query_dict({'charset': 'utf8mb4'})
+        self._facade = enginefacade.transaction_context()
+        self._facade.configure(
+            connection=parsed.render_as_string(hide_password=False),
+            sqlite_fk=True,
+            expire_on_commit=False,
+            mysql_sql_mode='TRADITIONAL',
+            max_retries=0,
+        )
+        if parsed.get_backend_name() == 'sqlite':
+            self._facade.append_on_engine_create(_prepare_sqlite)
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[orm.Session]:
+        """A transaction that only reads.
+
+        :raises: DatabaseUnavailable
+        """
+        with _translated(), self._facade.reader.using(_Context()) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def writer(self) -> Iterator[orm.Session]:
+        """A transaction that writes; commits unless an exception leaves it.
+
+        :raises: DatabaseUnavailable
+        :raises: Conflict if the database found that two writers collided
+        """
+        with _translated(), self._facade.writer.using(_Context()) as session:
+            if session.get_bind().dialect.name == 'sqlite':
+                # A read that turns into a write fails at once otherwise.
+                session.connection(execution_options={'nr_writer': True})
+            yield session
+
+    def now(self) -> datetime.datetime:
+        """The time by which leases start and end: the database's, in UTC.
+
+        A worker whose own clock is wrong does no harm by it.
+        """
+        with self.reader() as session:
+            text = session.scalar(sa.select(_utcnow()))
+        return datetime.datetime.fromisoformat(str(text)).replace(
+            tzinfo=datetime.UTC
+        )
+
+    def engine(self) -> sa.Engine:
+        return self._facade.writer.get_engine()
+
+    def dispose(self) -> None:
+        """Close the connections; the next transaction opens new ones."""
+        self._facade.dispose_pool()
+
+
+@enginefacade.transaction_context_provider
+class _Context:
+    """What enginefacade keeps its session on, one per transaction."""
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except db_exc.DBConnectionError as error:
+        raise exception.DatabaseUnavailable(reason=error) from error
+    except db_exc.DBDeadlock as error:
+        # Galera finds at the commit that another node was first.
+        raise exception.Conflict(kind='row', id='of a booking') from error
+    except db_exc.DBDuplicateEntry as error:
+        raise exception.Conflict(kind='row', id=error.columns) from error
+
+
+def _prepare_sqlite(engine: sa.Engine) -> None:
+    """Let many processes write: WAL, a long wait, explicit transactions."""
+
+    @event.listens_for(engine, 'connect')
+    def connect(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None
+        connection.execute('PRAGMA journal_mode = WAL')
+        connection.execute('PRAGMA synchronous = NORMAL')
+        connection.execute(f'PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}')
+
+    @event.listens_for(engine, 'before_cursor_execute', retval=True)
+    def begin(
+        connection: sa.Connection,
+        _cursor: Any,
+        statement: str,
+        parameters: Any,
+        *_: Any,
+    ) -> tuple[str, Any]:
+        # oslo.db begins each transaction by a statement of its own.
+        if statement == 'BEGIN' and _writes(connection):
+            statement = 'BEGIN IMMEDIATE'
+        return statement, parameters
+
+
+def _writes(connection: sa.Connection) -> bool:
+    return bool(connection.get_execution_options().get('nr_writer'))

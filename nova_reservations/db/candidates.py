@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is free in a window: a bounded page of it, and counts of the rest.
+
+What is read does not grow with the cloud: each query walks an index in its
+order and stops at a limit. Each row carries the generation of its resource,
+read in the one statement that also found it free: who books compares and
+sets it, and so learns of whoever came between.
+"""
+
+from collections.abc import Collection
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import demand
+from nova_reservations import interval
+from nova_reservations import requirements
+from nova_reservations import values
+from nova_reservations.db import models
+from nova_reservations.db import requirements as sql
+from nova_reservations.planner import selection
+
+_LOOK_AHEAD = 4
+"""How many neighbours are looked at for each candidate that is wanted."""
+
+
+def find(
+    session: orm.Session,
+    demand: demand.Demand,
+    window: interval.Interval,
+    now: datetime.datetime,
+    *,
+    page: int,
+    pivot: int,
+    keep: Collection[int] = (),
+    recheck: bool = True,
+    ignore_reservation: str | None = None,
+) -> list[selection.Candidate]:
+    """Return candidates: those with the least free time before or after the
+    window, and others from a random place on.
+
+    :param window: with the time for cleaning before and after it.
+    :param page: return at least as many as this, if there are.
+    :param pivot: where the random place is, in the range of spread.
+    :param keep: ids of what the reservation has: candidates if still free.
+    :param recheck: whether that must meet the requirements too.
+    :param ignore_reservation: the one that is planned anew: to itself, what
+        it has is free.
+    """
+    offers = _Offers(window, now, ignore_reservation)
+    query = _meeting(demand, offers.query().where(offers.free))
+    statements = [
+        query.join(near, near.c.resource_id == models.Resource.id)
+        for near in offers.nearest(page * _LOOK_AHEAD)
+    ]
+    if keep:
+        kept = (
+            query
+            if recheck
+            else offers.query().where(_of_type(demand), offers.free)
+        )
+        statements.append(kept.where(models.Resource.id.in_(keep)))
+    rows = [
+        row for statement in statements for row in session.execute(statement)
+    ]
+    rows += _spread(session, query, pivot, page)
+    return list(
+        {
+            row.id: _candidate(row, window, now, row.id in keep)
+            for row in rows
+        }.values()
+    )
+
+
+def shortage(
+    session: orm.Session,
+    demand: demand.Demand,
+    window: interval.Interval,
+    now: datetime.datetime,
+    *,
+    ignore_reservation: str | None = None,
+) -> selection.Shortage:
+    """Count why a demand is refused; reads the whole cloud."""
+    offers = _Offers(window, now, ignore_reservation)
+    count = sa.select(sa.func.count()).select_from(models.Resource)
+    meeting = _meeting(demand, count)
+    enrolled, matching, free = (
+        session.scalar(query) or 0
+        for query in (
+            count.where(_of_type(demand)),
+            meeting,
+            meeting.where(offers.free),
+        )
+    )
+    return selection.Shortage(enrolled, matching, taken=matching - free)
+
+
+def unknown_keys(
+    session: orm.Session, expression: requirements.Expression | None
+) -> list[str]:
+    """Return, sorted, the properties compared that no host has ever had."""
+    names = requirements.properties(expression)
+    known = session.scalars(
+        sa.select(models.Property.name).where(models.Property.name.in_(names))
+    )
+    return sorted(names.difference(known))
+
+
+class _Offers:
+    """What is free in a window, and for how long around it."""
+
+    def __init__(
+        self,
+        window: interval.Interval,
+        now: datetime.datetime,
+        ignore_reservation: str | None,
+    ) -> None:
+        self.window = window
+        held = orm.aliased(models.Allocation)
+        self._holds: list[sa.ColumnElement[bool]] = [held.released.is_(False)]
+        if ignore_reservation is not None:
+            self._holds.append(held.reservation_id != ignore_reservation)
+        self._held = held
+        taken = [held.start_date < window.end]
+        if window.start > now:
+            # What is over but not released is occupied still, and nobody
+            # knows for how long: only windows that begin now mind.
+            taken.append(held.end_date > window.start)
+        self.free = ~self._of_resource(sa.literal_column('1'), *taken).exists()
+
+    def query(self) -> sa.Select[Any]:
+        held, window = self._held, self.window
+        # In the order of end_date, as the index has them; they do not
+        # overlap, so that it is the order of start_date too.
+        last_end = (
+            self._of_resource(held.end_date, held.end_date <= window.start)
+            .order_by(held.end_date.desc())
+            .limit(1)
+            .scalar_subquery()
+        )
+        next_start = (
+            self._of_resource(held.start_date, held.end_date > window.end)
+            .order_by(held.end_date)
+            .limit(1)
+            .scalar_subquery()
+        )
+        return sa.select(
+            models.Resource.id,
+            models.Resource.resource_type,
+            models.Resource.name,
+            models.Resource.uuid,
+            models.Resource.generation,
+            last_end.label('last_end'),
+            next_start.label('next_start'),
+        )
+
+    def nearest(self, limit: int) -> list[sa.Subquery]:
+        """Return the resources of the neighbours, nearest first."""
+        held, window = self._held, self.window
+        neighbours = sa.select(held.resource_id).where(*self._holds)
+        return [
+            neighbours.where(held.end_date <= window.start)
+            .order_by(held.end_date.desc())
+            .limit(limit)
+            .subquery(),
+            neighbours.where(held.start_date >= window.end)
+            .order_by(held.start_date)
+            .limit(limit)
+            .subquery(),
+        ]
+
+    def _of_resource(
+        self, column: Any, *conditions: sa.ColumnElement[bool]
+    ) -> sa.Select[Any]:
+        return (
+            sa.select(column)
+            .where(
+                self._held.resource_id == models.Resource.id,
+                *self._holds,
+                *conditions,
+            )
+            .correlate(models.Resource)
+        )
+
+
+def _of_type(demand: demand.Demand) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        models.Resource.resource_type == demand.resource_type,
+        models.Resource.reservable.is_(True),
+    )
+
+
+def _meeting(demand: demand.Demand, query: sa.Select[Any]) -> sa.Select[Any]:
+    query = query.where(_of_type(demand))
+    if demand.requirements is None:
+        return query
+    return query.join(
+        models.Host, models.Host.resource_id == models.Resource.id
+    ).where(sql.clause(demand.requirements))
+
+
+def _spread(
+    session: orm.Session, query: sa.Select[Any], pivot: int, limit: int
+) -> list[Any]:
+    """Return rows from pivot on, and around the end of the order."""
+    spread = models.Resource.spread
+    query = query.order_by(spread, models.Resource.id)
+    rows = list(session.execute(query.where(spread >= pivot).limit(limit)))
+    if len(rows) < limit:
+        rows += session.execute(
+            query.where(spread < pivot).limit(limit - len(rows))
+        )
+    return rows
+
+
+def _candidate(
+    row: Any, window: interval.Interval, now: datetime.datetime, kept: bool
+) -> selection.Candidate:
+    since = max(now, row.last_end or now)
+    return selection.Candidate(
+        resource=values.Resource(
+            row.id, row.resource_type, row.name, row.uuid
+        ),
+        generation=row.generation,
+        gap_before=max(window.start - since, datetime.timedelta()),
+        gap_after=row.next_start and row.next_start - window.end,
+        kept=kept,
+    )

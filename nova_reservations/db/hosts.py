@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Enrolled hosts: resources with facts and properties.
+
+Every function joins the caller's transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+import zlib
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import requirements
+from nova_reservations import values
+from nova_reservations.db import counters
+from nova_reservations.db import models
+
+RESOURCE = sa.inspect(models.Resource).local_table
+HOST = sa.inspect(models.Host).local_table
+TRAIT = sa.inspect(models.HostTrait).local_table
+INVENTORY = sa.inspect(models.HostInventory).local_table
+PROPERTY = sa.inspect(models.Property).local_table
+HOST_PROPERTY = sa.inspect(models.HostProperty).local_table
+RESERVATION = sa.inspect(models.Reservation).local_table
+ALLOCATION = sa.inspect(models.Allocation).local_table
+
+POOL = 'pool'
+"""The counter that changes with the set of enrolled hosts."""
+
+
+def insert(
+    session: orm.Session,
+    facts: values.HostFacts,
+    properties: Mapping[str, str],
+    now: datetime.datetime,
+) -> int:
+    """Enrol a host that no lease may have yet; return its id.
+
+    :raises: Conflict if it is enrolled already
+    """
+    resource_id: int = session.execute(
+        sa.insert(RESOURCE).values(
+            resource_type=values.HOST,
+            name=facts.service_host,
+            uuid=facts.uuid,
+            reservable=False,
+            generation=0,
+            spread=zlib.crc32(facts.uuid.encode()) >> 1,
+            created_at=now,
+        )
+    ).inserted_primary_key[0]  # type: ignore[attr-defined]
+    session.execute(
+        sa.insert(HOST).values(resource_id=resource_id, **_columns(facts))
+    )
+    _insert_details(session, resource_id, facts)
+    set_properties(session, resource_id, properties, now)
+    counters.increment(session, POOL)
+    return resource_id
+
+
+def _columns(facts: values.HostFacts) -> dict[str, Any]:
+    return {
+        field.name: getattr(facts, field.name)
+        for field in dataclasses.fields(facts)
+        if field.name in HOST.c
+    }
+
+
+def _insert_details(
+    session: orm.Session, resource_id: int, facts: values.HostFacts
+) -> None:
+    if facts.traits:
+        session.execute(
+            sa.insert(TRAIT),
+            [
+                {'resource_id': resource_id, 'trait': trait}
+                for trait in sorted(facts.traits)
+            ],
+        )
+    if facts.inventories:
+        session.execute(
+            sa.insert(INVENTORY),
+            [
+                {'resource_id': resource_id, **dataclasses.asdict(inventory)}
+                for inventory in facts.inventories
+            ],
+        )
+
+
+def set_reservable(
+    session: orm.Session,
+    resource_id: int,
+    reservable: bool,
+    now: datetime.datetime,
+) -> None:
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
+        .values(reservable=reservable, updated_at=now)
+    )
+
+
+def set_facts(
+    session: orm.Session,
+    resource_id: int,
+    facts: values.HostFacts,
+    now: datetime.datetime,
+) -> None:
+    """Write changed facts; plans that were made on the old ones fail."""
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
+        .values(
+            generation=RESOURCE.c.generation + 1,
+            name=facts.service_host,
+            updated_at=now,
+        )
+    )
+    session.execute(
+        sa.update(HOST)
+        .where(HOST.c.resource_id == resource_id)
+        .values(**_columns(facts))
+    )
+    for table in (TRAIT, INVENTORY):
+        session.execute(
+            sa.delete(table).where(table.c.resource_id == resource_id)
+        )
+    _insert_details(session, resource_id, facts)
+
+
+def set_provider_generation(
+    session: orm.Session, resource_id: int, generation: int
+) -> None:
+    """Remember that nothing which matters had changed by generation."""
+    session.execute(
+        sa.update(HOST)
+        .where(HOST.c.resource_id == resource_id)
+        .values(provider_generation=generation)
+    )
+
+
+def delete(session: orm.Session, resource_id: int) -> None:
+    """Delete the host with all that belongs to it.
+
+    :raises: HostInUse if a lease that is not over holds it
+    """
+    # The lock on its row keeps bookings out until the commit.
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
+        .values(generation=RESOURCE.c.generation + 1, reservable=False)
+    )
+    held = session.scalar(
+        sa.select(sa.func.count())
+        .select_from(ALLOCATION)
+        .where(
+            ALLOCATION.c.resource_id == resource_id,
+            ALLOCATION.c.released.is_(False),
+        )
+    )
+    if held:
+        raise exception.HostInUse(
+            host=resource_id, reason=f'{held} reservations hold it'
+        )
+    session.execute(
+        sa.delete(models.AllocationAmount).where(
+            models.AllocationAmount.allocation_id.in_(
+                sa.select(ALLOCATION.c.id).where(
+                    ALLOCATION.c.resource_id == resource_id
+                )
+            )
+        )
+    )
+    for table in (ALLOCATION, HOST_PROPERTY, INVENTORY, TRAIT, HOST):
+        session.execute(
+            sa.delete(table).where(table.c.resource_id == resource_id)
+        )
+    session.execute(sa.delete(RESOURCE).where(RESOURCE.c.id == resource_id))
+    counters.increment(session, POOL)
+
+
+def get(session: orm.Session, resource_id: int) -> values.Host:
+    """:raises: NotFound"""
+    found = _hosts(session, _select().where(RESOURCE.c.id == resource_id))
+    if not found:
+        raise exception.NotFound(kind='Host', id=resource_id)
+    return found[0]
+
+
+def find(session: orm.Session, query: values.HostQuery) -> list[values.Host]:
+    statement = _select().order_by(RESOURCE.c.id)
+    if query.name is not None:
+        statement = statement.where(
+            sa.or_(
+                RESOURCE.c.name == query.name,
+                HOST.c.hypervisor_hostname == query.name,
+            )
+        )
+    if query.availability_zone is not None:
+        statement = statement.where(
+            HOST.c.availability_zone == query.availability_zone
+        )
+    if query.marker is not None:
+        statement = statement.where(RESOURCE.c.id > query.marker)
+    if query.limit is not None:
+        statement = statement.limit(query.limit)
+    return _hosts(session, statement)
+
+
+def by_uuid(session: orm.Session, uuid: str) -> values.Host | None:
+    found = _hosts(session, _select().where(RESOURCE.c.uuid == uuid))
+    return found[0] if found else None
+
+
+def is_enrolled(session: orm.Session, name: str) -> bool:
+    """Whether name is an enrolled service host or hypervisor hostname."""
+    return (
+        session.scalar(
+            sa.select(RESOURCE.c.id)
+            .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+            .where(
+                sa.or_(
+                    RESOURCE.c.name == name, HOST.c.hypervisor_hostname == name
+                )
+            )
+            .limit(1)
+        )
+        is not None
+    )
+
+
+def pool(session: orm.Session) -> frozenset[str]:
+    """Return the service hosts of all enrolled hosts, also of those whose
+    enrolment is not complete."""
+    return frozenset(
+        session.scalars(
+            sa.select(RESOURCE.c.name).where(
+                RESOURCE.c.resource_type == values.HOST
+            )
+        )
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mark:
+    """What tells whether the facts of a host may have changed."""
+
+    id: int
+    provider_generation: int
+    availability_zone: str
+
+
+def marks(session: orm.Session) -> dict[str, Mark]:
+    """Return uuid -> its mark, of all hosts."""
+    return {
+        row.uuid: Mark(row.id, row.provider_generation, row.availability_zone)
+        for row in session.execute(
+            sa.select(
+                RESOURCE.c.uuid,
+                RESOURCE.c.id,
+                HOST.c.provider_generation,
+                HOST.c.availability_zone,
+            ).join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        )
+    }
+
+
+def ids(session: orm.Session) -> list[int]:
+    return list(
+        session.scalars(
+            sa.select(HOST.c.resource_id).order_by(HOST.c.resource_id)
+        )
+    )
+
+
+def count_reservable(session: orm.Session) -> int:
+    return (
+        session.scalar(
+            sa.select(sa.func.count())
+            .select_from(RESOURCE)
+            .where(
+                RESOURCE.c.resource_type == values.HOST,
+                RESOURCE.c.reservable.is_(True),
+            )
+        )
+        or 0
+    )
+
+
+def held_windows(
+    session: orm.Session, start: datetime.datetime, end: datetime.datetime
+) -> list[tuple[int, datetime.datetime, datetime.datetime]]:
+    """Return (host id, from, until) of what leases hold between the two."""
+    return [
+        (row.resource_id, row.start_date, row.end_date)
+        for row in session.execute(
+            sa.select(
+                ALLOCATION.c.resource_id,
+                ALLOCATION.c.start_date,
+                ALLOCATION.c.end_date,
+            )
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .where(
+                ALLOCATION.c.released.is_(False),
+                ALLOCATION.c.start_date < end,
+                ALLOCATION.c.end_date > start,
+                RESOURCE.c.reservable.is_(True),
+                RESOURCE.c.resource_type == values.HOST,
+            )
+        )
+    ]
+
+
+def required_properties(session: orm.Session, resource_id: int) -> set[str]:
+    """Return the names that reservations which hold the host ask about."""
+    wanted: set[str] = set()
+    for params in session.scalars(
+        sa.select(RESERVATION.c.params)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .where(
+            ALLOCATION.c.resource_id == resource_id,
+            ALLOCATION.c.released.is_(False),
+        )
+    ):
+        expression = requirements.parse(
+            params.get('hypervisor_properties'),
+            params.get('resource_properties'),
+        )
+        wanted |= requirements.properties(expression)
+    return wanted
+
+
+def advance(
+    session: orm.Session, resource_id: int, now: datetime.datetime
+) -> None:
+    """Make plans fail that were made on what the host was before."""
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
+        .values(generation=RESOURCE.c.generation + 1, updated_at=now)
+    )
+
+
+def _select() -> sa.Select[Any]:
+    return sa.select(RESOURCE, HOST).join(
+        HOST, HOST.c.resource_id == RESOURCE.c.id
+    )
+
+
+def _hosts(
+    session: orm.Session, statement: sa.Select[Any]
+) -> list[values.Host]:
+    rows = session.execute(statement).all()
+    traits: dict[int, set[str]] = defaultdict(set)
+    inventories: dict[int, list[values.Inventory]] = defaultdict(list)
+    properties: dict[int, dict[str, str]] = defaultdict(dict)
+    for start in range(0, len(rows), 500):
+        ids = [row.id for row in rows[start : start + 500]]
+        for row in session.execute(
+            sa.select(TRAIT).where(TRAIT.c.resource_id.in_(ids))
+        ):
+            traits[row.resource_id].add(row.trait)
+        for row in session.execute(
+            sa.select(INVENTORY)
+            .where(INVENTORY.c.resource_id.in_(ids))
+            .order_by(INVENTORY.c.resource_class)
+        ):
+            inventories[row.resource_id].append(values.Inventory(*row[1:]))
+        for row in session.execute(
+            sa.select(
+                HOST_PROPERTY.c.resource_id,
+                PROPERTY.c.name,
+                HOST_PROPERTY.c.value,
+            )
+            .join(PROPERTY, PROPERTY.c.id == HOST_PROPERTY.c.property_id)
+            .where(HOST_PROPERTY.c.resource_id.in_(ids))
+            .order_by(PROPERTY.c.name)
+        ):
+            properties[row.resource_id][row.name] = row.value
+    return [
+        _host(
+            row,
+            frozenset(traits[row.id]),
+            tuple(inventories[row.id]),
+            properties[row.id],
+        )
+        for row in rows
+    ]
+
+
+def _host(
+    row: sa.Row[Any],
+    traits: frozenset[str],
+    inventories: tuple[values.Inventory, ...],
+    properties: dict[str, str],
+) -> values.Host:
+    columns = {
+        name: getattr(row, name)
+        for name in HOST.c.keys()
+        if name != 'resource_id'
+    }
+    return values.Host(
+        id=row.id,
+        reservable=row.reservable,
+        facts=values.HostFacts(
+            uuid=row.uuid,
+            service_host=row.name,
+            traits=traits,
+            inventories=inventories,
+            **columns,
+        ),
+        properties=properties,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def set_properties(
+    session: orm.Session,
+    resource_id: int,
+    properties: Mapping[str, str | None],
+    now: datetime.datetime,
+) -> None:
+    """Give the host properties; a value of None takes one away."""
+    ids = _property_ids(session, properties, now)
+    session.execute(
+        sa.delete(HOST_PROPERTY).where(
+            HOST_PROPERTY.c.resource_id == resource_id,
+            HOST_PROPERTY.c.property_id.in_(ids.values()),
+        )
+    )
+    given = [
+        {
+            'resource_id': resource_id,
+            'property_id': ids[name],
+            'value': value,
+            'number': requirements.number(value),
+        }
+        for name, value in sorted(properties.items())
+        if value is not None
+    ]
+    if given:
+        session.execute(sa.insert(HOST_PROPERTY), given)
+
+
+def _property_ids(
+    session: orm.Session, names: Collection[str], now: datetime.datetime
+) -> dict[str, int]:
+    known = {
+        row.name: row.id
+        for row in session.execute(
+            sa.select(PROPERTY.c.name, PROPERTY.c.id).where(
+                PROPERTY.c.name.in_(names)
+            )
+        )
+    }
+    for name in sorted(set(names) - set(known)):
+        known[name] = session.execute(
+            sa.insert(PROPERTY).values(
+                name=name, private=False, created_at=now
+            )
+        ).inserted_primary_key[0]  # type: ignore[attr-defined]
+    return known
+
+
+def properties(
+    session: orm.Session, include_private: bool
+) -> list[values.Property]:
+    """Return all that some host has."""
+    given: dict[int, set[str]] = defaultdict(set)
+    for row in session.execute(
+        sa.select(
+            HOST_PROPERTY.c.property_id, HOST_PROPERTY.c.value
+        ).distinct()
+    ):
+        given[row.property_id].add(row.value)
+    return [
+        values.Property(
+            id=row.id,
+            name=row.name,
+            private=row.private,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            values=tuple(sorted(given[row.id])),
+        )
+        for row in session.execute(
+            sa.select(PROPERTY).order_by(PROPERTY.c.name)
+        )
+        if row.id in given and (include_private or not row.private)
+    ]
+
+
+def set_private(
+    session: orm.Session, name: str, private: bool, now: datetime.datetime
+) -> values.Property:
+    """:raises: NotFound"""
+    session.execute(
+        sa.update(PROPERTY)
+        .where(PROPERTY.c.name == name)
+        .values(private=private, updated_at=now)
+    )
+    for known in properties(session, include_private=True):
+        if known.name == name:
+            return known
+    raise exception.NotFound(kind='Property', id=name)

@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases with their reservations and events; and the claims of workers.
+
+Every function joins the caller's transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Iterator
+import dataclasses
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import models
+
+LEASE = sa.inspect(models.Lease).local_table
+RESERVATION = sa.inspect(models.Reservation).local_table
+EVENT = sa.inspect(models.Event).local_table
+ALLOCATION = sa.inspect(models.Allocation).local_table
+
+SORT_KEYS = frozenset(
+    {'created_at', 'start_date', 'end_date', 'name', 'status', 'id'}
+)
+
+_CHUNK = 500
+
+
+def insert(session: orm.Session, lease: values.Lease) -> None:
+    """Write a new lease with its reservations and events."""
+    session.execute(
+        sa.insert(LEASE), [{**_columns(lease, LEASE), 'claimed_by': None}]
+    )
+    if lease.reservations:
+        session.execute(
+            sa.insert(RESERVATION),
+            [
+                {**_columns(reservation, RESERVATION), 'position': position}
+                for position, reservation in enumerate(lease.reservations)
+            ],
+        )
+    session.execute(
+        sa.insert(EVENT), [_columns(event, EVENT) for event in lease.events]
+    )
+
+
+def _columns(value: Any, table: sa.FromClause) -> dict[str, Any]:
+    return {
+        field.name: getattr(value, field.name)
+        for field in dataclasses.fields(value)
+        if field.name in table.c
+    }
+
+
+def get(session: orm.Session, lease_id: str) -> values.Lease:
+    """:raises: NotFound"""
+    found = list(
+        _assembled(
+            session,
+            session.execute(sa.select(LEASE).where(LEASE.c.id == lease_id)),
+        )
+    )
+    if not found:
+        raise exception.NotFound(kind='Lease', id=lease_id)
+    return found[0]
+
+
+def find(
+    session: orm.Session, query: values.LeaseQuery
+) -> Iterator[values.Lease]:
+    """Return a page of leases, or all of them where there is no limit.
+
+    :raises: InvalidInput if the marker is no lease that the query could see
+    """
+    key = LEASE.c[query.sort_key]
+    order = (
+        (key.desc(), LEASE.c.id.desc())
+        if query.descending
+        else (key.asc(), LEASE.c.id.asc())
+    )
+    statement = sa.select(LEASE).where(*_conditions(query)).order_by(*order)
+    if query.marker is not None:
+        statement = statement.where(_after(session, query, key))
+    if query.limit is not None:
+        statement = statement.limit(query.limit)
+    return _assembled(session, session.execute(statement))
+
+
+def _conditions(query: values.LeaseQuery) -> list[sa.ColumnElement[bool]]:
+    conditions = []
+    for name in ('project_id', 'status', 'name'):
+        if (wanted := getattr(query, name)) is not None:
+            conditions.append(LEASE.c[name] == wanted)
+    if query.start_after is not None:
+        conditions.append(LEASE.c.start_date >= query.start_after)
+    if query.end_before is not None:
+        conditions.append(LEASE.c.end_date <= query.end_before)
+    return conditions
+
+
+def _after(
+    session: orm.Session, query: values.LeaseQuery, key: sa.ColumnElement[Any]
+) -> sa.ColumnElement[bool]:
+    marker = session.execute(
+        sa.select(key, LEASE.c.id).where(LEASE.c.id == query.marker)
+    ).first()
+    if marker is None:
+        raise exception.InvalidInput(
+            reason=f'marker {query.marker} is no lease'
+        )
+    last, last_id = marker
+    if query.descending:
+        return sa.or_(key < last, sa.and_(key == last, LEASE.c.id < last_id))
+    return sa.or_(key > last, sa.and_(key == last, LEASE.c.id > last_id))
+
+
+def _assembled(
+    session: orm.Session, rows: sa.Result[Any]
+) -> Iterator[values.Lease]:
+    """Yield leases of rows of the lease table, in their order."""
+    for chunk in rows.partitions(_CHUNK):
+        ids = [row.id for row in chunk]
+        reservations = _reservations(session, ids)
+        events = _events(session, ids)
+        for row in chunk:
+            yield _lease(
+                row, tuple(reservations[row.id]), tuple(events[row.id])
+            )
+
+
+def _lease(
+    row: sa.Row[Any],
+    reservations: tuple[values.Reservation, ...],
+    events: tuple[values.Event, ...],
+) -> values.Lease:
+    return values.Lease(
+        id=row.id,
+        name=row.name,
+        project_id=row.project_id,
+        user_id=row.user_id,
+        start_date=row.start_date,
+        end_date=row.end_date,
+        status=states.Lease(row.status),
+        status_reason=row.status_reason,
+        degraded=row.degraded,
+        in_nova=row.in_nova,
+        prepared=row.prepared,
+        version=row.version,
+        attempt=row.attempt,
+        claimed_by=row.claimed_by,
+        due_at=row.due_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        reservations=reservations,
+        events=events,
+    )
+
+
+def _reservations(
+    session: orm.Session, lease_ids: Collection[str]
+) -> dict[str, list[values.Reservation]]:
+    found: dict[str, list[values.Reservation]] = defaultdict(list)
+    for row in session.execute(
+        sa.select(RESERVATION)
+        .where(RESERVATION.c.lease_id.in_(lease_ids))
+        .order_by(RESERVATION.c.position)
+    ):
+        found[row.lease_id].append(
+            values.Reservation(
+                id=row.id,
+                lease_id=row.lease_id,
+                resource_type=row.resource_type,
+                status=states.Reservation(row.status),
+                params=row.params,
+                missing_resources=row.missing_resources,
+                resources_changed=row.resources_changed,
+                created_at=row.created_at,
+                updated_at=row.updated_at,
+            )
+        )
+    return found
+
+
+def _events(
+    session: orm.Session, lease_ids: Collection[str]
+) -> dict[str, list[values.Event]]:
+    found: dict[str, list[values.Event]] = defaultdict(list)
+    for row in session.execute(
+        sa.select(EVENT)
+        .where(EVENT.c.lease_id.in_(lease_ids))
+        .order_by(EVENT.c.time, EVENT.c.id)
+    ):
+        found[row.lease_id].append(
+            values.Event(
+                id=row.id,
+                lease_id=row.lease_id,
+                event_type=states.EventType(row.event_type),
+                time=row.time,
+                status=states.Event(row.status),
+                created_at=row.created_at,
+                updated_at=row.updated_at,
+            )
+        )
+    return found
+
+
+def change(
+    session: orm.Session,
+    seen: values.Lease,
+    now: datetime.datetime,
+    **columns: Any,
+) -> None:
+    """Write columns of the lease, if nobody has written it since seen.
+
+    Neither a request nor a worker that has claimed it: both count.
+
+    :raises: Conflict
+    """
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == seen.id,
+            LEASE.c.version == seen.version,
+            LEASE.c.attempt == seen.attempt,
+        )
+        .values(version=seen.version + 1, updated_at=now, **columns)
+    )
+    if _rowcount(done) != 1:
+        raise exception.Conflict(kind='Lease', id=seen.id)
+
+
+def delete(session: orm.Session, seen: values.Lease) -> None:
+    """Delete the lease with all that belongs to it.
+
+    :raises: Conflict if somebody has written it since seen
+    """
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == seen.id,
+            LEASE.c.version == seen.version,
+            LEASE.c.attempt == seen.attempt,
+        )
+        .values(version=seen.version + 1)
+    )
+    if _rowcount(done) != 1:
+        raise exception.Conflict(kind='Lease', id=seen.id)
+    ids = [reservation.id for reservation in seen.reservations]
+    session.execute(
+        sa.delete(models.AllocationAmount).where(
+            models.AllocationAmount.allocation_id.in_(
+                sa.select(ALLOCATION.c.id).where(
+                    ALLOCATION.c.reservation_id.in_(ids)
+                )
+            )
+        )
+    )
+    session.execute(
+        sa.delete(models.Allocation).where(
+            models.Allocation.reservation_id.in_(ids)
+        )
+    )
+    for child in (EVENT, RESERVATION):
+        session.execute(sa.delete(child).where(child.c.lease_id == seen.id))
+    session.execute(sa.delete(LEASE).where(LEASE.c.id == seen.id))
+
+
+def set_reservations(
+    session: orm.Session, lease_id: str, now: datetime.datetime, **columns: Any
+) -> None:
+    """Write columns of all reservations of the lease."""
+    session.execute(
+        sa.update(RESERVATION)
+        .where(RESERVATION.c.lease_id == lease_id)
+        .values(updated_at=now, **columns)
+    )
+
+
+def set_params(
+    session: orm.Session,
+    reservation_id: str,
+    params: dict[str, Any],
+    now: datetime.datetime,
+) -> None:
+    session.execute(
+        sa.update(RESERVATION)
+        .where(RESERVATION.c.id == reservation_id)
+        .values(updated_at=now, params=params)
+    )
+
+
+def set_event(
+    session: orm.Session,
+    lease_id: str,
+    kind: states.EventType,
+    now: datetime.datetime,
+    **columns: Any,
+) -> None:
+    session.execute(
+        sa.update(EVENT)
+        .where(EVENT.c.lease_id == lease_id, EVENT.c.event_type == kind)
+        .values(updated_at=now, **columns)
+    )
+
+
+def insert_event(session: orm.Session, event: values.Event) -> None:
+    session.execute(sa.insert(EVENT).values(_columns(event, EVENT)))
+
+
+def delete_event(
+    session: orm.Session, lease_id: str, kind: states.EventType
+) -> None:
+    session.execute(
+        sa.delete(EVENT).where(
+            EVENT.c.lease_id == lease_id, EVENT.c.event_type == kind
+        )
+    )
+
+
+def reservation_lease_id(
+    session: orm.Session, reservation_id: str
+) -> str | None:
+    return session.scalar(
+        sa.select(RESERVATION.c.lease_id).where(
+            RESERVATION.c.id == reservation_id
+        )
+    )
+
+
+def in_nova(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> set[str]:
+    """Return those of the reservations that Nova may know something of."""
+    return set(
+        session.scalars(
+            sa.select(RESERVATION.c.id)
+            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+            .where(
+                RESERVATION.c.id.in_(reservation_ids),
+                LEASE.c.in_nova.is_(True),
+            )
+        )
+    )
+
+
+# What is due, and the claims of workers
+
+
+def due(
+    session: orm.Session, now: datetime.datetime, limit: int
+) -> list[tuple[str, int]]:
+    """Return (id, attempt) of leases that a worker must look at, the
+    longest due first; those that a worker holds are not due."""
+    return [
+        (row.id, row.attempt)
+        for row in session.execute(
+            sa.select(LEASE.c.id, LEASE.c.attempt)
+            .where(LEASE.c.due_at <= now)
+            .order_by(LEASE.c.due_at, LEASE.c.id)
+            .limit(limit)
+        )
+    ]
+
+
+def claim(
+    session: orm.Session,
+    lease_id: str,
+    attempt: int,
+    worker: str,
+    now: datetime.datetime,
+    until: datetime.datetime,
+) -> bool:
+    """Give the lease to the worker; False if another one was first.
+
+    The attempt that the worker then holds is one more than the one given.
+    """
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.attempt == attempt,
+            LEASE.c.due_at <= now,
+        )
+        .values(claimed_by=worker, attempt=attempt + 1, due_at=until)
+    )
+    return _rowcount(done) == 1
+
+
+def renew(
+    session: orm.Session, lease_id: str, attempt: int, until: datetime.datetime
+) -> bool:
+    """Keep a claim; False if it was lost."""
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.attempt == attempt,
+            LEASE.c.claimed_by.is_not(None),
+        )
+        .values(due_at=until)
+    )
+    return _rowcount(done) == 1
+
+
+def is_held(
+    session: orm.Session,
+    lease_id: str,
+    attempt: int,
+    statuses: Collection[states.Lease],
+) -> bool:
+    """Whether the claim stands, and the lease is in one of the statuses."""
+    return (
+        session.scalar(
+            sa.select(LEASE.c.id).where(
+                LEASE.c.id == lease_id,
+                LEASE.c.attempt == attempt,
+                LEASE.c.claimed_by.is_not(None),
+                LEASE.c.status.in_(statuses),
+            )
+        )
+        is not None
+    )
+
+
+def release(
+    session: orm.Session, seen: values.Lease, due_at: datetime.datetime | None
+) -> bool:
+    """End the claim; False if the lease was written since seen."""
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == seen.id,
+            LEASE.c.attempt == seen.attempt,
+            LEASE.c.version == seen.version,
+        )
+        .values(claimed_by=None, due_at=due_at)
+    )
+    return _rowcount(done) == 1
+
+
+def _rowcount(result: sa.Result[Any]) -> int:
+    return result.rowcount  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""${message}
+
+Revision ID: ${up_revision}
+Revises: ${down_revision}
+"""
+
+from alembic import op
+import sqlalchemy as sa
+${imports if imports else ""}
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    ${upgrades if upgrades else "pass"}

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables. Every index and constraint has a name, so that it can be
+changed; every table begins with ``nr_``, to stand beside Nova's."""
+
+import datetime
+import enum
+from typing import Any
+from typing import ClassVar
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+from sqlalchemy import types
+
+from nova_reservations import states
+
+
+class UTCDateTime(types.TypeDecorator[datetime.datetime]):
+    """Aware UTC outside, naive UTC in the database, whole seconds.
+
+    MySQL rounds fractions up, which would let an event be due in the
+    future of the clock that wrote it: they are cut off here.
+    """
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: datetime.datetime | None, dialect: sa.Dialect
+    ) -> datetime.datetime | None:
+        if value is None:
+            return None
+        return value.astimezone(datetime.UTC).replace(
+            tzinfo=None, microsecond=0
+        )
+
+    def process_result_value(
+        self, value: datetime.datetime | None, dialect: sa.Dialect
+    ) -> datetime.datetime | None:
+        return value.replace(tzinfo=datetime.UTC) if value else None
+
+
+def _one_of(column: str, values: type[enum.StrEnum]) -> sa.CheckConstraint:
+    listed = ', '.join(f"'{value}'" for value in values)
+    return sa.CheckConstraint(f'{column} IN ({listed})', name=column)
+
+
+class Base(orm.DeclarativeBase):
+    metadata = sa.MetaData(
+        naming_convention={
+            'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
+            'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
+            'ck': 'ck_%(table_name)s_%(constraint_name)s',
+            'fk': 'fk_%(table_name)s_%(column_0_name)s',
+            'pk': 'pk_%(table_name)s',
+        }
+    )
+    __table_args__: ClassVar[Any] = {
+        'mysql_engine': 'InnoDB',
+        'mysql_charset': 'utf8mb4',
+        'mysql_collate': 'utf8mb4_bin',
+    }
+
+
+def _table_args(*args: Any) -> tuple[Any, ...]:
+    return (*args, Base.__table_args__)
+
+
+class Timestamps:
+    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    updated_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+
+
+class Resource(Base, Timestamps):
+    """Whatever can be leased; bookings compare and set its generation."""
+
+    __tablename__ = 'nr_resources'
+    __table_args__ = _table_args(
+        sa.UniqueConstraint('resource_type', 'uuid'),
+        # Candidates are taken from a random place on, in this order.
+        sa.Index(
+            'ix_nr_resources_spread',
+            'resource_type',
+            'reservable',
+            'spread',
+            'id',
+        ),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(255), index=True)
+    uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    reservable: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
+    generation: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
+    spread: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+
+
+class Host(Base):
+    """The facts of a resource of type physical:host."""
+
+    __tablename__ = 'nr_hosts'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_resources.id'), primary_key=True, autoincrement=False
+    )
+    hypervisor_hostname: orm.Mapped[str] = orm.mapped_column(
+        sa.String(255), index=True
+    )
+    vcpus: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    memory_mb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    local_gb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    free_memory_mb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    free_disk_gb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    cpu_info: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    hypervisor_type: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    hypervisor_version: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    availability_zone: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    provider_generation: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+
+    resource: orm.Mapped[Resource] = orm.relationship(lazy='raise')
+    traits: orm.Mapped[list['HostTrait']] = orm.relationship(
+        lazy='raise', cascade='all, delete-orphan'
+    )
+    inventories: orm.Mapped[list['HostInventory']] = orm.relationship(
+        lazy='raise', cascade='all, delete-orphan'
+    )
+    properties: orm.Mapped[list['HostProperty']] = orm.relationship(
+        lazy='raise', cascade='all, delete-orphan'
+    )
+
+
+class HostTrait(Base):
+    __tablename__ = 'nr_host_traits'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
+    )
+    trait: orm.Mapped[str] = orm.mapped_column(
+        sa.String(255), primary_key=True
+    )
+
+
+class HostInventory(Base):
+    __tablename__ = 'nr_host_inventories'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
+    )
+    resource_class: orm.Mapped[str] = orm.mapped_column(
+        sa.String(255), primary_key=True
+    )
+    total: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    reserved: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    min_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    max_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    step_size: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    allocation_ratio: orm.Mapped[float] = orm.mapped_column(sa.Double)
+
+
+class Property(Base, Timestamps):
+    """The name of something that operators say of their hosts."""
+
+    __tablename__ = 'nr_properties'
+    __table_args__ = _table_args(sa.UniqueConstraint('name'))
+
+    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    private: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
+
+
+class HostProperty(Base):
+    """What an operator says of one host.
+
+    number is value as a number, where it is one: numbers compare as
+    numbers.
+    """
+
+    __tablename__ = 'nr_host_properties'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
+    )
+    property_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_properties.id'), primary_key=True, index=True
+    )
+    value: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    number: orm.Mapped[float | None] = orm.mapped_column(sa.Double)
+
+    property: orm.Mapped[Property] = orm.relationship(lazy='raise')
+
+
+class Lease(Base, Timestamps):
+    __tablename__ = 'nr_leases'
+    __table_args__ = _table_args(
+        _one_of('status', states.Lease),
+        # Lists: of one project, of all; each ends in id, for markers.
+        sa.Index('ix_nr_leases_project', 'project_id', 'created_at', 'id'),
+        sa.Index('ix_nr_leases_created', 'created_at', 'id'),
+        # What is due next: asked twice a second by every worker.
+        sa.Index('ix_nr_leases_due', 'due_at', 'id'),
+    )
+
+    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(255), index=True)
+    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    user_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    status_reason: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
+    degraded: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
+    in_nova: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
+    prepared: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
+    version: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
+    attempt: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
+    claimed_by: orm.Mapped[str | None] = orm.mapped_column(sa.String(255))
+    due_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+
+    reservations: orm.Mapped[list['Reservation']] = orm.relationship(
+        lazy='raise', order_by='Reservation.position'
+    )
+    events: orm.Mapped[list['Event']] = orm.relationship(
+        lazy='raise', order_by='Event.time'
+    )
+
+
+class Reservation(Base, Timestamps):
+    """change: the value of the counter when its resources last changed."""
+
+    __tablename__ = 'nr_reservations'
+    __table_args__ = _table_args(_one_of('status', states.Reservation))
+
+    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    lease_id: orm.Mapped[str] = orm.mapped_column(
+        sa.ForeignKey('nr_leases.id'), index=True
+    )
+    position: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    params: orm.Mapped[dict[str, Any]] = orm.mapped_column(sa.JSON)
+    missing_resources: orm.Mapped[bool] = orm.mapped_column(
+        sa.Boolean, default=False
+    )
+    resources_changed: orm.Mapped[bool] = orm.mapped_column(
+        sa.Boolean, default=False
+    )
+
+
+class Event(Base, Timestamps):
+    __tablename__ = 'nr_events'
+    __table_args__ = _table_args(
+        sa.UniqueConstraint('lease_id', 'event_type'),
+        _one_of('status', states.Event),
+        _one_of('event_type', states.EventType),
+    )
+
+    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    lease_id: orm.Mapped[str] = orm.mapped_column(
+        sa.ForeignKey('nr_leases.id')
+    )
+    event_type: orm.Mapped[str] = orm.mapped_column(sa.String(32))
+    time: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+
+
+class Allocation(Base):
+    """One resource given to a reservation for a window.
+
+    Exclusive, or with amounts per resource class of what is shared. Kept
+    when released, as the history of the lease.
+    """
+
+    __tablename__ = 'nr_allocations'
+    __table_args__ = _table_args(
+        sa.UniqueConstraint('reservation_id', 'resource_id'),
+        # Is this resource free in a window?
+        sa.Index(
+            'ix_nr_allocations_resource',
+            'resource_id',
+            'released',
+            'end_date',
+            'start_date',
+        ),
+        # Which resources are left with the smallest gap before a window,
+        # and after it?
+        sa.Index(
+            'ix_nr_allocations_end', 'released', 'end_date', 'resource_id'
+        ),
+        sa.Index(
+            'ix_nr_allocations_start', 'released', 'start_date', 'resource_id'
+        ),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    reservation_id: orm.Mapped[str] = orm.mapped_column(
+        sa.ForeignKey('nr_reservations.id')
+    )
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_resources.id')
+    )
+    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    exclusive: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
+    released: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
+
+
+class AllocationAmount(Base):
+    """What a shared allocation holds of one placement resource class."""
+
+    __tablename__ = 'nr_allocation_amounts'
+
+    allocation_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_allocations.id'), primary_key=True
+    )
+    resource_class: orm.Mapped[str] = orm.mapped_column(
+        sa.String(255), primary_key=True
+    )
+    amount: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+
+
+class Task(Base):
+    """Periodic work that one worker of the cloud does at a time."""
+
+    __tablename__ = 'nr_tasks'
+
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(64), primary_key=True)
+    due_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+
+
+class Counter(Base):
+    """A number that writers change, for others to compare."""
+
+    __tablename__ = 'nr_counters'
+
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(64), primary_key=True)
+    value: orm.Mapped[int] = orm.mapped_column(sa.Integer)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of requirements as SQL.
+
+Text is compared character by character, whatever the collation of the
+database: MySQL's own comparison takes "A" for "a", and "a " for "a".
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import functions
+
+from nova_reservations import requirements
+from nova_reservations.db import models
+
+_FACTS: dict[str, Any] = {
+    'id': models.Resource.id,
+    'service_name': models.Resource.name,
+    'hypervisor_hostname': models.Host.hypervisor_hostname,
+    'hypervisor_type': models.Host.hypervisor_type,
+    'hypervisor_version': models.Host.hypervisor_version,
+    'availability_zone': models.Host.availability_zone,
+    'cpu_info': models.Host.cpu_info,
+    'vcpus': models.Host.vcpus,
+    'memory_mb': models.Host.memory_mb,
+    'local_gb': models.Host.local_gb,
+    'free_memory_mb': models.Host.free_memory_mb,
+    'free_disk_gb': models.Host.free_disk_gb,
+}
+
+
+class _bytewise(functions.FunctionElement[str]):
+    """Text that compares and orders by its characters' code points."""
+
+    type = sa.Text()
+    inherit_cache = True
+
+
+@compiler.compiles(_bytewise)
+def _plain_bytewise(element: _bytewise, compiler: Any, **kw: Any) -> str:
+    return str(compiler.process(element.clauses, **kw))
+
+
+@compiler.compiles(_bytewise, 'mysql', 'mariadb')
+def _mysql_bytewise(element: _bytewise, compiler: Any, **kw: Any) -> str:
+    return f'CAST({compiler.process(element.clauses, **kw)} AS BINARY)'
+
+
+@compiler.compiles(_bytewise, 'postgresql')
+def _postgresql_bytewise(element: _bytewise, compiler: Any, **kw: Any) -> str:
+    return f'({compiler.process(element.clauses, **kw)} COLLATE "C")'
+
+
+class _position(functions.FunctionElement[int]):
+    """Where the second text is in the first; 0 is nowhere."""
+
+    type = sa.Integer()
+    inherit_cache = True
+
+
+@compiler.compiles(_position)
+def _plain_position(element: _position, compiler: Any, **kw: Any) -> str:
+    return f'instr({compiler.process(element.clauses, **kw)})'
+
+
+@compiler.compiles(_position, 'postgresql')
+def _postgresql_position(element: _position, compiler: Any, **kw: Any) -> str:
+    return f'strpos({compiler.process(element.clauses, **kw)})'
+
+
+def clause(expression: requirements.Expression) -> sa.ColumnElement[bool]:
+    """Return the condition on a join of nr_resources and nr_hosts.
+
+    It is never NULL, so that it may be negated.
+    """
+    match expression:
+        case requirements.AllOf(parts):
+            return sa.and_(sa.true(), *map(clause, parts))
+        case requirements.AnyOf(parts):
+            return sa.or_(sa.false(), *map(clause, parts))
+        case requirements.Not(part):
+            return sa.not_(clause(part))
+        case requirements.Trait(name, required):
+            has = _exists(models.HostTrait, models.HostTrait.trait == name)
+            return has if required else sa.not_(has)
+        case requirements.Comparison():
+            return _comparison(expression)
+
+
+def _comparison(comparison: requirements.Comparison) -> sa.ColumnElement[bool]:
+    if comparison.key.startswith(requirements.INVENTORY):
+        return _inventory(comparison)
+    if comparison.key in _FACTS:
+        return _compare(comparison, _FACTS[comparison.key])
+    return _property(comparison)
+
+
+def _inventory(comparison: requirements.Comparison) -> sa.ColumnElement[bool]:
+    inventory = models.HostInventory
+    capacity = (
+        inventory.total - inventory.reserved
+    ) * inventory.allocation_ratio
+    name = comparison.key.removeprefix(requirements.INVENTORY)
+    return _exists(
+        inventory,
+        inventory.resource_class == name,
+        _compare(comparison, capacity),
+    )
+
+
+def _property(comparison: requirements.Comparison) -> sa.ColumnElement[bool]:
+    prop = models.HostProperty
+    if isinstance(comparison.value, str):
+        holds = _compare(comparison, prop.value)
+    else:
+        holds = _compare(comparison, prop.number)
+        if comparison.operator == '!=':
+            holds = sa.or_(holds, prop.number.is_(None))
+    return _exists(
+        prop,
+        prop.property_id == models.Property.id,
+        models.Property.name == comparison.key,
+        _bytewise(models.Property.name) == comparison.key,
+        holds,
+    )
+
+
+def _compare(
+    comparison: requirements.Comparison, what: Any
+) -> sa.ColumnElement[bool]:
+    value = comparison.value
+    if isinstance(value, float):
+        holds = requirements.OPERATORS[comparison.operator](
+            what, sa.literal(value, sa.Double)
+        )
+    elif comparison.operator == '<in>':
+        holds = _position(_bytewise(what), value) > 0
+    else:
+        holds = requirements.OPERATORS[comparison.operator](
+            _bytewise(what), value
+        )
+        if comparison.operator == '==':
+            # Says it again in a way that an index serves.
+            holds = sa.and_(what == value, holds)
+    return holds  # type: ignore[no-any-return]
+
+
+def _exists(model: Any, *conditions: Any) -> sa.ColumnElement[bool]:
+    return (
+        sa.select(sa.literal_column('1'))
+        .where(model.resource_id == models.Resource.id, *conditions)
+        .correlate(models.Resource)
+        .exists()
+    )

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a lease needs next, and when: pure, from its row and the time.
+
+The engine looks at where a lease is, not at messages of what happened: a
+worker that finds a lease half-way goes on from there, whoever began.
+"""
+
+import datetime
+import enum
+
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.engine import settings
+
+
+class Step(enum.Enum):
+    PREPARE = 'make its resources ready in Nova, before its time'
+    START = 'give it its resources'
+    MISS = 'give up a start that its own end has overtaken'
+    UPDATE = 'bring Nova in line with resources that were added'
+    BEFORE_END = 'do what was asked for before its end'
+    END = 'take its resources back'
+
+
+def step(
+    lease: values.Lease, now: datetime.datetime, options: settings.Settings
+) -> Step | None:
+    """Return what a worker has to do for the lease now, if anything."""
+    match lease.status:
+        case states.Lease.PENDING | states.Lease.STARTING:
+            return _before_start(lease, now, options)
+        case states.Lease.ACTIVE:
+            return _while_active(lease, now)
+        case states.Lease.TERMINATING | states.Lease.DELETING:
+            return Step.END
+        case states.Lease.ERROR if lease.in_nova:
+            return Step.END
+    return None
+
+
+def _before_start(
+    lease: values.Lease, now: datetime.datetime, options: settings.Settings
+) -> Step | None:
+    if now >= lease.end_date:
+        return Step.MISS
+    if now >= lease.start_date:
+        return Step.START
+    if now >= lease.start_date - options.prepare_ahead and not lease.prepared:
+        return Step.PREPARE
+    return None
+
+
+def _while_active(lease: values.Lease, now: datetime.datetime) -> Step | None:
+    if now >= lease.end_date:
+        return Step.END
+    if not lease.prepared:
+        return Step.UPDATE
+    warning = _undone(lease, states.EventType.BEFORE_END)
+    if warning is not None and now >= warning.time:
+        return Step.BEFORE_END
+    return None
+
+
+def due_at(
+    lease: values.Lease, now: datetime.datetime, options: settings.Settings
+) -> datetime.datetime | None:
+    """Return when a worker must look at the lease next; None: never."""
+    if step(lease, now, options) is not None:
+        return now
+    if lease.status == states.Lease.PENDING:
+        if lease.prepared or not options.prepare_ahead:
+            return lease.start_date
+        return lease.start_date - options.prepare_ahead
+    if lease.status == states.Lease.ACTIVE:
+        warning = _undone(lease, states.EventType.BEFORE_END)
+        return min(lease.end_date, warning.time) if warning else lease.end_date
+    return None
+
+
+def _undone(
+    lease: values.Lease, kind: states.EventType
+) -> values.Event | None:
+    event = lease.event(kind)
+    if event is not None and event.status == states.Event.UNDONE:
+        return event
+    return None

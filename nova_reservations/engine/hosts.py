@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators do with hosts: enrol, describe, plan, remove; and keeping
+their facts true."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import hosts
+from nova_reservations.db import leases
+from nova_reservations.engine import settings
+
+LOG = log.getLogger(__name__)
+
+MAX_POINTS = 10_000
+"""As many steps of capacity are told at once: a week of minutes."""
+
+
+class Hosts:
+    def __init__(
+        self,
+        database: api.Database,
+        cloud: ports.Cloud,
+        options: settings.Settings,
+    ) -> None:
+        self.database = database
+        self.cloud = cloud
+        self.options = options
+
+    def get(self, host_id: int) -> values.Host:
+        """:raises: NotFound"""
+        with self.database.reader() as session:
+            return hosts.get(session, host_id)
+
+    def find(self, query: values.HostQuery) -> list[values.Host]:
+        with self.database.reader() as session:
+            return hosts.find(session, query)
+
+    def is_enrolled(self, name: str) -> bool:
+        """Whether name is an enrolled service host or hypervisor."""
+        with self.database.reader() as session:
+            return hosts.is_enrolled(session, name)
+
+    def enrol(
+        self, name: str, properties: Mapping[str, str], now: datetime.datetime
+    ) -> values.Host:
+        """Make the host reservable, and closed to all who have no lease.
+
+        First it is marked, so that no new server lands there, then it must
+        be found empty. What a crash leaves half-way is finished by doing it
+        again.
+
+        :param name: a service host, hypervisor hostname or node UUID
+        :raises: NotFound, AmbiguousHost, AlreadyEnrolled, HostInUse,
+            CloudUnavailable
+        """
+        resource = self._find(name)
+        host = self._register(resource, properties, now)
+        self.cloud.ensure_pool()
+        self.cloud.mark(resource)
+        occupancy = self.cloud.occupancy([resource])[resource.name]
+        if not occupancy.empty:
+            self._withdraw(host)
+            raise exception.HostInUse(
+                host=resource.name, reason=_occupants(occupancy)
+            )
+        self.cloud.join_pool(resource)
+        with self.database.writer() as session:
+            hosts.set_reservable(session, host.id, True, now)
+            enrolled = hosts.get(session, host.id)
+        LOG.info(
+            'Host %(name)s is enrolled as host %(id)s',
+            {'name': resource.name, 'id': host.id},
+        )
+        return enrolled
+
+    def _find(self, name: str) -> values.Resource:
+        found = self.cloud.find_hosts(name)
+        if not found:
+            raise exception.NotFound(kind='Host', id=name)
+        if len(found) > 1:
+            raise exception.AmbiguousHost(name=name, count=len(found))
+        return found[0]
+
+    def _register(
+        self,
+        resource: values.Resource,
+        properties: Mapping[str, str],
+        now: datetime.datetime,
+    ) -> values.Host:
+        """Write the host, not reservable yet; take up one left half-way."""
+        facts = self.cloud.facts([resource])
+        if not facts:
+            raise exception.NotFound(kind='Host', id=resource.name)
+        try:
+            with self.database.writer() as session:
+                known = hosts.by_uuid(session, resource.uuid)
+                if known is None:
+                    host_id = hosts.insert(session, facts[0], properties, now)
+                    return hosts.get(session, host_id)
+                if known.reservable:
+                    raise exception.AlreadyEnrolled(
+                        host=resource.name, id=known.id
+                    )
+                hosts.set_facts(session, known.id, facts[0], now)
+                hosts.set_properties(session, known.id, properties, now)
+                return hosts.get(session, known.id)
+        except exception.Conflict as error:
+            raise exception.AlreadyEnrolled(
+                host=resource.name, id='being enrolled'
+            ) from error
+
+    def remove(self, host_id: int, now: datetime.datetime) -> None:
+        """Open the host to everybody again.
+
+        :raises: NotFound, HostInUse, CloudUnavailable
+        """
+        with self.database.writer() as session:
+            host = hosts.get(session, host_id)
+            held = [
+                allocation
+                for allocation in allocations.find(
+                    session, values.HOST, resource_id=host_id
+                )
+                if not allocation.released
+            ]
+            if held:
+                raise exception.HostInUse(
+                    host=host.facts.service_host,
+                    reason=f'it is allocated to {len(held)} reservations; '
+                    '"os-hosts/allocations" lists them',
+                )
+            # From here on no lease can take it.
+            hosts.set_reservable(session, host_id, False, now)
+        occupancy = self.cloud.occupancy([host.resource])
+        left = occupancy[host.facts.service_host]
+        if not left.empty:
+            with self.database.writer() as session:
+                hosts.set_reservable(session, host_id, host.reservable, now)
+            raise exception.HostInUse(
+                host=host.facts.service_host, reason=_occupants(left)
+            )
+        self._withdraw(host)
+        LOG.info(
+            'Host %(name)s is no longer enrolled',
+            {'name': host.facts.service_host},
+        )
+
+    def _withdraw(self, host: values.Host) -> None:
+        """Undo the enrolment, the row last: what is left is found by it."""
+        self.cloud.leave_pool(host.resource)
+        self.cloud.unmark(host.resource)
+        with self.database.writer() as session:
+            hosts.delete(session, host.id)
+
+    def update(
+        self,
+        host_id: int,
+        properties: Mapping[str, str | None],
+        now: datetime.datetime,
+    ) -> values.Host:
+        """Change what the operator says of the host, and read its facts.
+
+        A property that some lease, current or to come, was planned with
+        stays.
+
+        :param properties: a value of None takes the property away
+        :raises: NotFound, HostInUse
+        """
+        with self.database.writer() as session:
+            host = hosts.get(session, host_id)
+            changed = {
+                name
+                for name, value in properties.items()
+                if name in host.properties and host.properties[name] != value
+            }
+            wanted = changed & hosts.required_properties(session, host_id)
+            if wanted:
+                raise exception.HostInUse(
+                    host=host.facts.service_host,
+                    reason='leases were planned with '
+                    f'{", ".join(sorted(wanted))}',
+                )
+            hosts.set_properties(session, host_id, properties, now)
+            hosts.advance(session, host_id, now)
+        self._refresh({host.facts.uuid: host}, now)
+        return self.get(host_id)
+
+    def properties(self, include_private: bool) -> list[values.Property]:
+        with self.database.reader() as session:
+            return hosts.properties(session, include_private)
+
+    def set_private(
+        self, name: str, private: bool, now: datetime.datetime
+    ) -> values.Property:
+        """:raises: NotFound"""
+        with self.database.writer() as session:
+            return hosts.set_private(session, name, private, now)
+
+    def allocations(
+        self,
+        now: datetime.datetime,
+        lease_id: str | None = None,
+        reservation_id: str | None = None,
+    ) -> Mapping[int, list[values.Allocation]]:
+        """Return host id -> its allocations, of every host: those that are
+        not over, or all of one lease or reservation."""
+        selected = lease_id or reservation_id
+        with self.database.reader() as session:
+            found: dict[int, list[values.Allocation]] = {
+                host_id: [] for host_id in hosts.ids(session)
+            }
+            for allocation in allocations.find(
+                session,
+                values.HOST,
+                ending_after=None if selected else now,
+                lease_id=lease_id,
+                reservation_id=reservation_id,
+            ):
+                found.setdefault(allocation.resource_id, []).append(allocation)
+        return found
+
+    def host_allocations(
+        self,
+        host_id: int,
+        now: datetime.datetime,
+        lease_id: str | None = None,
+        reservation_id: str | None = None,
+    ) -> list[values.Allocation]:
+        """:raises: NotFound"""
+        selected = lease_id or reservation_id
+        with self.database.reader() as session:
+            hosts.get(session, host_id)
+            return allocations.find(
+                session,
+                values.HOST,
+                ending_after=None if selected else now,
+                lease_id=lease_id,
+                reservation_id=reservation_id,
+                resource_id=host_id,
+            )
+
+    def capacity(
+        self,
+        start: datetime.datetime,
+        end: datetime.datetime,
+        step: datetime.timedelta,
+    ) -> list[values.CapacityPoint]:
+        """Tell, for each step from start to end, how many hosts are held.
+
+        :raises: InvalidInput
+        """
+        if end <= start:
+            raise exception.InvalidInput('end must be later than start')
+        if (end - start) / step > MAX_POINTS:
+            raise exception.InvalidInput(
+                f'More than {MAX_POINTS} steps between start and end: ask '
+                'for a longer step, or a shorter time'
+            )
+        with self.database.reader() as session:
+            total = hosts.count_reservable(session)
+            windows = hosts.held_windows(session, start, end)
+        points = []
+        while start < end:
+            until = min(start + step, end)
+            points.append(
+                values.CapacityPoint(
+                    start=start,
+                    end=until,
+                    hosts=total,
+                    reserved=len(
+                        {
+                            host_id
+                            for host_id, begin, over in windows
+                            if begin < until and start < over
+                        }
+                    ),
+                )
+            )
+            start = until
+        return points
+
+    def refresh(self, now: datetime.datetime) -> int:
+        """Read the facts of hosts that may have changed; return how many
+        had.
+
+        :raises: CloudUnavailable
+        """
+        sightings = self.cloud.survey()
+        with self.database.reader() as session:
+            known = hosts.marks(session)
+            changed = {
+                uuid: hosts.get(session, mark.id)
+                for uuid, mark in known.items()
+                if uuid in sightings
+                and (
+                    sightings[uuid].provider_generation
+                    != mark.provider_generation
+                    or sightings[uuid].availability_zone
+                    != mark.availability_zone
+                )
+            }
+        for uuid in sorted(set(known) - set(sightings)):
+            LOG.warning(
+                'Host %s is enrolled but has lost its trait, or its '
+                'provider: remove it, or enrol it anew',
+                uuid,
+            )
+        return self._refresh(changed, now)
+
+    def _refresh(
+        self, changed: Mapping[str, values.Host], now: datetime.datetime
+    ) -> int:
+        count = 0
+        found = self.cloud.facts([host.resource for host in changed.values()])
+        for facts in found:
+            host = changed[facts.uuid]
+            with self.database.writer() as session:
+                if allocations.is_held(session, host.id):
+                    # Its servers are of a lease, and gone with it.
+                    facts = _as_if_empty(facts)
+                if _matter(facts) == _matter(host.facts):
+                    hosts.set_provider_generation(
+                        session, host.id, facts.provider_generation
+                    )
+                    continue
+                hosts.set_facts(session, host.id, facts, now)
+            count += 1
+            LOG.info(
+                'The facts of host %(name)s have changed',
+                {'name': facts.service_host},
+            )
+        return count
+
+    def sweep(self) -> int:
+        """Disband aggregates of reservations that are no longer in Nova;
+        return how many.
+
+        A worker that was stopped in mid-action, and woke after another had
+        finished, may leave one.
+        """
+        gathered = self.cloud.lease_aggregates()
+        with self.database.reader() as session:
+            alive = leases.in_nova(session, gathered)
+        left = sorted(set(gathered) - alive)
+        for reservation_id in left:
+            LOG.warning('Aggregate %s is of no lease any more', reservation_id)
+            self.cloud.disband(reservation_id, [], check=_unchecked)
+        return len(left)
+
+
+def _unchecked() -> None:
+    """Nobody else acts on what belongs to no lease."""
+
+
+def _occupants(occupancy: ports.Occupancy) -> str:
+    """Name what is on a host, a few of each kind."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    kinds['servers'] = [server.uuid for server in occupancy.servers]
+    kinds['placement allocations of'] = list(occupancy.leftovers)
+    return ', '.join(
+        f'{kind} {", ".join(names[:5])}'
+        + (f' and {len(names) - 5} more' if len(names) > 5 else '')
+        for kind, names in kinds.items()
+        if names
+    )
+
+
+def _matter(facts: values.HostFacts) -> values.HostFacts:
+    return dataclasses.replace(facts, provider_generation=0)
+
+
+def _as_if_empty(facts: values.HostFacts) -> values.HostFacts:
+    capacity = {
+        inventory.resource_class: inventory.capacity
+        for inventory in facts.inventories
+    }
+    return dataclasses.replace(
+        facts,
+        free_memory_mb=capacity.get('MEMORY_MB', facts.free_memory_mb),
+        free_disk_gb=capacity.get('DISK_GB', facts.free_disk_gb),
+    )

@@ -1,0 +1,629 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users do with leases: create, show, list, update, delete.
+
+Each is one transaction, begun anew when another writer was first; none
+calls Nova. What the change means for Nova is left to the workers, who find
+it due.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import logging
+from typing import Any
+from typing import TypeVar
+import uuid
+import zlib
+
+from oslo_log import log
+import tenacity
+
+from nova_reservations import demand as demands
+from nova_reservations import exception
+from nova_reservations import interval
+from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import candidates
+from nova_reservations.db import counters
+from nova_reservations.db import leases
+from nova_reservations.engine import agenda
+from nova_reservations.engine import notifications
+from nova_reservations.engine import settings
+from nova_reservations.planner import selection
+from nova_reservations.plugins import base
+
+LOG = log.getLogger(__name__)
+
+ATTEMPTS = 12
+"""How often a use case is begun before contention is reported."""
+
+PAGE = 64
+"""Candidates beyond those wanted that are ranked against each other."""
+
+
+T = TypeVar('T')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewReservation:
+    """:ivar asked: has passed the schema of its resource type."""
+
+    resource_type: str
+    asked: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewLease:
+    """:ivar before_end: when the owner is warned; None: as configured."""
+
+    name: str
+    project_id: str
+    user_id: str
+    start: datetime.datetime
+    end: datetime.datetime
+    before_end: datetime.datetime | None
+    reservations: tuple[NewReservation, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaseChanges:
+    """What is None stays as it is.
+
+    :ivar reservations: reservation id -> what of its request changes.
+    """
+
+    name: str | None = None
+    start: datetime.datetime | None = None
+    end: datetime.datetime | None = None
+    before_end: datetime.datetime | None = None
+    reservations: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+
+    @property
+    def only_rename(self) -> bool:
+        return not (
+            self.start or self.end or self.before_end or self.reservations
+        )
+
+
+class Leases:
+    def __init__(
+        self,
+        database: api.Database,
+        types: Mapping[str, base.ResourceType],
+        options: settings.Settings,
+        notify: ports.Notifier,
+    ) -> None:
+        self.database = database
+        self.types = types
+        self.options = options
+        self.notify = notify
+
+    def get(self, lease_id: str) -> values.Lease:
+        """:raises: NotFound"""
+        with self.database.reader() as session:
+            return leases.get(session, lease_id)
+
+    def find(self, query: values.LeaseQuery) -> Iterator[values.Lease]:
+        """:raises: InvalidInput if the marker is unknown"""
+        with self.database.reader() as session:
+            yield from leases.find(session, query)
+
+    def access(self, reservation_id: str) -> values.Access | None:
+        """Return what decides who may use the reservation."""
+        with self.database.reader() as session:
+            return allocations.access(session, reservation_id)
+
+    def create(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
+        """Promise the lease; a worker starts it at its time.
+
+        :raises: InvalidInput, NotEnoughResources, Contended
+        """
+        lease = self._new(asked, now)
+
+        def book(serial: bool) -> None:
+            with self.database.writer() as session:
+                if serial:
+                    counters.increment(session, 'booking')
+                leases.insert(session, lease)
+                for reservation in lease.reservations:
+                    self._book(session, lease, reservation, now)
+
+        self._settle(book)
+        LOG.info(
+            'Lease %(lease)s of project %(project)s is promised from '
+            '%(start)s to %(end)s',
+            {
+                'lease': lease.id,
+                'project': lease.project_id,
+                'start': lease.start_date,
+                'end': lease.end_date,
+            },
+        )
+        self.notify(notifications.CREATE, notifications.payload(lease))
+        return lease
+
+    def _new(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
+        if asked.start < now.replace(second=0):
+            raise exception.InvalidInput(
+                'Start date must be later than current date'
+            )
+        if asked.end <= asked.start or asked.end <= now:
+            raise exception.InvalidInput(
+                'End date must be later than start date.'
+            )
+        lease_id = str(uuid.uuid4())
+        lease = values.Lease(
+            id=lease_id,
+            name=asked.name,
+            project_id=asked.project_id,
+            user_id=asked.user_id,
+            start_date=asked.start,
+            end_date=asked.end,
+            status=states.Lease.PENDING,
+            status_reason=None,
+            degraded=False,
+            in_nova=False,
+            prepared=False,
+            version=0,
+            attempt=0,
+            claimed_by=None,
+            due_at=None,
+            created_at=now,
+            updated_at=None,
+            reservations=tuple(
+                self._new_reservation(lease_id, item, now)
+                for item in asked.reservations
+            ),
+            events=self._new_events(lease_id, asked, now),
+        )
+        return dataclasses.replace(
+            lease, due_at=agenda.due_at(lease, now, self.options)
+        )
+
+    def _new_reservation(
+        self, lease_id: str, item: NewReservation, now: datetime.datetime
+    ) -> values.Reservation:
+        return values.Reservation(
+            id=str(uuid.uuid4()),
+            lease_id=lease_id,
+            resource_type=item.resource_type,
+            status=states.Reservation.PENDING,
+            params=self._type(item.resource_type).validate(item.asked),
+            missing_resources=False,
+            resources_changed=False,
+            created_at=now,
+            updated_at=None,
+        )
+
+    def _type(self, name: str) -> base.ResourceType:
+        try:
+            return self.types[name]
+        except KeyError:
+            raise exception.InvalidInput(
+                f'The {name} resource type is not supported'
+            ) from None
+
+    def _new_events(
+        self, lease_id: str, asked: NewLease, now: datetime.datetime
+    ) -> tuple[values.Event, ...]:
+        times = {
+            states.EventType.START: asked.start,
+            states.EventType.END: asked.end,
+        }
+        warning = self._warning(asked.before_end, asked.start, asked.end)
+        if warning is not None:
+            times[states.EventType.BEFORE_END] = warning
+        return tuple(
+            _new_event(lease_id, kind, time, now)
+            for kind, time in sorted(times.items(), key=lambda item: item[1])
+        )
+
+    def _warning(
+        self,
+        asked: datetime.datetime | None,
+        start: datetime.datetime,
+        end: datetime.datetime,
+    ) -> datetime.datetime | None:
+        if asked is not None:
+            if not start < asked < end:
+                raise exception.InvalidInput(
+                    'Datetime is out of lease limits: before_end_date must '
+                    'be between start_date and end_date'
+                )
+            return asked
+        if self.options.before_end:
+            return max(start, end - self.options.before_end)
+        return None
+
+    def _book(
+        self,
+        session: Any,
+        lease: values.Lease,
+        reservation: values.Reservation,
+        now: datetime.datetime,
+        held: tuple[int, ...] = (),
+        only_add: bool = False,
+        recheck: bool = True,
+    ) -> None:
+        """Plan the reservation, and write it in the caller's transaction.
+
+        :param held: what it has already, at another window or demand
+        :param only_add: whether all of that must stay
+        :param recheck: whether that must meet the requirements anew
+        :raises: Conflict, NotEnoughResources, InvalidInput
+        """
+        demand = self._type(reservation.resource_type).demand(
+            reservation.params
+        )
+        unknown = candidates.unknown_keys(session, demand.requirements)
+        if unknown:
+            raise exception.InvalidInput(
+                'Malformed requirements: no host has a property '
+                f'{", ".join(unknown)}; "os-hosts/properties" lists those '
+                'that there are'
+            )
+        window = lease.window.padded(self.options.cleaning_time)
+        found = candidates.find(
+            session,
+            demand,
+            window,
+            now,
+            page=demand.maximum + PAGE,
+            pivot=zlib.crc32(lease.id.encode()) >> 1,
+            keep=held,
+            recheck=recheck,
+            ignore_reservation=reservation.id,
+        )
+        must_keep = held if only_add else ()
+        chosen = selection.choose(
+            found, demand, seed=lease.id, must_keep=must_keep
+        )
+        if chosen is None:
+            raise self._refusal(
+                session, demand, window, now, reservation, must_keep
+            )
+        allocations.advance(
+            session,
+            {
+                candidate.resource.id: candidate.generation
+                for candidate in chosen
+            },
+        )
+        allocations.delete(session, reservation.id, held)
+        allocations.insert(
+            session,
+            reservation.id,
+            [candidate.resource.id for candidate in chosen],
+            lease.window,
+        )
+
+    def _refusal(
+        self,
+        session: Any,
+        demand: demands.Demand,
+        window: interval.Interval,
+        now: datetime.datetime,
+        reservation: values.Reservation,
+        kept: tuple[int, ...],
+    ) -> exception.NotEnoughResources:
+        shortage = candidates.shortage(
+            session, demand, window, now, ignore_reservation=reservation.id
+        )
+        reason = (
+            f'{shortage.matching} of {shortage.enrolled} hosts match, '
+            f'{shortage.taken} of them are taken in this window, '
+            f'{demand.minimum} wanted'
+        )
+        if kept:
+            reason += (
+                f', and an active lease keeps the {len(kept)} that it has'
+            )
+        LOG.info(
+            'Reservation %(id)s is refused: %(reason)s',
+            {'id': reservation.id, 'reason': reason},
+        )
+        return exception.NotEnoughResources(reason=reason)
+
+    def update(
+        self, lease_id: str, changes: LeaseChanges, now: datetime.datetime
+    ) -> values.Lease:
+        """Change the lease: all of what is asked, or nothing.
+
+        :raises: NotFound, InvalidInput, InvalidState, NotEnoughResources,
+            Contended
+        """
+
+        def change(serial: bool) -> values.Lease:
+            with self.database.writer() as session:
+                if serial:
+                    counters.increment(session, 'booking')
+                seen = leases.get(session, lease_id)
+                self._change(session, seen, changes, now)
+                return leases.get(session, lease_id)
+
+        lease = self._settle(change)
+        LOG.info(
+            'Lease %(lease)s is changed; it is %(status)s from %(start)s '
+            'to %(end)s',
+            {
+                'lease': lease.id,
+                'status': lease.status,
+                'start': lease.start_date,
+                'end': lease.end_date,
+            },
+        )
+        self.notify(notifications.UPDATE, notifications.payload(lease))
+        return lease
+
+    def _change(
+        self,
+        session: Any,
+        seen: values.Lease,
+        changes: LeaseChanges,
+        now: datetime.datetime,
+    ) -> None:
+        columns: dict[str, Any] = {}
+        if changes.name is not None:
+            columns['name'] = changes.name
+        if not changes.only_rename:
+            columns |= self._reschedule(session, seen, changes, now)
+        leases.change(session, seen, now, **columns)
+
+    def _reschedule(
+        self,
+        session: Any,
+        seen: values.Lease,
+        changes: LeaseChanges,
+        now: datetime.datetime,
+    ) -> dict[str, Any]:
+        """Write new dates and resources; return columns of the lease."""
+        start, end = _new_dates(seen, changes, now)
+        params = self._new_params(seen, changes)
+        lease = dataclasses.replace(
+            seen,
+            start_date=start,
+            end_date=end,
+            reservations=tuple(
+                dataclasses.replace(
+                    reservation,
+                    params=params.get(reservation.id, reservation.params),
+                )
+                for reservation in seen.reservations
+            ),
+            events=self._move_events(session, seen, changes, start, end, now),
+        )
+        if _books(seen, lease):
+            held = allocations.resources(
+                session, [item.id for item in seen.reservations]
+            )
+            for reservation in lease.reservations:
+                if reservation.id in params:
+                    leases.set_params(
+                        session, reservation.id, dict(reservation.params), now
+                    )
+                self._book(
+                    session,
+                    lease,
+                    reservation,
+                    now,
+                    held=tuple(item.id for item in held[reservation.id]),
+                    only_add=seen.status == states.Lease.ACTIVE,
+                    recheck=reservation.id in params,
+                )
+            if held != allocations.resources(session, list(held)):
+                lease = dataclasses.replace(lease, prepared=False)
+        else:
+            for reservation in lease.reservations:
+                allocations.move(session, reservation.id, lease.window)
+        return {
+            'start_date': start,
+            'end_date': end,
+            'prepared': lease.prepared,
+            'status_reason': None,
+            'due_at': self._due_at(lease, now),
+        }
+
+    def _due_at(
+        self, lease: values.Lease, now: datetime.datetime
+    ) -> datetime.datetime | None:
+        # A worker that holds the lease finds the changes when it is done.
+        if lease.claimed_by is not None:
+            return lease.due_at
+        return agenda.due_at(lease, now, self.options)
+
+    def _new_params(
+        self, seen: values.Lease, changes: LeaseChanges
+    ) -> dict[str, dict[str, Any]]:
+        """Return the params of each reservation that is asked to change."""
+        known = {item.id: item for item in seen.reservations}
+        unknown = sorted(set(changes.reservations) - set(known))
+        if unknown:
+            raise exception.InvalidInput(
+                'Please enter valid reservation IDs. Invalid reservation '
+                f'IDs are: {",".join(unknown)}'
+            )
+        return {
+            key: self._type(known[key].resource_type).validate(
+                {**known[key].params, **asked}
+            )
+            for key, asked in changes.reservations.items()
+        }
+
+    def _move_events(
+        self,
+        session: Any,
+        seen: values.Lease,
+        changes: LeaseChanges,
+        start: datetime.datetime,
+        end: datetime.datetime,
+        now: datetime.datetime,
+    ) -> tuple[values.Event, ...]:
+        """Write the events' new times; the warning keeps its distance to
+        the end, and is due again if it was given for an earlier end."""
+        times = {states.EventType.START: start, states.EventType.END: end}
+        warning = seen.event(states.EventType.BEFORE_END)
+        if changes.before_end is not None:
+            times[states.EventType.BEFORE_END] = (
+                self._warning(changes.before_end, start, end) or end
+            )
+        elif warning is not None:
+            times[states.EventType.BEFORE_END] = max(
+                start, warning.time + (end - seen.end_date)
+            )
+        events = []
+        for kind, time in times.items():
+            old = seen.event(kind)
+            if old is None:
+                event = _new_event(seen.id, kind, time, now)
+                leases.insert_event(session, event)
+            else:
+                event = old
+                if time != old.time:
+                    status = (
+                        old.status
+                        if kind is states.EventType.START
+                        else states.Event.UNDONE
+                    )
+                    event = dataclasses.replace(old, time=time, status=status)
+                    leases.set_event(
+                        session, seen.id, kind, now, time=time, status=status
+                    )
+            events.append(event)
+        return tuple(events)
+
+    def delete(self, lease_id: str, now: datetime.datetime) -> None:
+        """Delete the lease: at once if Nova knows nothing of it, else as
+        soon as its servers and resources are free of it.
+
+        :raises: NotFound, Contended
+        """
+
+        def remove(serial: bool) -> values.Lease | None:
+            with self.database.writer() as session:
+                seen = leases.get(session, lease_id)
+                if not seen.in_nova:
+                    leases.delete(session, seen)
+                    return seen
+                if seen.status == states.Lease.DELETING:
+                    return None
+                deleting = dataclasses.replace(
+                    seen, status=states.Lease.DELETING
+                )
+                leases.change(
+                    session,
+                    seen,
+                    now,
+                    status=states.Lease.DELETING,
+                    status_reason=None,
+                    due_at=self._due_at(deleting, now),
+                )
+                leases.set_event(
+                    session,
+                    lease_id,
+                    states.EventType.END,
+                    now,
+                    status=states.Event.IN_PROGRESS,
+                )
+                return None
+
+        gone = self._settle(remove)
+        if gone is None:
+            LOG.info('Lease %s is being deleted', lease_id)
+            return
+        LOG.info('Lease %s is deleted', lease_id)
+        self.notify(notifications.DELETE, notifications.payload(gone))
+
+    def _settle(self, attempt: Callable[[bool], T]) -> T:
+        """Begin the use case anew while other writers are first.
+
+        The last attempts wait for each other, so that one of them wins.
+
+        :param attempt: takes whether it is one of these
+        :raises: Contended
+        """
+        try:
+            for retry in tenacity.Retrying(
+                retry=tenacity.retry_if_exception_type(exception.Conflict),
+                stop=tenacity.stop_after_attempt(ATTEMPTS),
+                wait=tenacity.wait_random_exponential(
+                    multiplier=0.005, max=0.2
+                ),
+                after=tenacity.after_log(LOG, logging.DEBUG),
+            ):
+                with retry:
+                    number = retry.retry_state.attempt_number
+                    return attempt(number > ATTEMPTS // 2)
+        except tenacity.RetryError:
+            pass
+        raise exception.Contended
+
+
+def _new_event(
+    lease_id: str,
+    kind: states.EventType,
+    time: datetime.datetime,
+    now: datetime.datetime,
+) -> values.Event:
+    return values.Event(
+        id=str(uuid.uuid4()),
+        lease_id=lease_id,
+        event_type=kind,
+        time=time,
+        status=states.Event.UNDONE,
+        created_at=now,
+        updated_at=None,
+    )
+
+
+def _books(old: values.Lease, new: values.Lease) -> bool:
+    """Whether the change asks for anything that may be taken: giving back
+    time never has to be planned."""
+    return (
+        new.start_date < old.start_date
+        or new.end_date > old.end_date
+        or [item.params for item in new.reservations]
+        != [item.params for item in old.reservations]
+    )
+
+
+def _new_dates(
+    seen: values.Lease, changes: LeaseChanges, now: datetime.datetime
+) -> tuple[datetime.datetime, datetime.datetime]:
+    """Return the lease's new window.
+
+    :raises: InvalidInput, InvalidState
+    """
+    start = changes.start or seen.start_date
+    end = changes.end or seen.end_date
+    if seen.status in (states.Lease.TERMINATED, states.Lease.TERMINATING):
+        raise exception.InvalidInput('Terminated leases can only be renamed')
+    if seen.status not in (states.Lease.PENDING, states.Lease.ACTIVE):
+        raise exception.InvalidState(
+            kind='Lease',
+            id=seen.id,
+            status=seen.status,
+            reason='only a PENDING or ACTIVE lease can be changed',
+        )
+    if seen.status == states.Lease.ACTIVE:
+        if start != seen.start_date:
+            raise exception.InvalidInput(
+                'Cannot modify the start date of already started leases'
+            )
+        # What is ended in the second of its start has lasted for one.
+        end = max(end, start + datetime.timedelta(seconds=1))
+    elif changes.start and start < now.replace(second=0):
+        raise exception.InvalidInput(
+            'Start date must be later than current date'
+        )
+    if end < now.replace(second=0) or end <= start:
+        raise exception.InvalidInput(
+            'End date must be later than current and start date'
+        )
+    return start, end

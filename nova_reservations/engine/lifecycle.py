@@ -1,0 +1,471 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker does with a lease that it has claimed.
+
+The state of the lease says how far it has come; whoever finds it goes on
+from there. Each record is made only if the claim still stands and nobody
+has written the lease meanwhile, and Nova is called between two records,
+never inside a transaction.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import leases
+from nova_reservations.engine import agenda
+from nova_reservations.engine import notifications
+from nova_reservations.engine import settings
+from nova_reservations.plugins import base
+
+LOG = log.getLogger(__name__)
+
+SOON = datetime.timedelta(seconds=1)
+"""Between two looks at something that should be over any moment."""
+
+LATER = datetime.timedelta(seconds=5)
+"""Between two tries while Nova or placement does not answer."""
+
+SELDOM = datetime.timedelta(seconds=60)
+"""Between two looks at something that an operator has to mend."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """:ivar attempt: the lease's, as the claim set it."""
+
+    lease_id: str
+    attempt: int
+    worker: str
+
+
+class Lifecycle:
+    def __init__(
+        self,
+        database: api.Database,
+        types: Mapping[str, base.ResourceType],
+        options: settings.Settings,
+        notify: ports.Notifier,
+        clock: Callable[[], datetime.datetime],
+    ) -> None:
+        self.database = database
+        self.types = types
+        self.options = options
+        self.notify = notify
+        self.clock = clock
+        self._steps = {
+            agenda.Step.PREPARE: self._prepare,
+            agenda.Step.START: self._start,
+            agenda.Step.MISS: self._miss,
+            agenda.Step.UPDATE: self._update,
+            agenda.Step.BEFORE_END: self._before_end,
+            agenda.Step.END: self._end,
+        }
+
+    def run(self, claim: Claim) -> None:
+        """Take the lease as far as it goes now, and give it back.
+
+        A request that changes the lease meanwhile makes the next record
+        fail with ClaimLost: the lease is looked at anew, with the same
+        claim if that still stands.
+        """
+        while True:
+            lease = self._held(claim)
+            if lease is None:
+                return
+            now = self.clock()
+            step = agenda.step(lease, now, self.options)
+            if step is None:
+                if self._give_back(
+                    lease, agenda.due_at(lease, now, self.options)
+                ):
+                    return
+                continue
+            try:
+                wait = self._steps[step](claim, lease, now)
+            except exception.ClaimLost:
+                continue
+            except exception.CloudUnavailable as error:
+                LOG.warning(
+                    'Lease %(lease)s waits: %(reason)s',
+                    {'lease': lease.id, 'reason': error},
+                )
+                wait = self._explain(claim, lease, now, str(error), LATER)
+            if wait is not None and self._put_off(claim, lease, wait):
+                return
+
+    # The claim
+
+    def _held(self, claim: Claim) -> values.Lease | None:
+        """Return the lease as it is now; None if the claim is lost."""
+        with self.database.reader() as session:
+            try:
+                lease = leases.get(session, claim.lease_id)
+            except exception.NotFound:
+                return None
+        if lease.attempt == claim.attempt and lease.claimed_by:
+            return lease
+        LOG.warning(
+            'Worker %(worker)s has lost lease %(lease)s',
+            {'worker': claim.worker, 'lease': claim.lease_id},
+        )
+        return None
+
+    def _give_back(
+        self, lease: values.Lease | None, due_at: datetime.datetime | None
+    ) -> bool:
+        """End the claim; False if the lease must be looked at anew."""
+        if lease is None:
+            return True
+        with self.database.writer() as session:
+            return leases.release(session, lease, due_at)
+
+    def _put_off(
+        self, claim: Claim, seen: values.Lease, wait: datetime.timedelta
+    ) -> bool:
+        """Give the lease back until later; False if it was deleted since
+        seen, which is not to wait."""
+        lease = self._held(claim)
+        if (
+            lease is not None
+            and lease.status != seen.status
+            and lease.status == states.Lease.DELETING
+        ):
+            return False
+        return self._give_back(lease, self.clock() + wait)
+
+    def _check(self, claim: Claim, lease: values.Lease) -> ports.Check:
+        """Return what raises ClaimLost if another worker, or a request,
+        has taken the lease out of the state that the caller acts on."""
+
+        def check() -> None:
+            with self.database.reader() as session:
+                held = leases.is_held(
+                    session, claim.lease_id, claim.attempt, [lease.status]
+                )
+            if not held:
+                raise exception.ClaimLost(
+                    id=claim.lease_id, worker=claim.worker
+                )
+
+        return check
+
+    def _record(
+        self,
+        claim: Claim,
+        lease: values.Lease,
+        now: datetime.datetime,
+        *,
+        reservations: states.Reservation | None = None,
+        events: Mapping[states.EventType, states.Event] | None = None,
+        release: bool = False,
+        **columns: Any,
+    ) -> values.Lease:
+        """Write one change of state, if the lease is still as seen.
+
+        :param release: whether others may have its resources from now on
+        :raises: ClaimLost
+        """
+        status = columns.get('status', lease.status)
+        if (
+            status != lease.status
+            and status not in states.LEASE_TRANSITIONS[lease.status]
+        ):
+            raise AssertionError(f'{lease.status} -> {status}')
+        try:
+            with self.database.writer() as session:
+                leases.change(session, lease, now, **columns)
+                if reservations is not None:
+                    leases.set_reservations(
+                        session, lease.id, now, status=reservations
+                    )
+                for kind, event_status in (events or {}).items():
+                    leases.set_event(
+                        session, lease.id, kind, now, status=event_status
+                    )
+                if release:
+                    allocations.release(
+                        session, [item.id for item in lease.reservations]
+                    )
+                recorded = leases.get(session, lease.id)
+        except exception.Conflict as error:
+            raise exception.ClaimLost(
+                id=lease.id, worker=claim.worker
+            ) from error
+        if recorded.status != lease.status:
+            LOG.info(
+                'Lease %(lease)s of project %(project)s is %(status)s'
+                '%(reason)s',
+                {
+                    'lease': lease.id,
+                    'project': lease.project_id,
+                    'status': recorded.status,
+                    'reason': f': {recorded.status_reason}'
+                    if recorded.status_reason
+                    else '',
+                },
+            )
+        return recorded
+
+    def _explain(
+        self,
+        claim: Claim,
+        lease: values.Lease,
+        now: datetime.datetime,
+        reason: str,
+        wait: datetime.timedelta,
+    ) -> datetime.timedelta:
+        """Tell the owner what the lease waits for; return how long."""
+        current = self._held(claim)
+        if current is not None and current.status_reason != reason:
+            try:
+                self._record(claim, current, now, status_reason=reason)
+            except exception.ClaimLost:
+                LOG.debug('Lease %s was changed while it waited', lease.id)
+        return wait
+
+    def _bookings(
+        self, claim: Claim, lease: values.Lease
+    ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
+        with self.database.reader() as session:
+            held = allocations.resources(
+                session, [item.id for item in lease.reservations]
+            )
+        for reservation in lease.reservations:
+            yield (
+                self.types[reservation.resource_type],
+                base.Booking(
+                    lease=lease,
+                    reservation=reservation,
+                    resources=held[reservation.id],
+                    prepared=lease.prepared,
+                    check=self._check(claim, lease),
+                ),
+            )
+
+    # The steps: each returns how long to wait, None to look for the next
+
+    def _prepare(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> None:
+        if not lease.in_nova:
+            lease = self._record(claim, lease, now, in_nova=True)
+        for kind, booking in self._bookings(claim, lease):
+            try:
+                kind.prepare(booking)
+            except exception.CloudRefused as error:
+                # The start tries again, and says so if it fails.
+                LOG.warning(
+                    'Lease %(lease)s can not be prepared: %(reason)s',
+                    {'lease': lease.id, 'reason': error},
+                )
+        self._record(claim, lease, now, prepared=True)
+
+    def _start(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> datetime.timedelta | None:
+        with self.database.reader() as session:
+            earlier = allocations.predecessors(session, lease)
+        if earlier:
+            names = ', '.join(sorted({name for name, _ in earlier}))
+            return self._explain(
+                claim,
+                lease,
+                now,
+                f'Waiting for earlier leases to leave {names}',
+                SOON,
+            )
+        if lease.status == states.Lease.PENDING and not lease.prepared:
+            lease = self._record(
+                claim,
+                lease,
+                now,
+                status=states.Lease.STARTING,
+                status_reason=None,
+                in_nova=True,
+                events={states.EventType.START: states.Event.IN_PROGRESS},
+            )
+        try:
+            for kind, booking in self._bookings(claim, lease):
+                kind.start(booking)
+        except exception.CloudRefused as error:
+            self._fail(claim, lease, now, str(error))
+            return None
+        lease = self._record(
+            claim,
+            lease,
+            now,
+            status=states.Lease.ACTIVE,
+            status_reason=None,
+            prepared=True,
+            reservations=states.Reservation.ACTIVE,
+            events={states.EventType.START: states.Event.DONE},
+        )
+        self.notify(
+            notifications.event(states.EventType.START),
+            notifications.payload(lease),
+        )
+        return None
+
+    def _fail(
+        self,
+        claim: Claim,
+        lease: values.Lease,
+        now: datetime.datetime,
+        reason: str,
+    ) -> None:
+        """Record that the start is given up, before anything is undone."""
+        self._record(
+            claim,
+            lease,
+            now,
+            status=states.Lease.ERROR,
+            status_reason=reason,
+            prepared=False,
+            reservations=states.Reservation.ERROR,
+            events={states.EventType.START: states.Event.ERROR},
+            release=not lease.in_nova,
+        )
+
+    def _miss(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> None:
+        self._fail(
+            claim,
+            lease,
+            now,
+            'It could not be started before its '
+            f'end: {lease.status_reason or "no worker was there"}',
+        )
+
+    def _update(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> datetime.timedelta | None:
+        try:
+            for kind, booking in self._bookings(claim, lease):
+                kind.update(booking)
+        except exception.CloudRefused as error:
+            LOG.warning(
+                'Lease %(lease)s lacks resources that were added: %(reason)s',
+                {'lease': lease.id, 'reason': error},
+            )
+            return self._explain(claim, lease, now, str(error), SELDOM)
+        self._record(claim, lease, now, prepared=True, status_reason=None)
+        return None
+
+    def _before_end(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> None:
+        outcome = states.Event.DONE
+        try:
+            for kind, booking in self._bookings(claim, lease):
+                kind.before_end(booking)
+        except exception.CloudRefused as error:
+            LOG.warning(
+                'What lease %(lease)s asked for before its end '
+                'failed: %(reason)s',
+                {'lease': lease.id, 'reason': error},
+            )
+            outcome = states.Event.ERROR
+        lease = self._record(
+            claim, lease, now, events={states.EventType.BEFORE_END: outcome}
+        )
+        self.notify(
+            notifications.event(states.EventType.BEFORE_END),
+            notifications.payload(lease),
+        )
+
+    def _end(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> datetime.timedelta | None:
+        if lease.status == states.Lease.ACTIVE:
+            # From here on the scheduler lets nobody in.
+            lease = self._record(
+                claim,
+                lease,
+                now,
+                status=states.Lease.TERMINATING,
+                status_reason=None,
+                events={states.EventType.END: states.Event.IN_PROGRESS},
+            )
+        reasons = []
+        for kind, booking in self._bookings(claim, lease):
+            waiting = kind.end(booking)
+            if waiting is not None:
+                reasons.append(waiting.reason)
+        if reasons:
+            return self._wait_for_end(claim, lease, now, '; '.join(reasons))
+        self._finish(claim, lease, now)
+        return None
+
+    def _wait_for_end(
+        self,
+        claim: Claim,
+        lease: values.Lease,
+        now: datetime.datetime,
+        reason: str,
+    ) -> datetime.timedelta:
+        begun = lease.event(states.EventType.END)
+        overdue = (
+            begun is not None
+            and begun.updated_at is not None
+            and now >= begun.updated_at + self.options.end_timeout
+        )
+        if overdue and lease.status == states.Lease.TERMINATING:
+            lease = self._record(
+                claim,
+                lease,
+                now,
+                status_reason=reason,
+                status=states.Lease.ERROR,
+            )
+        wait = (
+            SELDOM if overdue or lease.status == states.Lease.ERROR else SOON
+        )
+        return self._explain(claim, lease, now, reason, wait)
+
+    def _finish(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> None:
+        """Record that nothing of the lease is left in Nova."""
+        if lease.status == states.Lease.DELETING:
+            try:
+                with self.database.writer() as session:
+                    leases.delete(session, lease)
+            except exception.Conflict as error:
+                raise exception.ClaimLost(
+                    id=lease.id, worker=claim.worker
+                ) from error
+            LOG.info('Lease %s is deleted', lease.id)
+            self.notify(notifications.DELETE, notifications.payload(lease))
+            return
+        ended = lease.event(states.EventType.END)
+        if ended is not None and ended.status == states.Event.IN_PROGRESS:
+            lease = self._record(
+                claim,
+                lease,
+                now,
+                status=states.Lease.TERMINATED,
+                status_reason=None,
+                in_nova=False,
+                prepared=False,
+                reservations=states.Reservation.DELETED,
+                release=True,
+                events={states.EventType.END: states.Event.DONE},
+            )
+            self.notify(
+                notifications.event(states.EventType.END),
+                notifications.payload(lease),
+            )
+        else:
+            self._record(claim, lease, now, in_nova=False, release=True)

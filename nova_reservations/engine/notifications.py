@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The payload of notifications, as consumers of Blazar's know it.
+
+Source: Blazar 18, without the trust's id.
+"""
+
+import datetime
+from typing import Any
+
+from nova_reservations import states
+from nova_reservations import values
+
+CREATE = 'lease.create'
+UPDATE = 'lease.update'
+DELETE = 'lease.delete'
+
+
+def event(kind: states.EventType) -> str:
+    return f'lease.event.{kind}'
+
+
+def payload(lease: values.Lease) -> dict[str, Any]:
+    return {
+        'lease_id': lease.id,
+        'user_id': lease.user_id,
+        'project_id': lease.project_id,
+        'name': lease.name,
+        'start_date': _date(lease.start_date),
+        'end_date': _date(lease.end_date),
+        'status': str(lease.status),
+        'degraded': lease.degraded,
+        'created_at': _date(lease.created_at),
+        'updated_at': _date(lease.updated_at),
+        'reservations': [
+            _reservation(reservation) for reservation in lease.reservations
+        ],
+        'events': [_event(event) for event in lease.events],
+    }
+
+
+def _reservation(reservation: values.Reservation) -> dict[str, Any]:
+    return {
+        **reservation.params,
+        'id': reservation.id,
+        'lease_id': reservation.lease_id,
+        'resource_type': reservation.resource_type,
+        'status': str(reservation.status),
+        'missing_resources': reservation.missing_resources,
+        'resources_changed': reservation.resources_changed,
+    }
+
+
+def _event(event: values.Event) -> dict[str, Any]:
+    return {
+        'id': event.id,
+        'event_type': str(event.event_type),
+        'time': _date(event.time),
+        'status': str(event.status),
+    }
+
+
+def _date(when: datetime.datetime | None) -> str | None:
+    return when.strftime('%Y-%m-%dT%H:%M:%S.%f') if when else None

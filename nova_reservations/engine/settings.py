@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that the engine obeys, as values."""
+
+import dataclasses
+import datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """Each is the option of the same name."""
+
+    cleaning_time: datetime.timedelta = datetime.timedelta(0)
+    prepare_ahead: datetime.timedelta = datetime.timedelta(minutes=10)
+    before_end: datetime.timedelta = datetime.timedelta(minutes=60)
+    end_timeout: datetime.timedelta = datetime.timedelta(seconds=600)
+    host_refresh_interval: datetime.timedelta = datetime.timedelta(seconds=60)

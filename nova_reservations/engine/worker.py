@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of the loop: finds what is due, claims it, runs it.
+
+Every worker of every nova-scheduler has one. They share the work by the
+claims in the database, and need nothing else of each other.
+"""
+
+from concurrent import futures
+import datetime
+
+from oslo_log import log
+
+from nova_reservations.db import api
+from nova_reservations.db import counters
+from nova_reservations.db import leases
+from nova_reservations.engine import hosts
+from nova_reservations.engine import lifecycle
+
+LOG = log.getLogger(__name__)
+
+CLAIM = datetime.timedelta(seconds=30)
+"""How long a claim stands that nobody renews."""
+
+RENEWAL = datetime.timedelta(seconds=10)
+
+
+class Worker:
+    """:param threads: how many leases it handles at the same time."""
+
+    def __init__(
+        self,
+        name: str,
+        database: api.Database,
+        runner: lifecycle.Lifecycle,
+        inventory: hosts.Hosts,
+        threads: int,
+    ) -> None:
+        self.name = name
+        self.database = database
+        self.runner = runner
+        self.inventory = inventory
+        self.threads = threads
+        self._pool = futures.ThreadPoolExecutor(
+            threads + 1, thread_name_prefix='reservations'
+        )
+        self._held: dict[
+            futures.Future[None], tuple[lifecycle.Claim, datetime.datetime]
+        ] = {}
+        self._refresh: futures.Future[int] | None = None
+
+    def tick(self) -> None:
+        """Look once at what is due; does not wait for what it begins."""
+        now = self.database.now()
+        self._collect()
+        self._renew(now)
+        self._take_leases(now)
+        self._take_refresh(now)
+
+    def drain(self) -> None:
+        """Wait until all that was begun is over."""
+        begun = [*self._held]
+        futures.wait([*begun, *([self._refresh] if self._refresh else [])])
+        self._collect()
+
+    def stop(self) -> None:
+        """Finish what was begun, begin nothing more."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _collect(self) -> None:
+        for done in [future for future in self._held if future.done()]:
+            claim, _ = self._held.pop(done)
+            _log_failure(done, f'lease {claim.lease_id}')
+        if self._refresh is not None and self._refresh.done():
+            _log_failure(self._refresh, 'the facts of hosts')
+            self._refresh = None
+
+    def _renew(self, now: datetime.datetime) -> None:
+        for future, (claim, since) in list(self._held.items()):
+            if now - since >= RENEWAL:
+                with self.database.writer() as session:
+                    leases.renew(
+                        session, claim.lease_id, claim.attempt, now + CLAIM
+                    )
+                self._held[future] = claim, now
+
+    def _take_leases(self, now: datetime.datetime) -> None:
+        free = self.threads - len(self._held)
+        if free <= 0:
+            return
+        with self.database.reader() as session:
+            due = leases.due(session, now, limit=free)
+        for lease_id, attempt in due:
+            with self.database.writer() as session:
+                mine = leases.claim(
+                    session,
+                    lease_id,
+                    attempt,
+                    self.name,
+                    now,
+                    until=now + CLAIM,
+                )
+            if mine:
+                claim = lifecycle.Claim(lease_id, attempt + 1, self.name)
+                future = self._pool.submit(self.runner.run, claim)
+                self._held[future] = claim, now
+
+    def _take_refresh(self, now: datetime.datetime) -> None:
+        if self._refresh is not None:
+            return
+        with self.database.reader() as session:
+            if not counters.is_due(session, 'refresh', now):
+                return
+        with self.database.writer() as session:
+            mine = counters.take_task(
+                session,
+                'refresh',
+                now,
+                now + self.inventory.options.host_refresh_interval,
+            )
+        if mine:
+            self._refresh = self._pool.submit(self.inventory.refresh, now)
+
+
+def _log_failure(
+    future: futures.Future[None] | futures.Future[int], what: str
+) -> None:
+    """Log what should not happen; the claim expires and is taken again."""
+    error = future.exception()
+    if error is not None:
+        LOG.error(
+            'The work on %(what)s failed; it will be taken up again',
+            {'what': what},
+            exc_info=error,
+        )

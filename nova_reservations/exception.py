@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every exception, one for each cause that a caller can act on.
+
+The HTTP status of each is a matter of ``api/faults.py``.
+"""
+
+from typing import Any
+
+
+class ReservationsError(Exception):
+    """Base of all; ``msg_fmt`` is filled from the keyword arguments."""
+
+    msg_fmt = 'An unknown reservations error occurred'
+
+    def __init__(self, message: str | None = None, **values: Any) -> None:
+        self.values = values
+        super().__init__(message or self.msg_fmt % values)
+
+
+class InvalidInput(ReservationsError):
+    """What was sent can't be understood, whatever the state is."""
+
+    msg_fmt = 'Invalid input: %(reason)s'
+
+
+class NotFound(ReservationsError):
+    """There is none, or none that the caller may know of."""
+
+    msg_fmt = '%(kind)s %(id)s could not be found'
+
+
+class InvalidState(ReservationsError):
+    """Well understood, but not in the state that the thing is in."""
+
+    msg_fmt = '%(kind)s %(id)s is %(status)s: %(reason)s'
+
+
+class NotEnoughResources(ReservationsError):
+    """The window can't be promised; the message counts why."""
+
+    msg_fmt = 'Not enough hosts available: %(reason)s'
+
+
+class HostInUse(ReservationsError):
+    """Servers or leases hold the host."""
+
+    msg_fmt = 'Host %(host)s is in use: %(reason)s'
+
+
+class AlreadyEnrolled(ReservationsError):
+    msg_fmt = 'Host %(host)s is enrolled already, as host %(id)s'
+
+
+class AmbiguousHost(ReservationsError):
+    msg_fmt = (
+        '%(count)s compute nodes are named %(name)s: use the UUID of '
+        'one of them'
+    )
+
+
+class Conflict(ReservationsError):
+    """Another writer was first; the use case starts anew."""
+
+    msg_fmt = '%(kind)s %(id)s was changed meanwhile'
+
+
+class Contended(ReservationsError):
+    """Others were first too many times; the caller may try again."""
+
+    msg_fmt = (
+        'Too many requests for the same resources at this moment; '
+        'try again in a few seconds'
+    )
+
+
+class DatabaseUnavailable(ReservationsError):
+    msg_fmt = 'The database of reservations can not be reached: %(reason)s'
+
+
+class CloudUnavailable(ReservationsError):
+    """Nova's databases, its message bus or placement did not answer."""
+
+    msg_fmt = '%(service)s can not be reached: %(reason)s'
+
+
+class CloudRefused(ReservationsError):
+    """Nova or placement answered, and the answer is no."""
+
+    msg_fmt = '%(what)s was refused: %(reason)s'
+
+
+class ClaimLost(ReservationsError):
+    """Another worker, or a user's request, has taken the lease over."""
+
+    msg_fmt = 'Lease %(id)s is no longer claimed by %(worker)s'
+
+
+class UnsupportedNova(SystemExit):
+    """This Nova lacks a hook; stevedore lets only SystemExit through."""
+
+
+class SchemaTooOld(SystemExit):
+    """The database is older than this code."""
+
+
+class UnknownResourceType(SystemExit):
+    """The configuration names a resource type that is not installed."""

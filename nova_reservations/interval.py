@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows of time: half-open, UTC, whole seconds."""
+
+import dataclasses
+import datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Interval:
+    """From start until just before end."""
+
+    start: datetime.datetime
+    end: datetime.datetime
+
+    def __post_init__(self) -> None:
+        if self.start >= self.end:
+            raise ValueError(f'{self.start} is not before {self.end}')
+
+    def overlaps(self, other: 'Interval') -> bool:
+        """Whether some instant is in both; windows that touch do not."""
+        return self.start < other.end and other.start < self.end
+
+    def padded(self, by: datetime.timedelta) -> 'Interval':
+        return Interval(self.start - by, self.end + by)

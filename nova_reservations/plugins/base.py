@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a type of resource must tell; entry points nova_reservations.resources.
+
+A resource type converts and names. It never schedules, and it keeps no
+state: the engine calls it in any process, in any order, and again after a
+crash.
+"""
+
+import abc
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+from typing import ClassVar
+
+from oslo_config import cfg
+
+from nova_reservations import demand
+from nova_reservations import ports
+from nova_reservations import values
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Booking:
+    """A reservation with the lease that it is in and what it was given.
+
+    :ivar prepared: prepare() has finished for exactly these resources.
+    :ivar check: call it before each write to Nova.
+    """
+
+    lease: values.Lease
+    reservation: values.Reservation
+    resources: tuple[values.Resource, ...]
+    prepared: bool
+    check: ports.Check
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """An end that is not over: what it waits for, in words for the owner."""
+
+    reason: str
+
+
+class ResourceType(abc.ABC):
+    """One type of resource.
+
+    :cvar schema: JSON Schema of one item of a lease's ``reservations`` at
+        create, without ``resource_type``.
+    :cvar update_schema: the same at update, without ``id``.
+    """
+
+    schema: ClassVar[Mapping[str, Any]]
+    update_schema: ClassVar[Mapping[str, Any]]
+
+    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
+        self.cloud = cloud
+        self.conf = conf
+
+    @abc.abstractmethod
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the params to store; asked has passed the schema.
+
+        At update, asked is the stored params with the changes over them.
+
+        :raises: InvalidInput
+        """
+
+    @abc.abstractmethod
+    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
+        """Say what must be found for these params."""
+
+    def prepare(self, booking: Booking) -> None:  # noqa: B027
+        """Do ahead of the start what gives nobody access yet."""
+
+    @abc.abstractmethod
+    def start(self, booking: Booking) -> None:
+        """Give the resources to the project.
+
+        :raises: CloudRefused, and the lease goes to ERROR
+        """
+
+    def before_end(self, booking: Booking) -> None:  # noqa: B027
+        """Do what was asked for shortly before the end."""
+
+    @abc.abstractmethod
+    def end(self, booking: Booking) -> Waiting | None:
+        """Take the resources back; also undoes a start that failed.
+
+        Called again, later, as long as it returns Waiting.
+        """
+
+    def update(self, booking: Booking) -> None:
+        """Bring an active reservation to the resources it has now."""
+        self.start(booking)
+
+    def heal(self, booking: Booking) -> None:
+        """Put right what others changed under an active reservation."""
+        self.start(booking)
+
+    def show(self, reservation: values.Reservation) -> Mapping[str, Any]:
+        """Return what the API shows beside what all types have."""
+        return reservation.params

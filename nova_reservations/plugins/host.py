@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole compute hosts: the resource type ``physical:host``."""
+
+from collections.abc import Mapping
+from typing import Any
+from typing import ClassVar
+
+from nova_reservations import demand
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import requirements
+from nova_reservations import values
+from nova_reservations.plugins import base
+
+MAX_HOSTS = 10_000
+
+_COUNT = {
+    'oneOf': [
+        {'type': 'integer', 'minimum': 1, 'maximum': MAX_HOSTS},
+        {'type': 'string', 'pattern': '^[1-9][0-9]{0,4}$'},
+    ]
+}
+
+_EXPRESSION = {
+    'type': ['string', 'array', 'object', 'null'],
+    'maxLength': 16384,
+}
+
+_PROPERTIES = {
+    'min': _COUNT,
+    'max': _COUNT,
+    'hypervisor_properties': _EXPRESSION,
+    'resource_properties': _EXPRESSION,
+    'before_end': {'enum': ['', 'default', 'snapshot', None]},
+}
+
+
+class PhysicalHost(base.ResourceType):
+    """Hosts that only the lessee's servers land on while the lease lasts.
+
+    In Nova a reservation is an aggregate named by its id. Who may use it is
+    decided by the lease's state in our database, not by the aggregate: so
+    it can be prepared ahead, also while an earlier lease still has a host.
+    """
+
+    schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'required': ['min', 'max'],
+        'additionalProperties': False,
+    }
+    update_schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'additionalProperties': False,
+    }
+
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        minimum, maximum = int(asked['min']), int(asked['max'])
+        if not 1 <= minimum <= maximum <= MAX_HOSTS:
+            raise exception.InvalidInput(
+                'Invalid values for min/max of hosts. Max must be equal to '
+                f'or larger than min, both between 1 and {MAX_HOSTS}.'
+            )
+        params = {
+            'min': minimum,
+            'max': maximum,
+            'hypervisor_properties': asked.get('hypervisor_properties') or '',
+            'resource_properties': asked.get('resource_properties') or '',
+            'before_end': asked.get('before_end', 'default') or '',
+        }
+        self._requirements(params)
+        return params
+
+    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
+        return demand.Demand(
+            values.HOST,
+            params['min'],
+            params['max'],
+            self._requirements(params),
+        )
+
+    def _requirements(
+        self, params: Mapping[str, Any]
+    ) -> requirements.Expression | None:
+        """:raises: InvalidInput"""
+        return requirements.parse(
+            params['hypervisor_properties'],
+            params['resource_properties'],
+            constants={'region': self.conf.reservations.region_name},
+        )
+
+    def prepare(self, booking: base.Booking) -> None:
+        self.cloud.gather(
+            booking.reservation.id,
+            booking.lease.project_id,
+            booking.resources,
+            booking.check,
+        )
+
+    def start(self, booking: base.Booking) -> None:
+        if booking.prepared and self.cloud.is_gathered(
+            booking.reservation.id, booking.resources
+        ):
+            return
+        self.prepare(booking)
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        """Delete the project's servers; a host is free when it is empty.
+
+        Servers of others, which only an administrator can have put there,
+        are told of, and left.
+        """
+        occupancies = self.cloud.occupancy(booking.resources)
+        mine = [
+            server
+            for occupancy in occupancies.values()
+            for server in occupancy.servers
+            if server.project_id == booking.lease.project_id
+        ]
+        refused = self.cloud.delete_servers(mine, booking.check)
+        waiting = _reason(occupancies, booking.lease.project_id, refused)
+        if waiting is not None:
+            return waiting
+        self.cloud.disband(
+            booking.reservation.id, booking.resources, booking.check
+        )
+        return None
+
+
+def _reason(
+    occupancies: Mapping[str, ports.Occupancy],
+    project_id: str,
+    refused: Mapping[str, str],
+) -> base.Waiting | None:
+    """Say what keeps the hosts from being free; None: nothing."""
+    reasons = []
+    for host, occupancy in sorted(occupancies.items()):
+        for server in occupancy.servers:
+            if server.project_id != project_id:
+                reasons.append(
+                    f'server {server.uuid} of project {server.project_id} '
+                    f'is on host {host}: move or delete it'
+                )
+            elif server.uuid in refused:
+                reasons.append(
+                    f'server {server.uuid} on host {host} can not '
+                    f'be deleted: {refused[server.uuid]}'
+                )
+            else:
+                reasons.append(
+                    f'server {server.uuid} ({server.state}) on '
+                    f'host {host} is being deleted'
+                )
+        for consumer in occupancy.leftovers:
+            reasons.append(
+                f'placement holds an allocation of {consumer} on host {host}'
+            )
+    return base.Waiting('; '.join(reasons[:20])) if reasons else None

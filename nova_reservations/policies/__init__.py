@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every policy rule, as data."""
+
+from oslo_policy import policy
+
+from nova_reservations.policies import hosts
+from nova_reservations.policies import leases
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """For Nova's enforcer and oslopolicy-sample-generator."""
+    return [*leases.RULES, *hosts.RULES]

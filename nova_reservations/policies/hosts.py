@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_reservations.policies import base
+
+INDEX = 'reservations:hosts:index'
+SHOW = 'reservations:hosts:show'
+CREATE = 'reservations:hosts:create'
+UPDATE = 'reservations:hosts:update'
+DELETE = 'reservations:hosts:delete'
+ALLOCATIONS = 'reservations:hosts:allocations'
+CAPACITY = 'reservations:hosts:capacity'
+PROPERTIES = 'reservations:hosts:properties'
+PRIVATE_PROPERTIES = 'reservations:hosts:properties:private'
+UPDATE_PROPERTY = 'reservations:hosts:properties:update'
+
+RULES = [
+    base.rule(
+        INDEX, base.ADMIN, 'List the enrolled hosts.', ('GET', '/os-hosts')
+    ),
+    base.rule(
+        SHOW,
+        base.ADMIN,
+        'Show an enrolled host.',
+        ('GET', '/os-hosts/{host_id}'),
+    ),
+    base.rule(
+        CREATE,
+        base.ADMIN,
+        'Enrol a compute host, so that it can be leased.',
+        ('POST', '/os-hosts'),
+    ),
+    base.rule(
+        UPDATE,
+        base.ADMIN,
+        'Set or unset properties of an enrolled host.',
+        ('PUT', '/os-hosts/{host_id}'),
+    ),
+    base.rule(
+        DELETE,
+        base.ADMIN,
+        'Give an enrolled host back to general use.',
+        ('DELETE', '/os-hosts/{host_id}'),
+    ),
+    base.rule(
+        ALLOCATIONS,
+        base.ADMIN,
+        'Show which leases hold which hosts.',
+        ('GET', '/os-hosts/allocations'),
+        ('GET', '/os-hosts/{host_id}/allocation'),
+    ),
+    base.rule(
+        CAPACITY,
+        base.ADMIN,
+        'Show how many hosts are there, reserved and free over time.',
+        ('GET', '/os-hosts/capacity'),
+    ),
+    base.rule(
+        PROPERTIES,
+        base.ADMIN,
+        'List the properties by which hosts can be asked for.',
+        ('GET', '/os-hosts/properties'),
+    ),
+    base.rule(
+        PRIVATE_PROPERTIES,
+        base.ADMIN,
+        'List the private properties too.',
+        ('GET', '/os-hosts/properties?all=True'),
+    ),
+    base.rule(
+        UPDATE_PROPERTY,
+        base.ADMIN,
+        'Make a property of hosts private or public.',
+        ('PATCH', '/os-hosts/properties/{name}'),
+    ),
+]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_reservations.policies import base
+
+INDEX = 'reservations:leases:index'
+INDEX_ALL_PROJECTS = 'reservations:leases:index:all_projects'
+SHOW = 'reservations:leases:show'
+CREATE = 'reservations:leases:create'
+UPDATE = 'reservations:leases:update'
+DELETE = 'reservations:leases:delete'
+
+RULES = [
+    base.rule(
+        INDEX,
+        base.PROJECT_READER_OR_ADMIN,
+        'List the leases of the own project.',
+        ('GET', '/leases'),
+    ),
+    base.rule(
+        INDEX_ALL_PROJECTS,
+        base.ADMIN,
+        'List the leases of all projects, or of another one.',
+        ('GET', '/leases'),
+        ('GET', '/leases?project_id={project_id}'),
+    ),
+    base.rule(
+        SHOW,
+        base.PROJECT_READER_OR_ADMIN,
+        'Show a lease. To whoever this refuses a lease of another '
+        'project, that lease does not exist.',
+        ('GET', '/leases/{lease_id}'),
+    ),
+    base.rule(
+        CREATE,
+        base.PROJECT_MEMBER_OR_ADMIN,
+        'Create a lease.',
+        ('POST', '/leases'),
+    ),
+    base.rule(
+        UPDATE,
+        base.PROJECT_MEMBER_OR_ADMIN,
+        'Change or end a lease.',
+        ('PUT', '/leases/{lease_id}'),
+    ),
+    base.rule(
+        DELETE,
+        base.PROJECT_MEMBER_OR_ADMIN,
+        'Delete a lease.',
+        ('DELETE', '/leases/{lease_id}'),
+    ),
+]

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leases want from the cloud; ``cloud/`` gives it on a real Nova.
+
+Every method may be repeated after a crash in the middle of it: what is done
+already is left as it is. All of them may raise CloudUnavailable (try again
+later) and, where said, CloudRefused (trying again will not help).
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+from typing import Any
+from typing import Protocol
+
+from nova_reservations import values
+
+Check = Callable[[], None]
+"""Raises ClaimLost if the caller must not go on: another worker has taken
+over, or a request has changed the lease. Called before each write, so that
+a worker that was stopped and wakes late changes nothing."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is on a host, or on its way there.
+
+    :ivar host: the service host that it is, or will be, on.
+    :ivar state: Nova's vm_state, and its task_state where there is one.
+    """
+
+    uuid: str
+    project_id: str
+    host: str
+    state: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Occupancy:
+    """What keeps a host from being empty.
+
+    :ivar servers: in Nova's cells, in migrations to or from the host, or
+        only holding an allocation in placement while being built.
+    :ivar leftovers: consumers of placement, or migrations, that belong to
+        no server that Nova knows.
+    """
+
+    servers: tuple[Server, ...] = ()
+    leftovers: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return not self.servers and not self.leftovers
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sighting:
+    """Differs from the last one if a host's facts may have changed."""
+
+    provider_generation: int
+    availability_zone: str
+
+
+class Cloud(Protocol):
+    # Hosts and the pool
+
+    def find_hosts(self, name: str) -> Sequence[values.Resource]:
+        """Return the compute nodes that name names exactly.
+
+        :param name: a service host, a hypervisor hostname or a node's UUID;
+            the ids of the resources returned are 0.
+        """
+
+    def ensure_pool(self) -> None:
+        """Make the trait and the aggregate ``freepool`` if missing."""
+
+    def mark(self, host: values.Resource) -> None:
+        """Put the pool's trait on the host's provider."""
+
+    def unmark(self, host: values.Resource) -> None:
+        """Take the pool's trait off; a provider that is gone is fine."""
+
+    def join_pool(self, host: values.Resource) -> None:
+        """Add the host to ``freepool``, in Nova and in placement."""
+
+    def leave_pool(self, host: values.Resource) -> None:
+        """Take the host out of ``freepool``."""
+
+    def survey(self) -> Mapping[str, Sighting]:
+        """Return provider UUID -> what tells whether facts have changed.
+
+        Of all marked hosts: one request to placement and one query,
+        whatever their number.
+        """
+
+    def facts(
+        self, hosts: Collection[values.Resource]
+    ) -> Sequence[values.HostFacts]:
+        """Return the facts of those of the hosts that still exist."""
+
+    # Leases of hosts
+
+    def gather(
+        self,
+        reservation_id: str,
+        project_id: str,
+        hosts: Collection[values.Resource],
+        check: Check,
+    ) -> None:
+        """Make the reservation's aggregate hold exactly these hosts.
+
+        In Nova and in placement, many hosts at once, then one cast to the
+        schedulers.
+
+        :raises: CloudRefused if a host is unknown to Nova or placement
+        """
+
+    def is_gathered(
+        self, reservation_id: str, hosts: Collection[values.Resource]
+    ) -> bool:
+        """Whether the aggregate holds exactly these hosts, in Nova."""
+
+    def disband(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        check: Check,
+    ) -> None:
+        """Take the hosts out of the aggregate and delete it.
+
+        In Nova and in placement; hosts that only placement still has in it
+        are among those named.
+        """
+
+    def occupancy(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Occupancy]:
+        """Return service host -> what is on it, or on its way there."""
+
+    def delete_servers(
+        self, servers: Collection[Server], check: Check
+    ) -> Mapping[str, str]:
+        """Ask Nova to delete the servers; does not wait.
+
+        :returns: server UUID -> why not, of those that Nova refused.
+        """
+
+    def lease_aggregates(self) -> Mapping[str, Collection[str]]:
+        """Return reservation id -> service hosts, of all aggregates of
+        reservations that Nova has."""
+
+
+class Notifier(Protocol):
+    def __call__(self, event_type: str, payload: Mapping[str, Any]) -> None:
+        """Emit a notification; never raises."""

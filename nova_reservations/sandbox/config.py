@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration files of a sandbox, as an operator would write them."""
+
+from collections.abc import Mapping
+import importlib.metadata
+import re
+
+from nova_reservations.sandbox import layout as lo
+
+#: A tuple gives an option several times.
+Value = str | int | bool | tuple[str, ...]
+
+#: Section -> option -> value.
+Sections = dict[str, Mapping[str, Value]]
+
+#: What an operator adds to nova.conf. The list is Nova's own default and ours.
+RESERVATIONS_CONF: Sections = {
+    'filter_scheduler': {
+        'available_filters': (
+            'nova.scheduler.filters.all_filters',
+            'nova_reservations.scheduler.host_filter.ReservationFilter',
+        ),
+        'enabled_filters': 'ComputeFilter,ComputeCapabilitiesFilter,'
+        'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
+        'ServerGroupAffinityFilter,ReservationFilter',
+    },
+}
+
+#: What an operator adds to api-paste.ini, beside the word in the pipelines.
+RESERVATIONS_PASTE = """
+[filter:reservations]
+paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
+"""
+
+
+import os
+
+PLAIN = os.environ.get('SANDBOX_PLAIN')
+
+
+def write(layout: lo.Layout) -> None:
+    """Write the files of every service into the layout's etc folder."""
+    files = {
+        'keystone.conf': _keystone(layout),
+        'placement.conf': _placement(layout),
+        'glance-api.conf': _glance(layout),
+        'nova.conf': _nova(layout) | ({} if PLAIN else RESERVATIONS_CONF),
+    }
+    for name, sections in files.items():
+        (layout.etc / name).write_text(_ini(sections))
+    (layout.etc / 'glance-api-paste.ini').write_text(
+        _shipped('glance', 'glance-api-paste.ini')
+    )
+    (layout.etc / 'api-paste.ini').write_text(
+        (str if PLAIN else with_reservations)(
+            _shipped('nova', 'api-paste.ini')
+        )
+    )
+
+
+def with_reservations(paste: str) -> str:
+    """Return Nova's api-paste.ini with our filter in both its pipelines."""
+    paste, pipelines = re.subn(
+        r'^(keystone = .*\bkeystonecontext)\b',
+        r'\1 reservations',
+        paste,
+        flags=re.MULTILINE,
+    )
+    if pipelines != 2:
+        raise RuntimeError(f'api-paste.ini has {pipelines} pipelines, not 2')
+    return paste + RESERVATIONS_PASTE
+
+
+def _shipped(package: str, name: str) -> str:
+    """Return the text of a file that the package installs under etc/."""
+    for path in importlib.metadata.files(package) or ():
+        if path.match(f'etc/{package}/{name}'):
+            return path.read_text()
+    raise FileNotFoundError(f'{package} has no etc/{package}/{name}')
+
+
+def _ini(sections: Sections) -> str:
+    lines = []
+    for section, options in sections.items():
+        lines.append(f'[{section}]')
+        for option, value in options.items():
+            values = value if isinstance(value, tuple) else (value,)
+            lines += [f'{option} = {each}' for each in values]
+        lines.append('')
+    return '\n'.join(lines)
+
+
+def _credentials(layout: lo.Layout, user: str) -> dict[str, Value]:
+    return {
+        'auth_type': 'password',
+        'auth_url': layout.auth_url,
+        'username': user,
+        'password': user,
+        'user_domain_name': 'Default',
+        'project_name': 'service',
+        'project_domain_name': 'Default',
+        'region_name': lo.REGION,
+    }
+
+
+def _authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
+    return _credentials(layout, user) | {
+        'www_authenticate_uri': layout.url('keystone'),
+        'service_token_roles_required': True,
+    }
+
+
+def _database(layout: lo.Layout, name: str) -> dict[str, Value]:
+    # The data need not survive the machine.
+    return {
+        'connection': layout.database(name),
+        'sqlite_synchronous': False,
+    }
+
+
+def _keystone(layout: lo.Layout) -> Sections:
+    keys = f'{layout.directory}/fernet-keys'
+    return {
+        'database': _database(layout, 'keystone'),
+        'cache': {'enabled': True, 'backend': 'dogpile.cache.memory'},
+        'fernet_tokens': {'key_repository': keys},
+        'fernet_receipts': {'key_repository': keys},
+        # Four is the least that bcrypt takes: these passwords are no secret.
+        'identity': {'password_hash_rounds': 4},
+        'token': {'expiration': 86400},
+    }
+
+
+def _placement(layout: lo.Layout) -> Sections:
+    return {
+        'placement_database': _database(layout, 'placement')
+        | {'sync_on_startup': True},
+        'keystone_authtoken': _authtoken(layout, 'placement'),
+    }
+
+
+def _glance(layout: lo.Layout) -> Sections:
+    images = f'{layout.directory}/images'
+    return {
+        'DEFAULT': {
+            'enabled_backends': 'images:file',
+            'enabled_import_methods': '[]',
+            'worker_self_reference_url': layout.url('glance'),
+        },
+        'database': _database(layout, 'glance'),
+        'glance_store': {'default_backend': 'images'},
+        'images': {'filesystem_store_datadir': images},
+        'os_glance_staging_store': {
+            'filesystem_store_datadir': f'{images}/staging'
+        },
+        'os_glance_tasks_store': {
+            'filesystem_store_datadir': f'{images}/tasks'
+        },
+        'keystone_authtoken': _authtoken(layout, 'glance'),
+        'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+        'paste_deploy': {
+            'flavor': 'keystone',
+            'config_file': f'{layout.etc}/glance-api-paste.ini',
+        },
+    }
+
+
+def _nova(layout: lo.Layout) -> Sections:
+    return {
+        'DEFAULT': {
+            'compute_driver': 'sandbox.Driver',
+            'host': 'controller',
+            'log_options': False,
+            'my_ip': '127.0.0.1',
+            'report_interval': 5,
+            'state_path': str(layout.directory),
+            'transport_url': 'fake://',
+        },
+        'api_database': _database(layout, 'nova_api'),
+        'database': _database(layout, 'nova'),
+        'glance': _credentials(layout, 'nova'),
+        'keystone_authtoken': _authtoken(layout, 'nova'),
+        'neutron': _credentials(layout, 'nova'),
+        'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+        'placement': _credentials(layout, 'nova'),
+        'reservations': {
+            'connection': f'sqlite:///{layout.directory}/reservations.db'
+        },
+        'service_user': _credentials(layout, 'nova')
+        | {'send_service_user_token': True},
+        'vnc': {'enabled': False},
+    }

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute hosts that have no machine behind them: Nova's fake driver.
+
+Nova loads drivers from its package nova.virt only: serve.py puts this module
+there, as nova.virt.sandbox.
+"""
+
+import time
+from typing import Any
+import uuid
+
+from nova.virt import fake
+
+
+class Driver(fake.FakeDriver):
+    """A host with an identity of its own, on which a build takes its time."""
+
+    vcpus = 16
+    memory_mb = 32768
+    local_gb = 500
+
+    def _node_uuid(self) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_DNS, self._host))
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        resources: dict[str, Any] = super().get_available_resource(nodename)
+        return resources | {'uuid': self._node_uuid()}
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        return {self._node_uuid(): self._host}
+
+    def spawn(
+        self, context: object, instance: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        """Build a server, for as many seconds as its metadata asks for.
+
+        A real hypervisor takes its time to fetch an image; with metadata
+        build_seconds this one does too.
+        """
+        time.sleep(float(instance.metadata.get('build_seconds', 0)))
+        super().spawn(context, instance, *args, **kwargs)

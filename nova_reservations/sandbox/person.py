@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Those who use a cloud, over plain HTTP."""
+
+import datetime
+import functools
+from typing import Any
+
+from keystoneauth1 import adapter
+from keystoneauth1 import session
+from keystoneauth1.identity import v3
+import requests
+
+POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
+
+
+class Unexpected(Exception):
+    """The cloud did something else than it should."""
+
+    def __init__(self, expected: object, seen: object) -> None:
+        super().__init__(f'expected {expected}, saw {seen}')
+        self.expected = expected
+        self.seen = seen
+
+
+def body(answer: requests.Response, status: int = 200) -> Any:
+    """Return the body of an answer, None if it is empty.
+
+    :raises Unexpected: if it has another status than it should have.
+    """
+    if answer.status_code != status:
+        raise Unexpected(
+            f'{status} from {answer.request.method} {answer.url}',
+            f'{answer.status_code}: {answer.text}',
+        )
+    return answer.json() if answer.content else None
+
+
+def found(answer: requests.Response) -> Any:
+    """Return the body of an answer, None if there is no such thing.
+
+    :raises Unexpected: if it has another status than 200 and 404.
+    """
+    return None if answer.status_code == 404 else body(answer)
+
+
+class Person:
+    """A user in a project of the same name, with that as the password.
+
+    Methods that ask for something return the answer, refusals too, for the
+    caller to judge.
+    """
+
+    def __init__(self, auth_url: str, name: str) -> None:
+        self.name = name
+        self._session = session.Session(
+            v3.Password(
+                auth_url,
+                username=name,
+                password=name,
+                user_domain_name='Default',
+                project_name=name,
+                project_domain_name='Default',
+            )
+        )
+        self.compute = self._adapter('compute', '2.90')
+        self.image = self._adapter('image')
+        self.placement = self._adapter('placement', '1.39')
+        self.reservation = self._adapter('reservation')
+
+    def _adapter(
+        self, service_type: str, microversion: str | None = None
+    ) -> adapter.Adapter:
+        return adapter.Adapter(
+            self._session,
+            service_type=service_type,
+            default_microversion=microversion,
+            raise_exc=False,
+        )
+
+    @functools.cached_property
+    def _ingredients(self) -> dict[str, str]:
+        """What servers are made of: the first image and flavor there are."""
+        image, *_ = body(self.image.get('/v2/images'))['images']
+        flavor, *_ = body(self.compute.get('/flavors'))['flavors']
+        return {'imageRef': image['id'], 'flavorRef': flavor['id']}
+
+    def boot(
+        self, name: str, reservation: str = '', **fields: object
+    ) -> requests.Response:
+        """Ask for a server without a network, in a reservation or not."""
+        server = self._ingredients | {'name': name, 'networks': 'none'}
+        request: dict[str, object] = {'server': server | fields}
+        if reservation:
+            request['os:scheduler_hints'] = {'reservation': reservation}
+        return self.compute.post('/servers', json=request)
+
+    def server(self, server: str) -> Any:
+        """Return a server, None if it is gone."""
+        answer = found(self.compute.get(f'/servers/{server}'))
+        return answer and answer['server']
+
+    def ask_lease(
+        self,
+        name: str,
+        start: datetime.datetime | None,
+        end: datetime.datetime,
+        hosts: int,
+    ) -> requests.Response:
+        """Ask for a lease of so many hosts, from now if start is None."""
+        reservation = {
+            'resource_type': 'physical:host',
+            'min': hosts,
+            'max': hosts,
+            'hypervisor_properties': '',
+            'resource_properties': '',
+        }
+        return self.reservation.post(
+            '/leases',
+            json={
+                'name': name,
+                'start_date': start.isoformat() if start else 'now',
+                'end_date': end.isoformat(),
+                'reservations': [reservation],
+            },
+        )
+
+    def lease(self, lease: str) -> Any:
+        """Return a lease, None if it is gone."""
+        answer = found(self.reservation.get(f'/leases/{lease}'))
+        return answer and answer['lease']
+
+
+class Operator(Person):
+    """The user admin, who sees what is behind the servers."""
+
+    def __init__(self, auth_url: str) -> None:
+        super().__init__(auth_url, 'admin')
+
+    def hosts(self) -> list[str]:
+        """Return the names of all compute hosts, sorted."""
+        hypervisors = body(self.compute.get('/os-hypervisors'))['hypervisors']
+        return sorted(each['hypervisor_hostname'] for each in hypervisors)
+
+    def set_compute(self, host: str, status: str) -> None:
+        """Enable or disable a compute host."""
+        services = body(
+            self.compute.get(f'/os-services?binary=nova-compute&host={host}')
+        )['services']
+        for service in services:
+            body(
+                self.compute.put(
+                    f'/os-services/{service["id"]}', json={'status': status}
+                )
+            )
+
+    def enrolled(self) -> dict[str, str]:
+        """Return the names of the reservable hosts by their id."""
+        hosts = body(self.reservation.get('/os-hosts'))['hosts']
+        return {each['id']: each['hypervisor_hostname'] for each in hosts}
+
+    def servers_on(self, host: str) -> list[str]:
+        """Return the names of all servers on a host."""
+        servers = body(
+            self.compute.get(f'/servers/detail?all_tenants=1&host={host}')
+        )['servers']
+        return [each['name'] for each in servers]
+
+    def aggregates(self) -> dict[str, Any]:
+        """Return Nova's aggregates by their name."""
+        aggregates = body(self.compute.get('/os-aggregates'))['aggregates']
+        return {each['name']: each for each in aggregates}
+
+    def provider(self, host: str, what: str) -> Any:
+        """Return what placement has under the provider of a host.
+
+        :param what: aggregates, allocations or traits
+        """
+        (provider,) = body(
+            self.placement.get(f'/resource_providers?name={host}')
+        )['resource_providers']
+        return body(
+            self.placement.get(
+                f'/resource_providers/{provider["uuid"]}/{what}'
+            )
+        )[what]

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stories that the sandbox can tell, by name."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+
+from nova_reservations.sandbox import story
+from nova_reservations.sandbox.stories import host_lease
+
+STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
+    'host-lease': host_lease.tell,
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every test may ask for: databases, fresh and gone afterwards.
+
+A test whose database server does not answer is skipped. Where the
+environment has NOVA_RESERVATIONS_TEST_REQUIRE_SERVICES=1, as in CI, a test
+that skips, for whatever reason, fails.
+"""
+
+from collections.abc import Iterator
+import contextlib
+import functools
+import os
+import pathlib
+import uuid
+
+import pytest
+import sqlalchemy as sa
+
+from nova_reservations.db import api
+from nova_reservations.db import migration
+
+SERVERS = {
+    'mysql': os.environ.get(
+        'NOVA_RESERVATIONS_TEST_MYSQL', 'mysql+pymysql://root@127.0.0.1:3306'
+    ),
+    'postgresql': os.environ.get(
+        'NOVA_RESERVATIONS_TEST_POSTGRESQL',
+        'postgresql+psycopg2://postgres@127.0.0.1:5432',
+    ),
+}
+BACKENDS = ['sqlite', *SERVERS]
+NO_SKIPS = os.environ.get('NOVA_RESERVATIONS_TEST_REQUIRE_SERVICES') == '1'
+
+
+def _fail_if_skipped(report):
+    if NO_SKIPS and report.skipped and not hasattr(report, 'wasxfail'):
+        report.outcome = 'failed'
+        report.longrepr = f'skipped where nothing may be: {report.longrepr}'
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport():
+    return _fail_if_skipped((yield))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report():
+    return _fail_if_skipped((yield))
+
+
+@functools.cache
+def _server(backend: str) -> tuple[sa.Engine, str | None]:
+    """Return an engine of the server, and why it can't be used if so."""
+    url = sa.make_url(SERVERS[backend])
+    engine = sa.create_engine(
+        # Each worker of pytest-xdist comes here once.
+        url.set(database='postgres') if backend == 'postgresql' else url,
+        isolation_level='AUTOCOMMIT',
+        poolclass=sa.NullPool,
+        connect_args={'connect_timeout': 5},
+    )
+    try:
+        engine.connect().close()
+    except sa.exc.OperationalError as error:
+        return engine, f'no {backend} at {url!r}: {error.orig}'
+    return engine, None
+
+
+@contextlib.contextmanager
+def empty_database(backend: str, directory: pathlib.Path) -> Iterator[str]:
+    """Give the URL of a database that has nothing in it yet."""
+    name = f'nova_reservations_test_{uuid.uuid4().hex}'
+    if backend == 'sqlite':
+        yield f'sqlite:///{directory / name}.db'
+        return
+    engine, refusal = _server(backend)
+    if refusal:
+        pytest.skip(refusal)
+    with engine.connect() as connection:
+        connection.execute(sa.text(f'CREATE DATABASE {name}'))
+    try:
+        yield (
+            sa.make_url(SERVERS[backend])
+            .set(database=name)
+            .render_as_string(hide_password=False)
+        )
+    finally:
+        force = ' WITH (FORCE)' if backend == 'postgresql' else ''
+        with engine.connect() as connection:
+            connection.execute(sa.text(f'DROP DATABASE {name}{force}'))
+
+
+@contextlib.contextmanager
+def _with_tables(url: str) -> Iterator[api.Database]:
+    database = api.Database(url)
+    migration.sync(database)
+    try:
+        yield database
+    finally:
+        database.dispose()
+
+
+@pytest.fixture(params=BACKENDS)
+def database_url(
+    request: pytest.FixtureRequest, tmp_path: pathlib.Path
+) -> Iterator[str]:
+    """The URL of an empty database, on each kind of server in turn."""
+    with empty_database(request.param, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def any_database(database_url: str) -> Iterator[api.Database]:
+    """A database with our tables, on each kind of server in turn."""
+    with _with_tables(database_url) as database:
+        yield database
+
+
+@pytest.fixture
+def database(tmp_path: pathlib.Path) -> Iterator[api.Database]:
+    """A database with our tables, on SQLite."""
+    with (
+        empty_database('sqlite', tmp_path) as url,
+        _with_tables(url) as database,
+    ):
+        yield database

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud in memory, for tests of what does not need a real Nova.
+
+It keeps the promises of ``ports.Cloud``: all that it does may be repeated.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import threading
+from typing import Any
+import uuid
+
+from nova_reservations import ports
+from nova_reservations import values
+
+NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
+
+
+def facts(name: str, **changes: Any) -> values.HostFacts:
+    """Return what a fresh host of the cloud tells of itself."""
+    plain = values.HostFacts(
+        uuid=str(uuid.uuid5(NAMESPACE, name)),
+        service_host=name,
+        hypervisor_hostname=f'{name}.example.org',
+        vcpus=16,
+        memory_mb=65536,
+        local_gb=1000,
+        free_memory_mb=65024,
+        free_disk_gb=1000,
+        cpu_info='{}',
+        hypervisor_type='QEMU',
+        hypervisor_version=8002000,
+        availability_zone='nova',
+        provider_generation=1,
+        traits=frozenset({'HW_CPU_X86_VMX'}),
+        inventories=(
+            values.Inventory('DISK_GB', 1000, 0, 1, 1000, 1, 1.0),
+            values.Inventory('MEMORY_MB', 65536, 512, 1, 65536, 1, 1.0),
+            values.Inventory('VCPU', 16, 0, 1, 16, 1, 4.0),
+        ),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+class FakeCloud:
+    """:ivar before: called with the name of each write before it is made;
+        a test may raise from it, as a kill or a failure would.
+
+    :ivar slow_servers: deleting them takes until finish_deletes().
+    """
+
+    def __init__(self, *names: str) -> None:
+        self.known = {name: facts(name) for name in names}
+        self.marked: set[str] = set()
+        self.pool: set[str] = set()
+        self.aggregates: dict[str, set[str]] = {}
+        self.servers: dict[str, ports.Server] = {}
+        self.leftovers: dict[str, set[str]] = defaultdict(set)
+        self.slow_servers: set[str] = set()
+        self.before: Callable[[str], None] = lambda step: None
+        self.writes: list[str] = []
+        self._lock = threading.Lock()
+
+    def boot(
+        self, host: str, project_id: str, server: str | None = None
+    ) -> str:
+        """Put a server on a host, whatever the scheduler would say."""
+        server = server or str(uuid.uuid4())
+        self.servers[server] = ports.Server(server, project_id, host, 'active')
+        return server
+
+    def finish_deletes(self) -> None:
+        for server in self.slow_servers & set(self.servers):
+            del self.servers[server]
+        self.slow_servers.clear()
+
+    def _write(self, step: str) -> None:
+        self.before(step)
+        with self._lock:
+            self.writes.append(step)
+
+    def find_hosts(self, name: str) -> list[values.Resource]:
+        return [
+            values.Resource(0, values.HOST, known.service_host, known.uuid)
+            for known in self.known.values()
+            if name
+            in (known.service_host, known.hypervisor_hostname, known.uuid)
+        ]
+
+    def ensure_pool(self) -> None:
+        self._write('ensure_pool')
+
+    def mark(self, host: values.Resource) -> None:
+        self._write('mark')
+        self.marked.add(host.name)
+
+    def unmark(self, host: values.Resource) -> None:
+        self._write('unmark')
+        self.marked.discard(host.name)
+
+    def join_pool(self, host: values.Resource) -> None:
+        self._write('join_pool')
+        self.pool.add(host.name)
+
+    def leave_pool(self, host: values.Resource) -> None:
+        self._write('leave_pool')
+        self.pool.discard(host.name)
+
+    def survey(self) -> dict[str, ports.Sighting]:
+        return {
+            known.uuid: ports.Sighting(
+                known.provider_generation, known.availability_zone
+            )
+            for name, known in self.known.items()
+            if name in self.marked
+        }
+
+    def facts(
+        self, hosts: Collection[values.Resource]
+    ) -> list[values.HostFacts]:
+        return [
+            self.known[host.name] for host in hosts if host.name in self.known
+        ]
+
+    def gather(
+        self,
+        reservation_id: str,
+        project_id: str,
+        hosts: Collection[values.Resource],
+        check: ports.Check,
+    ) -> None:
+        check()
+        self._write('create aggregate')
+        members = self.aggregates.setdefault(reservation_id, set())
+        for host in hosts:
+            check()
+            self._write('add host')
+            members.add(host.name)
+        for surplus in members - {host.name for host in hosts}:
+            check()
+            self._write('remove host')
+            members.discard(surplus)
+
+    def is_gathered(
+        self, reservation_id: str, hosts: Collection[values.Resource]
+    ) -> bool:
+        return self.aggregates.get(reservation_id) == {
+            host.name for host in hosts
+        }
+
+    def disband(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        check: ports.Check,
+    ) -> None:
+        for member in sorted(self.aggregates.get(reservation_id, set())):
+            check()
+            self._write('remove host')
+            self.aggregates[reservation_id].discard(member)
+        check()
+        self._write('delete aggregate')
+        self.aggregates.pop(reservation_id, None)
+
+    def occupancy(
+        self, hosts: Collection[values.Resource]
+    ) -> dict[str, ports.Occupancy]:
+        return {
+            host.name: ports.Occupancy(
+                servers=tuple(
+                    server
+                    for server in self.servers.values()
+                    if server.host == host.name
+                ),
+                leftovers=tuple(sorted(self.leftovers[host.name])),
+            )
+            for host in hosts
+        }
+
+    def delete_servers(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> Mapping[str, str]:
+        for server in servers:
+            check()
+            self._write('delete server')
+            if server.uuid not in self.slow_servers:
+                self.servers.pop(server.uuid, None)
+        return {}
+
+    def lease_aggregates(self) -> Mapping[str, Collection[str]]:
+        return {key: set(members) for key, members in self.aggregates.items()}

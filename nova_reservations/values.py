@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves the database: frozen values, never live rows."""
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_reservations import interval
+from nova_reservations import states
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    id: str
+    lease_id: str
+    event_type: states.EventType
+    time: datetime.datetime
+    status: states.Event
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reservation:
+    """One ask of one resource type.
+
+    :ivar params: what was asked, as its resource type normalised it.
+    """
+
+    id: str
+    lease_id: str
+    resource_type: str
+    status: states.Reservation
+    params: Mapping[str, Any]
+    missing_resources: bool
+    resources_changed: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lease:
+    """A project's contract for a window.
+
+    :ivar version: changes with each write; writers compare and set it.
+    :ivar attempt: changes with each claim; fences workers that wake late.
+    :ivar due_at: when a worker must look at the lease next; None: never.
+        While a worker holds the lease, when its claim expires.
+    :ivar in_nova: something of the lease may exist in Nova or placement.
+    :ivar prepared: Nova holds exactly the resources that the database says.
+    """
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    start_date: datetime.datetime
+    end_date: datetime.datetime
+    status: states.Lease
+    status_reason: str | None
+    degraded: bool
+    in_nova: bool
+    prepared: bool
+    version: int
+    attempt: int
+    claimed_by: str | None
+    due_at: datetime.datetime | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    reservations: tuple[Reservation, ...]
+    events: tuple[Event, ...]
+
+    @property
+    def window(self) -> interval.Interval:
+        return interval.Interval(self.start_date, self.end_date)
+
+    def event(self, kind: states.EventType) -> Event | None:
+        for event in self.events:
+            if event.event_type == kind:
+                return event
+        return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that can be leased.
+
+    :ivar name: for a host: the host of its compute service.
+    :ivar uuid: for a host: its compute node, which is its provider too.
+    """
+
+    id: int
+    resource_type: str
+    name: str
+    uuid: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Allocation:
+    """One resource given to a reservation for a window, exclusively."""
+
+    id: int
+    reservation_id: str
+    lease_id: str
+    resource_id: int
+    start_date: datetime.datetime
+    end_date: datetime.datetime
+    released: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventory:
+    """What placement says that a host has of one resource class."""
+
+    resource_class: str
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+
+    @property
+    def capacity(self) -> int:
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What Nova and placement say of a compute host.
+
+    :ivar service_host: the host of its nova-compute service.
+    :ivar memory_mb: MiB; local_gb, free_disk_gb: GiB.
+    :ivar free_memory_mb: capacity less what servers outside of leases use.
+    :ivar provider_generation: placement's, when the facts were read.
+    """
+
+    uuid: str
+    service_host: str
+    hypervisor_hostname: str
+    vcpus: int
+    memory_mb: int
+    local_gb: int
+    free_memory_mb: int
+    free_disk_gb: int
+    cpu_info: str
+    hypervisor_type: str
+    hypervisor_version: int
+    availability_zone: str
+    provider_generation: int
+    traits: frozenset[str]
+    inventories: tuple[Inventory, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """An enrolled host: a resource, its facts, the operator's properties.
+
+    :ivar reservable: leases may be placed on it; False until its enrolment
+        is complete.
+    """
+
+    id: int
+    reservable: bool
+    facts: HostFacts
+    properties: Mapping[str, str]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+    @property
+    def resource(self) -> Resource:
+        return Resource(
+            self.id, HOST, self.facts.service_host, self.facts.uuid
+        )
+
+
+HOST = 'physical:host'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Access:
+    """What decides whether a server may use a reservation.
+
+    :ivar hosts: the service hosts of a reservation of whole hosts.
+    """
+
+    reservation_id: str
+    lease_id: str
+    project_id: str
+    status: states.Lease
+    resource_type: str
+    hosts: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Property:
+    """The name of something that operators say of their hosts.
+
+    :ivar values: all that are given to some host, sorted.
+    """
+
+    id: int
+    name: str
+    private: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    values: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaseQuery:
+    """A page of leases; what is None filters nothing.
+
+    :ivar marker: the id of the last lease of the page before.
+    """
+
+    project_id: str | None = None
+    status: states.Lease | None = None
+    name: str | None = None
+    start_after: datetime.datetime | None = None
+    end_before: datetime.datetime | None = None
+    limit: int | None = None
+    marker: str | None = None
+    sort_key: str = 'created_at'
+    descending: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostQuery:
+    """A page of hosts, in the order of their ids."""
+
+    name: str | None = None
+    availability_zone: str | None = None
+    limit: int | None = None
+    marker: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CapacityPoint:
+    """How many hosts there are, and how many of them leases hold at the
+    busiest instant from start until just before end."""
+
+    start: datetime.datetime
+    end: datetime.datetime
+    hosts: int
+    reserved: int
+
+    @property
+    def free(self) -> int:
+        return self.hosts - self.reserved
