@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the parts together, as configured, in any of Nova's processes."""
 
+from collections.abc import Iterable
 import dataclasses
 import datetime
 import os
@@ -84,7 +85,7 @@ def _resource_types(
 ) -> dict[str, base.ResourceType]:
     names = conf.reservations.resource_types
 
-    def missing(unknown: set[str]) -> None:
+    def missing(unknown: Iterable[str]) -> None:
         raise exception.UnknownResourceType(
             f'[reservations] resource_types names {", ".join(sorted(unknown))}'
             f', which no installed package offers in {NAMESPACE}'
@@ -104,4 +105,8 @@ def _resource_types(
         on_load_failure_callback=broken,
         warn_on_missing_entrypoint=False,
     )
-    return {extension.name: extension.obj for extension in manager}
+    return {
+        extension.name: extension.obj
+        for extension in manager
+        if extension.obj is not None
+    }

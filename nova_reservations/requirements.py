@@ -74,10 +74,14 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 """Each takes what the host has, then what it is compared with."""
 
-_AS_TEXT = frozenset({'<in>', *(f's{name}' for name in OPERATORS)})
-_ALIASES = {'=': '=='}
-_EXTRA_SPEC_ALIASES = {'=': '>='}
-_EXTRA_SPEC_REFUSED = frozenset({'<all-in>', '<range-in>'})
+_AS_TEXT = {'s==': '==', 's!=': '!=', 's<': '<', 's<=': '<=', 's>': '>',
+            's>=': '>=', '<in>': '<in>'}
+_IN_LISTS = {'=': '=='}
+_IN_EXTRA_SPECS = {
+    **{name: name for name in (*OPERATORS, *_AS_TEXT)},
+    '=': '>=',
+    # Nova knows them, so that a value which begins like that is no text.
+    '<all-in>': '<all-in>', '<range-in>': '<range-in>'}
 
 _NUMBER = re.compile(r'[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?')
 _PLACEMENT_NAME = re.compile(r'[A-Z0-9_]{1,255}')
@@ -218,7 +222,7 @@ class _Parser:
                 return Not(self.expression(part, depth + 1))
             case [str(name), str(key), value] if key.startswith('$'):
                 return self.comparison(
-                    _ALIASES.get(name, name), key[1:], self.text(value)
+                    _IN_LISTS.get(name, name), key[1:], self.text(value)
                 )
             case dict() if tree:
                 return AllOf(
@@ -300,41 +304,32 @@ class _Parser:
         return Trait(trait, value == 'required')
 
     def extra_spec(self, key: str, value: str) -> Expression:
-        scope, colon, name = key.partition(':')
-        if not colon:
-            name = key
-        elif scope == 'trait':
-            name = key
-        elif scope != 'capabilities':
-            raise self.malformed(
-                f'{key} does not tell of hosts: only capabilities:, trait: '
-                'and keys without a scope do'
-            )
+        name = self.extra_spec_key(key)
         match value.split():
-            case ['<or>', _, *_] as words:
+            case ['<or>', *_] as words:
                 if len(words) % 2 or set(words[::2]) != {'<or>'}:
-                    raise self.malformed(f'{value} must be like <or> A <or> B')
-                return AnyOf(
-                    tuple(
-                        self.comparison('==', name, word)
-                        for word in words[1::2]
-                    )
-                )
-            case [word, *operands] if (
-                word in OPERATORS
-                or word in _AS_TEXT
-                or word in _EXTRA_SPEC_ALIASES
-                or word in _EXTRA_SPEC_REFUSED
-            ):
+                    raise self.malformed(
+                        f'{value} must be like <or> A <or> B')
+                return AnyOf(tuple(self.comparison('==', name, word)
+                                   for word in words[1::2]))
+            case [word, *operands] if word in _IN_EXTRA_SPECS:
                 if len(operands) != 1:
                     raise self.malformed(
-                        f'{value} must be an operator and one word'
-                    )
+                        f'{value} must be an operator and one word')
                 return self.comparison(
-                    _EXTRA_SPEC_ALIASES.get(word, word), name, operands[0]
-                )
+                    _IN_EXTRA_SPECS[word], name, operands[0])
             case _:
                 return self.comparison('==', name, value)
+
+    def extra_spec_key(self, key: str) -> str:
+        scope, colon, name = key.partition(':')
+        if not colon or scope == 'trait':
+            return key
+        if scope != 'capabilities':
+            raise self.malformed(
+                f'{key} does not tell of hosts: only capabilities:, trait: '
+                'and keys without a scope do')
+        return name
 
     def check_storable(self, text: str) -> None:
         # Neither is a character that every database takes.

@@ -50,7 +50,10 @@ def response(error: Exception, request_id: str | None) -> webob.Response:
         return _json(
             error.status_int,
             error.headers,
-            {'error': error.status_int, 'error_message': error.explanation},
+            {
+                'error': error.status_int,
+                'error_message': error.detail or error.explanation,
+            },
         )
     code = status(error)
     if code == 500:

@@ -58,8 +58,8 @@ def asked(body: Any) -> str | None:
         return None
     if len(hints) > 1:
         raise exception.InvalidInput(
-            f'A reservation is asked for, but not clearly: {" and ".join(KEYS)}'
-            ' are both given'
+            f'{" and ".join(KEYS)} are both given: it is not clear whether '
+            'a reservation is asked for'
         )
     value = values[0]
     if isinstance(value, list) and len(value) == 1:

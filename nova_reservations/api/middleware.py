@@ -11,7 +11,6 @@ import re
 import threading
 from typing import Any
 
-from nova import exception as nova_exception
 from nova.api import wsgi
 from nova.api.openstack import wsgi as openstack_wsgi
 import nova.conf
@@ -40,7 +39,7 @@ _ACTION = re.compile(f'{_PROJECT}servers/(?P<server_id>[^/]+?)/action$')
 _WITH_BODY = frozenset({'POST', 'PUT'})
 
 
-class Reservations(wsgi.Middleware):  # type: ignore[misc]
+class Reservations(wsgi.Middleware):
     def __init__(
         self, application: Any, services: bootstrap.Services | None = None
     ) -> None:
@@ -103,7 +102,7 @@ class Reservations(wsgi.Middleware):  # type: ignore[misc]
         return None
 
     def _check_create(self, environ: dict[str, Any]) -> None:
-        body = wsgi.Request(environ).body
+        body = webob.Request(environ).body
         if hints.may_ask(body):
             hints.check(
                 _parsed(body),
@@ -115,16 +114,11 @@ class Reservations(wsgi.Middleware):  # type: ignore[misc]
         request = openstack_wsgi.Request(environ)
         if not moves.may_force(request.body):
             return
-        try:
-            # What /v2 ignores is taken away further in.
-            if not environ['SCRIPT_NAME'].endswith('/v2'):
-                request.set_api_version_request()
-        except (
-            nova_exception.InvalidAPIVersionString,
-            nova_exception.InvalidGlobalAPIVersion,
-        ):
-            return
-        moves.check(_parsed(request.body), server_id, request, self.services())
+        version = moves.version(request)
+        if version is not None:
+            moves.check(
+                _parsed(request.body), server_id, version, self.services()
+            )
 
 
 def _parsed(body: bytes) -> Any:

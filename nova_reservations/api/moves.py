@@ -3,6 +3,7 @@
 refused where a lease is concerned."""
 
 from typing import Any
+from typing import TypeAlias
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -16,10 +17,12 @@ from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations.api import hints
 
+Version: TypeAlias = api_version_request.APIVersionRequest
+
 # Action -> the first microversion that asks the scheduler about a host that
 # the request names, unless ``force`` is set. Since 2.68 there is no force.
-ASKS_SINCE = {'os-migrateLive': '2.30', 'evacuate': '2.29'}
-LAST_FORCE = '2.67'
+ASKS_SINCE = {'os-migrateLive': Version('2.30'), 'evacuate': Version('2.29')}
+LAST_FORCE = Version('2.67')
 
 
 def may_force(body: bytes) -> bool:
@@ -27,11 +30,23 @@ def may_force(body: bytes) -> bool:
     return b'os-migrateLive' in body or b'evacuate' in body or b'\\u' in body
 
 
+def version(request: wsgi.Request) -> Version | None:
+    """Return the microversion asked for; None where Nova will refuse it."""
+    if request.script_name.endswith('/v2'):
+        # Its pipeline takes such headers away, further in.
+        return Version(wsgi.DEFAULT_API_VERSION)
+    try:
+        request.set_api_version_request()
+    except (
+        nova_exception.InvalidAPIVersionString,
+        nova_exception.InvalidGlobalAPIVersion,
+    ):
+        return None
+    return request.api_version_request
+
+
 def check(
-    body: Any,
-    server_id: str,
-    request: wsgi.Request,
-    services: bootstrap.Services,
+    body: Any, server_id: str, asked: Version, services: bootstrap.Services
 ) -> None:
     """Refuse to move a leased server, or any onto a leased host, unseen.
 
@@ -39,27 +54,13 @@ def check(
         refuses is left to it.
     :raises: InvalidState
     """
-    target = forced_target(body, request)
+    target = forced_target(body, asked)
     if target is None:
         return
     if services.hosts.is_enrolled(target):
         raise _refusal(server_id, f'host {target} can be leased')
-    context = nova_context.get_admin_context()
     try:
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
-            context, server_id
-        )
-        reservation_id = objects.RequestSpec.get_by_instance_uuid(
-            context, server_id
-        ).get_scheduler_hint(hints.RESERVATION)
-        if mapping.cell_mapping is None:
-            return
-        with nova_context.target_cell(
-            context, mapping.cell_mapping
-        ) as cell_context:
-            host = objects.Instance.get_by_uuid(
-                cell_context, server_id, expected_attrs=[]
-            ).host
+        host, reservation_id = _where(server_id)
     except (
         nova_exception.InstanceMappingNotFound,
         nova_exception.RequestSpecNotFound,
@@ -74,7 +75,22 @@ def check(
         raise _refusal(server_id, f'it is in lease {access.lease_id}')
 
 
-def forced_target(body: Any, request: wsgi.Request) -> str | None:
+def _where(server_id: str) -> tuple[str | None, str | None]:
+    """Return the server's host, and the reservation that it asked for."""
+    context = nova_context.get_admin_context()
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
+    spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
+    reservation_id = spec.get_scheduler_hint(hints.RESERVATION)
+    if mapping.cell_mapping is None:
+        return None, reservation_id
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        host = objects.Instance.get_by_uuid(
+            cell, server_id, expected_attrs=[]
+        ).host
+    return host, reservation_id
+
+
+def forced_target(body: Any, asked: Version) -> str | None:
     """Return the host that Nova would not ask the scheduler about."""
     if not (isinstance(body, dict) and len(body) == 1):
         return None
@@ -84,19 +100,10 @@ def forced_target(body: Any, request: wsgi.Request) -> str | None:
     host = arguments.get('host')
     if not (isinstance(host, str) and host):
         return None
-    version = request.api_version_request
-    if not version.matches(
-        api_version_request.APIVersionRequest(ASKS_SINCE[action])
-    ):
-        return host
-    if version.matches(
-        api_version_request.APIVersionRequest(),
-        api_version_request.APIVersionRequest(LAST_FORCE),
-    ):
-        return (
-            host if strutils.bool_from_string(arguments.get('force')) else None
-        )
-    return None
+    forced = asked <= LAST_FORCE and strutils.bool_from_string(
+        arguments.get('force')
+    )
+    return host if asked < ASKS_SINCE[action] or forced else None
 
 
 def _refusal(server_id: str, reason: str) -> exception.InvalidState:

@@ -18,10 +18,10 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import models
 
-ALLOCATION = sa.inspect(models.Allocation).local_table
-RESERVATION = sa.inspect(models.Reservation).local_table
-LEASE = sa.inspect(models.Lease).local_table
-RESOURCE = sa.inspect(models.Resource).local_table
+ALLOCATION = models.table(models.Allocation)
+RESERVATION = models.table(models.Reservation)
+LEASE = models.table(models.Lease)
+RESOURCE = models.table(models.Resource)
 
 
 def advance(session: orm.Session, generations: Mapping[int, int]) -> None:

@@ -105,7 +105,8 @@ class Database:
         )
 
     def engine(self) -> sa.Engine:
-        return self._facade.writer.get_engine()
+        engine: sa.Engine = self._facade.writer.get_engine()
+        return engine
 
     def dispose(self) -> None:
         """Close the connections; the next transaction opens new ones."""

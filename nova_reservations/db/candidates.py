@@ -42,18 +42,19 @@ def find(
     window, and others from a random place on.
 
     :param window: with the time for cleaning before and after it.
-    :param page: return at least as many as this, if there are.
+    :param page: how many to return beyond those wanted, if there are.
     :param pivot: where the random place is, in the range of spread.
     :param keep: ids of what the reservation has: candidates if still free.
     :param recheck: whether that must meet the requirements too.
     :param ignore_reservation: the one that is planned anew: to itself, what
         it has is free.
     """
+    limit = demand.maximum + page
     offers = _Offers(window, now, ignore_reservation)
     query = _meeting(demand, offers.query().where(offers.free))
     statements = [
         query.join(near, near.c.resource_id == models.Resource.id)
-        for near in offers.nearest(page * _LOOK_AHEAD)
+        for near in offers.nearest(limit * _LOOK_AHEAD)
     ]
     if keep:
         kept = (
@@ -65,7 +66,7 @@ def find(
     rows = [
         row for statement in statements for row in session.execute(statement)
     ]
-    rows += _spread(session, query, pivot, page)
+    rows += _spread(session, query, pivot, limit)
     return list(
         {
             row.id: _candidate(row, window, now, row.id in keep)

@@ -12,8 +12,8 @@ from sqlalchemy import orm
 
 from nova_reservations.db import models
 
-COUNTER = sa.inspect(models.Counter).local_table
-TASK = sa.inspect(models.Task).local_table
+COUNTER = models.table(models.Counter)
+TASK = models.table(models.Task)
 
 
 def value(session: orm.Session, name: str) -> int:

@@ -21,14 +21,14 @@ from nova_reservations import values
 from nova_reservations.db import counters
 from nova_reservations.db import models
 
-RESOURCE = sa.inspect(models.Resource).local_table
-HOST = sa.inspect(models.Host).local_table
-TRAIT = sa.inspect(models.HostTrait).local_table
-INVENTORY = sa.inspect(models.HostInventory).local_table
-PROPERTY = sa.inspect(models.Property).local_table
-HOST_PROPERTY = sa.inspect(models.HostProperty).local_table
-RESERVATION = sa.inspect(models.Reservation).local_table
-ALLOCATION = sa.inspect(models.Allocation).local_table
+RESOURCE = models.table(models.Resource)
+HOST = models.table(models.Host)
+TRAIT = models.table(models.HostTrait)
+INVENTORY = models.table(models.HostInventory)
+PROPERTY = models.table(models.Property)
+HOST_PROPERTY = models.table(models.HostProperty)
+RESERVATION = models.table(models.Reservation)
+ALLOCATION = models.table(models.Allocation)
 
 POOL = 'pool'
 """The counter that changes with the set of enrolled hosts."""

@@ -19,10 +19,10 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import models
 
-LEASE = sa.inspect(models.Lease).local_table
-RESERVATION = sa.inspect(models.Reservation).local_table
-EVENT = sa.inspect(models.Event).local_table
-ALLOCATION = sa.inspect(models.Allocation).local_table
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+EVENT = models.table(models.Event)
+ALLOCATION = models.table(models.Allocation)
 
 SORT_KEYS = frozenset(
     {'created_at', 'start_date', 'end_date', 'name', 'status', 'id'}

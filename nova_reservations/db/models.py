@@ -5,7 +5,6 @@ changed; every table begins with ``nr_``, to stand beside Nova's."""
 import datetime
 import enum
 from typing import Any
-from typing import ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -44,6 +43,13 @@ def _one_of(column: str, values: type[enum.StrEnum]) -> sa.CheckConstraint:
     return sa.CheckConstraint(f'{column} IN ({listed})', name=column)
 
 
+TABLE_OPTIONS = {
+    'mysql_engine': 'InnoDB',
+    'mysql_charset': 'utf8mb4',
+    'mysql_collate': 'utf8mb4_bin',
+}
+
+
 class Base(orm.DeclarativeBase):
     metadata = sa.MetaData(
         naming_convention={
@@ -54,15 +60,18 @@ class Base(orm.DeclarativeBase):
             'pk': 'pk_%(table_name)s',
         }
     )
-    __table_args__: ClassVar[Any] = {
-        'mysql_engine': 'InnoDB',
-        'mysql_charset': 'utf8mb4',
-        'mysql_collate': 'utf8mb4_bin',
-    }
+    __table_args__: Any = TABLE_OPTIONS
 
 
 def _table_args(*args: Any) -> tuple[Any, ...]:
-    return (*args, Base.__table_args__)
+    return (*args, TABLE_OPTIONS)
+
+
+def table(model: type[Base]) -> sa.Table:
+    """Return the table of a model, for statements without the ORM."""
+    mapped = model.__table__
+    assert isinstance(mapped, sa.Table)
+    return mapped
 
 
 class Timestamps:

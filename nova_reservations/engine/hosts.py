@@ -123,8 +123,11 @@ class Hosts:
 
         :raises: NotFound, HostInUse, CloudUnavailable
         """
+        host = self.get(host_id)
         with self.database.writer() as session:
-            host = hosts.get(session, host_id)
+            # First, for its lock: bookings that come now are refused, those
+            # that came before are seen.
+            hosts.set_reservable(session, host_id, False, now)
             held = [
                 allocation
                 for allocation in allocations.find(
@@ -138,8 +141,6 @@ class Hosts:
                     reason=f'it is allocated to {len(held)} reservations; '
                     '"os-hosts/allocations" lists them',
                 )
-            # From here on no lease can take it.
-            hosts.set_reservable(session, host_id, False, now)
         occupancy = self.cloud.occupancy([host.resource])
         left = occupancy[host.facts.service_host]
         if not left.empty:

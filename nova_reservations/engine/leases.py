@@ -275,7 +275,7 @@ class Leases:
             demand,
             window,
             now,
-            page=demand.maximum + PAGE,
+            page=PAGE,
             pivot=zlib.crc32(lease.id.encode()) >> 1,
             keep=held,
             recheck=recheck,

@@ -7,6 +7,7 @@ claims in the database, and need nothing else of each other.
 
 from concurrent import futures
 import datetime
+from typing import Any
 
 from oslo_log import log
 
@@ -58,8 +59,10 @@ class Worker:
 
     def drain(self) -> None:
         """Wait until all that was begun is over."""
-        begun = [*self._held]
-        futures.wait([*begun, *([self._refresh] if self._refresh else [])])
+        begun: list[futures.Future[Any]] = [*self._held]
+        if self._refresh is not None:
+            begun.append(self._refresh)
+        futures.wait(begun)
         self._collect()
 
     def stop(self) -> None:

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole Nova in this process: API, conductor, scheduler and computes.
+"""The rest of a whole Nova, in the process of its API.
 
 They talk through oslo.messaging's fake driver, which reaches no further than
-the process.
+the process. The API has read the configuration and set up messaging before.
 """
-
-import os
-import sys
-from typing import Any
 
 from nova import context
 from nova import service
@@ -20,17 +16,12 @@ from nova_reservations.sandbox import driver
 from nova_reservations.sandbox import layout as lo
 
 
-def start(layout: lo.Layout) -> Any:
-    """Start everything, and return the API's WSGI application."""
-    # Nova loads drivers from nova.virt only.
-    sys.modules['nova.virt.sandbox'] = driver
-    os.environ['OS_NOVA_CONFIG_DIR'] = str(layout.etc)
-    # It reads the configuration and sets up messaging, once for all.
-    from nova.wsgi import osapi_compute
-
+def start() -> None:
+    """Start conductor, scheduler and computes."""
+    driver.install()
     _start('nova-conductor', conductor_rpcapi.RPC_TOPIC, 'controller')
     _start('nova-scheduler', scheduler_rpcapi.RPC_TOPIC, 'controller')
-    for host in layout.computes:
+    for host in lo.COMPUTES:
         _start(
             'nova-compute',
             compute_rpcapi.RPC_TOPIC,
@@ -38,7 +29,6 @@ def start(layout: lo.Layout) -> Any:
             topic_alt=compute_rpcapi.RPC_TOPIC_ALT,
         )
     host_mapping.discover_hosts(context.get_admin_context())
-    return osapi_compute.application
 
 
 def _start(binary: str, topic: str, host: str, **kwargs: str) -> None:

@@ -5,11 +5,21 @@ from collections.abc import Mapping
 import dataclasses
 import json
 import pathlib
-import sqlite3
 from typing import Self
 
+import sqlalchemy.engine
+
 #: The services that listen, by the name that serve.py knows them by.
-SERVICES = ('keystone', 'placement', 'glance', 'network', 'nova')
+APIS = ('keystone', 'placement', 'glance', 'network', 'nova')
+
+DATABASES = (
+    'keystone',
+    'placement',
+    'glance',
+    'nova_api',
+    'nova_cell0',
+    'nova',
+)
 
 #: Everybody's password is their name: the sandbox listens on loopback only.
 USERS = {
@@ -24,6 +34,8 @@ USERS = {
 
 REGION = 'RegionOne'
 
+COMPUTES = tuple(f'compute-{number}' for number in range(1, 5))
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -31,15 +43,17 @@ class Layout:
 
     #: Everything that the sandbox writes is in here.
     directory: pathlib.Path
-    #: TCP port on 127.0.0.1 per service.
+    #: TCP port on 127.0.0.1 per API.
     ports: Mapping[str, int]
-    #: Names of the compute hosts.
-    computes: tuple[str, ...] = (
-        'compute-1',
-        'compute-2',
-        'compute-3',
-        'compute-4',
-    )
+    #: The database server, as an SQLAlchemy URL; none for SQLite.
+    database_url: str = ''
+    #: The message broker; none for a Nova that is a single process.
+    transport_url: str = ''
+
+    @property
+    def embedded(self) -> bool:
+        """Whether all of Nova is one process."""
+        return not self.transport_url
 
     @property
     def etc(self) -> pathlib.Path:
@@ -53,8 +67,8 @@ class Layout:
     def auth_url(self) -> str:
         return f'{self.url("keystone")}/v3'
 
-    def url(self, service: str) -> str:
-        return f'http://127.0.0.1:{self.ports[service]}'
+    def url(self, api: str) -> str:
+        return f'http://127.0.0.1:{self.ports[api]}'
 
     def catalog(self) -> dict[str, str]:
         """Return the URL of each service type."""
@@ -66,30 +80,28 @@ class Layout:
             'reservation': f'{self.url("nova")}/v2.1/os-reservations/v1',
         }
 
+    def database_name(self, name: str) -> str:
+        """Return what a database is called on the server."""
+        return f'{self.directory.name}_{name}'.replace('-', '_')
+
     def database(self, name: str) -> str:
         """Return the SQLAlchemy URL of a database.
 
         One writer at a time is SQLite's rule: the others wait, for up to a
         minute.
         """
-        return f'sqlite:///{self.directory}/{name}.db?timeout=60'
+        if not self.database_url:
+            return f'sqlite:///{self.directory}/{name}.db?timeout=60'
+        return (
+            sqlalchemy.engine.make_url(self.database_url)
+            .set(database=self.database_name(name))
+            .render_as_string(hide_password=False)
+        )
 
     def save(self) -> None:
-        """Write it for the other processes, and make what it names."""
+        """Make the folders, and write it there for the other processes."""
         for folder in (self.etc, self.log):
             folder.mkdir()
-        for name in (
-            'keystone',
-            'placement',
-            'glance',
-            'nova_api',
-            'nova_cell0',
-            'nova',
-        ):
-            # A file keeps this mode, in which readers never wait.
-            database = sqlite3.connect(self.directory / f'{name}.db')
-            database.execute('PRAGMA journal_mode=WAL')
-            database.close()
         (self.directory / 'layout.json').write_text(
             json.dumps(dataclasses.asdict(self), default=str)
         )
@@ -97,8 +109,4 @@ class Layout:
     @classmethod
     def load(cls, directory: pathlib.Path) -> Self:
         fields = json.loads((directory / 'layout.json').read_text())
-        return cls(
-            directory=directory,
-            ports=fields['ports'],
-            computes=tuple(fields['computes']),
-        )
+        return cls(**fields | {'directory': directory})

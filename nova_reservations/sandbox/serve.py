@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One service of the sandbox: makes its database, then serves its API.
+"""One service of the sandbox, in a process that cloud.py starts.
 
-cloud.py runs it, with the name of the service, the folder of the sandbox, the
-descriptor of a socket that listens already, and its own process id. For the
-socket is there before the service: a client that comes early waits, and no
-service has to ask whether another one is up yet.
+Arguments: the name of the service, the folder of the sandbox, the process id
+of cloud.py, and for an API the descriptor of a socket that listens already.
+For the socket is there before the API: a client that comes early waits, and
+no service has to ask whether another one is up yet.
 """
 
 from collections.abc import Callable
@@ -17,48 +17,65 @@ import pathlib
 import signal
 import socket
 import sys
-from typing import Any
 
-import waitress
-
+from nova_reservations.sandbox import databases
 from nova_reservations.sandbox import layout as lo
-from nova_reservations.sandbox import sqlite
 
 _PR_SET_PDEATHSIG = 1
 
+#: The WSGI module of each API.
+_MODULES = {
+    'keystone': 'keystone.wsgi.api',
+    'placement': 'placement.wsgi.api',
+    'glance': 'glance.wsgi.api',
+    'network': 'nova_reservations.sandbox.network',
+    'nova': 'nova.wsgi.osapi_compute',
+}
+
 
 def main() -> None:
-    service, directory, descriptor, parent = sys.argv[1:]
-    # The services read the command line too.
-    sys.argv = [service]
-    die_with(int(parent))
-    sqlite.begin_late()
+    service, directory, parent, *descriptor = sys.argv[1:]
+    _die_with(int(parent))
     layout = lo.Layout.load(pathlib.Path(directory))
-    application = _APPLICATIONS[service](layout)
-    waitress.serve(
-        application,
-        sockets=[socket.socket(fileno=int(descriptor))],
-        threads=16,
-        ident=None,
-    )
+    # The services read the command line, and this.
+    sys.argv = [service]
+    os.environ |= {
+        'OS_KEYSTONE_CONFIG_DIR': str(layout.etc),
+        'OS_PLACEMENT_CONFIG_DIR': str(layout.etc),
+        'OS_GLANCE_CONFIG_DIR': str(layout.etc),
+        'OS_NOVA_CONFIG_DIR': str(layout.etc),
+        'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true',
+    }
+    if not descriptor:
+        _daemon(layout, service)
+        return
+    if not layout.database_url:
+        databases.begin_late()
+    if service in _PREPARE:
+        _PREPARE[service](layout)
+    if layout.embedded:
+        _serve(layout, service, int(descriptor[0]))
+    else:
+        _serve_with_workers(layout, service, int(descriptor[0]))
 
 
-def die_with(parent: int) -> None:
+def _die_with(parent: int) -> None:
     """Have this process terminated when its parent ends, however it ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         sys.exit('the sandbox is gone')
 
 
+# What an API needs before it serves: done as an operator would do it, but in
+# forks of a process that has imported most of it already.
+
+
 def _run(command: str, *arguments: str) -> None:
-    """Run an installed command, as an operator would.
-
-    It runs in a fork of this process, which has imported most of it already.
-    """
-    _fork(_call, command, arguments)
+    """Run an installed command."""
+    _fork(_call, command, *arguments)
 
 
-def _call(command: str, arguments: tuple[str, ...]) -> None:
+def _call(command: str, *arguments: str) -> None:
     (script,) = importlib.metadata.entry_points(
         group='console_scripts', name=command
     )
@@ -79,79 +96,99 @@ def _fork(target: Callable[..., None], *arguments: object) -> None:
 def _forked(
     parent: int, target: Callable[..., None], *arguments: object
 ) -> None:
-    die_with(parent)
+    _die_with(parent)
     target(*arguments)
 
 
-def _keystone(layout: lo.Layout) -> Any:
-    # Imported here for the forks to find it.
+def _prepare_keystone(layout: lo.Layout) -> None:
     importlib.import_module('keystone.cmd.manage')
     from nova_reservations.sandbox import identity
 
     conf = f'--config-file={layout.etc}/keystone.conf'
     _run('keystone-manage', conf, 'db_sync')
-    user, group = str(os.getuid()), str(os.getgid())
     _run(
         'keystone-manage',
         conf,
         'fernet_setup',
-        f'--keystone-user={user}',
-        f'--keystone-group={group}',
+        f'--keystone-user={os.getuid()}',
+        f'--keystone-group={os.getgid()}',
     )
     _fork(identity.fill, layout)
-    os.environ['OS_KEYSTONE_CONFIG_FILES'] = f'{layout.etc}/keystone.conf'
-    return importlib.import_module('keystone.wsgi.api').application
 
 
-def _placement(layout: lo.Layout) -> Any:
-    os.environ['OS_PLACEMENT_CONFIG_DIR'] = str(layout.etc)
-    return importlib.import_module('placement.wsgi.api').application
-
-
-def _glance(layout: lo.Layout) -> Any:
+def _prepare_glance(layout: lo.Layout) -> None:
     importlib.import_module('glance.cmd.manage')
     conf = f'--config-file={layout.etc}/glance-api.conf'
     _run('glance-manage', conf, 'db_sync')
-    os.environ['OS_GLANCE_CONFIG_DIR'] = str(layout.etc)
-    return importlib.import_module('glance.wsgi.api').application
 
 
-def _network(layout: lo.Layout) -> Any:
-    from nova_reservations.sandbox import network
-
-    return network.application
-
-
-def _nova(layout: lo.Layout) -> Any:
-    # nova-manage is the only one that would still choose eventlet by itself.
-    os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+def _prepare_nova(layout: lo.Layout) -> None:
     importlib.import_module('nova.cmd.manage')
-    from nova_reservations.sandbox import embedded
-
     conf = f'--config-file={layout.etc}/nova.conf'
+    cell0 = f'--database_connection={layout.database("nova_cell0")}'
     _run('nova-manage', conf, 'api_db', 'sync')
-    _run(
-        'nova-manage',
-        conf,
-        'cell_v2',
-        'map_cell0',
-        f'--database_connection={layout.database("nova_cell0")}',
-    )
+    _run('nova-manage', conf, 'cell_v2', 'map_cell0', cell0)
     _run('nova-manage', conf, 'cell_v2', 'create_cell', '--name=cell1')
     _run('nova-manage', conf, 'db', 'sync')
-    os.environ.get('SANDBOX_PLAIN') or _run(
-        'nova-reservations-manage', conf, 'db', 'sync'
-    )
-    return embedded.start(layout)
+    if not os.environ.get('SANDBOX_PLAIN'):
+        _run('nova-reservations-manage', conf, 'db', 'sync')
 
 
-_APPLICATIONS: dict[str, Callable[[lo.Layout], Any]] = {
-    'keystone': _keystone,
-    'placement': _placement,
-    'glance': _glance,
-    'network': _network,
-    'nova': _nova,
+_PREPARE = {
+    'keystone': _prepare_keystone,
+    'glance': _prepare_glance,
+    'nova': _prepare_nova,
 }
+
+
+def _serve(layout: lo.Layout, service: str, descriptor: int) -> None:
+    import waitress
+
+    application = importlib.import_module(_MODULES[service]).application
+    if service == 'nova':
+        from nova_reservations.sandbox import embedded
+
+        embedded.start()
+    waitress.serve(
+        application,
+        sockets=[socket.socket(fileno=descriptor)],
+        threads=16,
+        ident=None,
+    )
+
+
+def _serve_with_workers(
+    layout: lo.Layout, service: str, descriptor: int
+) -> None:
+    from gunicorn.app import wsgiapp
+
+    # Not on the command line, which the services read.
+    os.environ['GUNICORN_CMD_ARGS'] = ' '.join(
+        [
+            f'--bind=fd://{descriptor}',
+            f'--name={service}',
+            '--workers=2',
+            '--threads=8',
+            '--graceful-timeout=2',
+            f'--config={layout.etc}/gunicorn-{service}.py',
+        ]
+    )
+    sys.exit(wsgiapp.run())
+
+
+def _daemon(layout: lo.Layout, service: str) -> None:
+    """Be a program of Nova's: nova-compute@HOST is one on that host."""
+    command, _, host = service.partition('@')
+    if command == 'nova-compute':
+        importlib.import_module('nova.cmd.compute')
+        from nova_reservations.sandbox import driver
+
+        driver.install()
+    _call(
+        command,
+        f'--config-file={layout.etc}/nova.conf',
+        f'--config-file={layout.etc}/host-{host}.conf',
+    )
 
 
 if __name__ == '__main__':

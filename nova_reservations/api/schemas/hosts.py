@@ -70,7 +70,7 @@ UPDATE = validation.Schema(
         # null unsets.
         'additionalProperties': {
             **_PROPERTY,
-            'type': [*_PROPERTY['type'], 'null'],
+            'type': ['string', 'number', 'boolean', 'null'],
         },
         'maxProperties': 256,
     }

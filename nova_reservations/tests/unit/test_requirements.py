@@ -118,7 +118,7 @@ def test_several_sources_must_all_be_met():
     ('["<in>", "$region", "RegionOne"]', 'by == or != only'),
     ({'hw:cpu_policy': 'dedicated'}, 'only capabilities:, trait:'),
     ({'gpu': '<or> A100 A30'}, 'like <or> A <or> B'),
-    ({'gpu': '<or>'}, 'an operator and one word'),
+    ({'gpu': '<or>'}, 'like <or> A <or> B'),
     ({'gpu': 's== Ampere A100'}, 'an operator and one word'),
     ({'vcpus': '<range-in> ( 1 8 )'}, 'an operator and one word'),
     ({'gpu': '<all-in> A100'}, '<all-in> is no operator'),

@@ -6,6 +6,7 @@ Revises: None
 """
 
 import datetime
+from typing import Any
 
 from alembic import op
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-MYSQL = {
+MYSQL: dict[str, Any] = {
     'mysql_engine': 'InnoDB',
     'mysql_charset': 'utf8mb4',
     'mysql_collate': 'utf8mb4_bin',

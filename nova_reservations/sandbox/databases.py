@@ -1,17 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make OpenStack's services get along with SQLite and with each other."""
+"""The databases of OpenStack's services, for as long as the sandbox lasts."""
 
+from collections.abc import Iterator
+import contextlib
+import sqlite3
 from typing import Any
 
 import sqlalchemy
 import sqlalchemy.engine
 
+from nova_reservations.sandbox import layout as lo
+
 #: What a transaction may do before it has to be the only writer.
 _READS = ('SELECT', 'PRAGMA', 'BEGIN')
 
 
+@contextlib.contextmanager
+def lent(layout: lo.Layout) -> Iterator[None]:
+    """Create them empty, and drop them in the end."""
+    if not layout.database_url:
+        for name in lo.DATABASES:
+            file = layout.directory / f'{name}.db'
+            with contextlib.closing(sqlite3.connect(file)) as database:
+                # The file keeps this mode, in which readers never wait.
+                database.execute('PRAGMA journal_mode=WAL')
+        yield
+        return
+    names = [layout.database_name(name) for name in lo.DATABASES]
+    server = sqlalchemy.create_engine(
+        layout.database_url, isolation_level='AUTOCOMMIT'
+    )
+    try:
+        with server.connect() as connection:
+            for name in names:
+                connection.exec_driver_sql(f'CREATE DATABASE {name}')
+        yield
+    finally:
+        with server.connect() as connection:
+            for name in names:
+                connection.exec_driver_sql(f'DROP DATABASE IF EXISTS {name}')
+        server.dispose()
+
+
 def begin_late() -> None:
-    """Begin transactions with their first write, and as a writer.
+    """Have SQLite transactions begin with their first write, and as a writer.
 
     oslo.db sends BEGIN at once. What then reads and later writes fails with
     "database is locked", at once and whatever the timeout, when another
