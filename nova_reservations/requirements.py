@@ -74,14 +74,23 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 """Each takes what the host has, then what it is compared with."""
 
-_AS_TEXT = {'s==': '==', 's!=': '!=', 's<': '<', 's<=': '<=', 's>': '>',
-            's>=': '>=', '<in>': '<in>'}
+_AS_TEXT = {
+    's==': '==',
+    's!=': '!=',
+    's<': '<',
+    's<=': '<=',
+    's>': '>',
+    's>=': '>=',
+    '<in>': '<in>',
+}
 _IN_LISTS = {'=': '=='}
 _IN_EXTRA_SPECS = {
     **{name: name for name in (*OPERATORS, *_AS_TEXT)},
     '=': '>=',
     # Nova knows them, so that a value which begins like that is no text.
-    '<all-in>': '<all-in>', '<range-in>': '<range-in>'}
+    '<all-in>': '<all-in>',
+    '<range-in>': '<range-in>',
+}
 
 _NUMBER = re.compile(r'[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?')
 _PLACEMENT_NAME = re.compile(r'[A-Z0-9_]{1,255}')
@@ -308,16 +317,21 @@ class _Parser:
         match value.split():
             case ['<or>', *_] as words:
                 if len(words) % 2 or set(words[::2]) != {'<or>'}:
-                    raise self.malformed(
-                        f'{value} must be like <or> A <or> B')
-                return AnyOf(tuple(self.comparison('==', name, word)
-                                   for word in words[1::2]))
+                    raise self.malformed(f'{value} must be like <or> A <or> B')
+                return AnyOf(
+                    tuple(
+                        self.comparison('==', name, word)
+                        for word in words[1::2]
+                    )
+                )
             case [word, *operands] if word in _IN_EXTRA_SPECS:
                 if len(operands) != 1:
                     raise self.malformed(
-                        f'{value} must be an operator and one word')
+                        f'{value} must be an operator and one word'
+                    )
                 return self.comparison(
-                    _IN_EXTRA_SPECS[word], name, operands[0])
+                    _IN_EXTRA_SPECS[word], name, operands[0]
+                )
             case _:
                 return self.comparison('==', name, value)
 
@@ -328,7 +342,8 @@ class _Parser:
         if scope != 'capabilities':
             raise self.malformed(
                 f'{key} does not tell of hosts: only capabilities:, trait: '
-                'and keys without a scope do')
+                'and keys without a scope do'
+            )
         return name
 
     def check_storable(self, text: str) -> None:

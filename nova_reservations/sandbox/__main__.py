@@ -62,6 +62,18 @@ def main() -> int:
         action='store_true',
         help='leave the folder with configuration, databases and logs behind',
     )
+    parser.add_argument(
+        '--database-url',
+        default='',
+        help='run many processes instead of few, on databases made, and in '
+        'the end dropped, on this server: mysql+pymysql://root@127.0.0.1',
+    )
+    parser.add_argument(
+        '--transport-url',
+        default='',
+        help='and on a virtual host of this message broker that nobody else '
+        'uses: rabbit://guest:guest@127.0.0.1/',
+    )
     commands = parser.add_subparsers(dest='command')
     commands.add_parser('list', help='name the stories')
     tell = commands.add_parser(
@@ -74,6 +86,8 @@ def main() -> int:
         for name, told in stories.STORIES.items():
             print(f'{name:16}{(told.__doc__ or "").splitlines()[0]}')
         return 0
+    if bool(arguments.database_url) != bool(arguments.transport_url):
+        parser.error('--database-url and --transport-url need each other')
     # What ends the sandbox lets it clean up first.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))

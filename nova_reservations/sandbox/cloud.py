@@ -5,19 +5,23 @@ from collections.abc import Iterator
 import contextlib
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
+import time
 
 import requests
 
 from nova_reservations.sandbox import config
+from nova_reservations.sandbox import databases
 from nova_reservations.sandbox import layout as lo
 from nova_reservations.sandbox import person
+from nova_reservations.sandbox import story
 
-#: Seconds that the services have to come up, all together, and each to go.
+#: Seconds that the services have to come up, and to go.
 _UP = 300
-_DOWN = 5
+_DOWN = 10
 
 IMAGE = 'sandbox'
 FLAVOR = 'sandbox.small'
@@ -28,33 +32,64 @@ class NotUp(Exception):
 
 
 @contextlib.contextmanager
-def running(directory: pathlib.Path) -> Iterator[lo.Layout]:
+def running(
+    directory: pathlib.Path, database_url: str = '', transport_url: str = ''
+) -> Iterator[lo.Layout]:
     """Run a cloud in an empty folder, for as long as the context lasts.
 
+    :param database_url: of the server to create databases on; none for SQLite
+    :param transport_url: of the message broker; none for a Nova that is a
+        single process
     :raises NotUp: if a service does not answer, with what its log says last.
     """
-    sockets = {service: _listen() for service in lo.SERVICES}
+    sockets = {api: _listen() for api in lo.APIS}
     layout = lo.Layout(
         directory,
-        {service: each.getsockname()[1] for service, each in sockets.items()},
+        {api: each.getsockname()[1] for api, each in sockets.items()},
+        database_url,
+        transport_url,
     )
     layout.save()
     config.write(layout)
-    processes = []
-    try:
-        for service, listener in sockets.items():
-            processes.append(_start(layout, service, listener))
+    with databases.lent(layout), _processes() as processes:
+        for api, listener in sockets.items():
+            processes.append(_start(layout, api, listener))
             # Theirs alone now: when they die, nobody waits for an answer.
             listener.close()
-        for service in lo.SERVICES:
-            _wait(layout, service)
-        _furnish(layout)
+        for api in lo.APIS:
+            _wait(layout, api)
+        if not layout.embedded:
+            processes += [_start(layout, daemon) for daemon in lo.DAEMONS]
+        operator = person.Operator(layout.auth_url)
+        story.until(
+            f'{len(lo.COMPUTES)} hosts',
+            operator.hosts,
+            lambda hosts: len(hosts) == len(lo.COMPUTES),
+            _UP,
+        )
+        if not layout.embedded:
+            _start(layout, 'discovery').wait()
+        _furnish(operator)
         yield layout
+
+
+@contextlib.contextmanager
+def _processes() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Collect processes, and end them in the end."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        yield processes
     finally:
         for process in processes:
             process.terminate()
+        deadline = time.monotonic() + _DOWN
         for process in processes:
-            _reap(process)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0, deadline - time.monotonic()))
+            with contextlib.suppress(ProcessLookupError):
+                # And workers that their parent has left behind.
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _listen() -> socket.socket:
@@ -65,8 +100,9 @@ def _listen() -> socket.socket:
 
 
 def _start(
-    layout: lo.Layout, service: str, listener: socket.socket
+    layout: lo.Layout, service: str, listener: socket.socket | None = None
 ) -> subprocess.Popen[bytes]:
+    descriptors = [listener.fileno()] if listener else []
     with (layout.log / f'{service}.log').open('wb') as log:
         return subprocess.Popen(
             [
@@ -75,39 +111,30 @@ def _start(
                 'nova_reservations.sandbox.serve',
                 service,
                 str(layout.directory),
-                str(listener.fileno()),
                 str(os.getpid()),
+                *map(str, descriptors),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            pass_fds=[listener.fileno()],
+            pass_fds=descriptors,
             # Ctrl-C is for the sandbox, which then ends its services.
             start_new_session=True,
         )
 
 
-def _reap(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(_DOWN)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _wait(layout: lo.Layout, service: str) -> None:
+def _wait(layout: lo.Layout, api: str) -> None:
     """Wait for an answer: the socket is there since before the service."""
     try:
-        requests.get(layout.url(service), timeout=_UP)
+        requests.get(layout.url(api), timeout=_UP)
     except requests.RequestException as error:
-        log = layout.log / f'{service}.log'
+        log = layout.log / f'{api}.log'
         last = log.read_text(errors='replace').splitlines()[-20:]
-        raise NotUp('\n'.join([*last, f'{service}: {error}'])) from error
+        raise NotUp('\n'.join([*last, f'{api}: {error}'])) from error
 
 
-def _furnish(layout: lo.Layout) -> None:
-    """Create what a server is made of."""
-    admin = person.Person(layout.auth_url, 'admin')
+def _furnish(admin: person.Person) -> None:
+    """Create what servers are made of."""
     person.body(
         admin.compute.post(
             '/flavors',

@@ -48,6 +48,11 @@ def write(layout: lo.Layout) -> None:
     }
     for name, sections in files.items():
         (layout.etc / name).write_text(_ini(sections))
+    for daemon in lo.DAEMONS:
+        _, host = daemon.split('@')
+        (layout.etc / f'{host}.conf').write_text(
+            _ini({'DEFAULT': {'host': host}})
+        )
     (layout.etc / 'glance-api-paste.ini').write_text(
         _shipped('glance', 'glance-api-paste.ini')
     )
@@ -111,9 +116,9 @@ def _authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
 
 
 def _database(layout: lo.Layout, name: str) -> dict[str, Value]:
-    # The data need not survive the machine.
     return {
         'connection': layout.database(name),
+        # It need not outlive the machine.
         'sqlite_synchronous': False,
     }
 
@@ -133,8 +138,7 @@ def _keystone(layout: lo.Layout) -> Sections:
 
 def _placement(layout: lo.Layout) -> Sections:
     return {
-        'placement_database': _database(layout, 'placement')
-        | {'sync_on_startup': True},
+        'placement_database': _database(layout, 'placement'),
         'keystone_authtoken': _authtoken(layout, 'placement'),
     }
 
@@ -166,7 +170,7 @@ def _glance(layout: lo.Layout) -> Sections:
 
 
 def _nova(layout: lo.Layout) -> Sections:
-    return {
+    sections: Sections = {
         'DEFAULT': {
             'compute_driver': 'sandbox.Driver',
             'host': 'controller',
@@ -174,7 +178,7 @@ def _nova(layout: lo.Layout) -> Sections:
             'my_ip': '127.0.0.1',
             'report_interval': 5,
             'state_path': str(layout.directory),
-            'transport_url': 'fake://',
+            'transport_url': layout.transport_url or 'fake://',
         },
         'api_database': _database(layout, 'nova_api'),
         'database': _database(layout, 'nova'),
@@ -183,10 +187,19 @@ def _nova(layout: lo.Layout) -> Sections:
         'neutron': _credentials(layout, 'nova'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
         'placement': _credentials(layout, 'nova'),
-        'reservations': {
-            'connection': f'sqlite:///{layout.directory}/reservations.db'
-        },
         'service_user': _credentials(layout, 'nova')
         | {'send_service_user_token': True},
         'vnc': {'enabled': False},
     }
+    if layout.embedded:
+        # In a file of their own the reservations do not wait for Nova.
+        connection = f'sqlite:///{layout.directory}/reservations.db'
+        sections['reservations'] = {'connection': connection}
+    else:
+        # The queues go when nobody listens any more.
+        sections['oslo_messaging_rabbit'] = {
+            'amqp_auto_delete': True,
+            'rabbit_transient_queues_ttl': 60,
+        }
+        sections['conductor'] = sections['scheduler'] = {'workers': 2}
+    return sections

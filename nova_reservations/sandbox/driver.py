@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute hosts that have no machine behind them: Nova's fake driver.
-
-"""
+"""Compute hosts that have no machine behind them: Nova's fake driver."""
 
 import sys
 import time

@@ -36,6 +36,14 @@ REGION = 'RegionOne'
 
 COMPUTES = tuple(f'compute-{number}' for number in range(1, 5))
 
+#: The programs of a Nova that is not a single process, each on its host.
+DAEMONS = (
+    'nova-conductor@controller-1',
+    'nova-scheduler@controller-1',
+    'nova-scheduler@controller-2',
+    *(f'nova-compute@{host}' for host in COMPUTES),
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:

@@ -17,6 +17,10 @@ import pathlib
 import signal
 import socket
 import sys
+from typing import Any
+
+from gunicorn.app import base
+import waitress
 
 from nova_reservations.sandbox import databases
 from nova_reservations.sandbox import layout as lo
@@ -46,17 +50,19 @@ def main() -> None:
         'OS_NOVA_CONFIG_DIR': str(layout.etc),
         'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true',
     }
-    if not descriptor:
-        _daemon(layout, service)
-        return
     if not layout.database_url:
         databases.begin_late()
-    if service in _PREPARE:
-        _PREPARE[service](layout)
-    if layout.embedded:
-        _serve(layout, service, int(descriptor[0]))
+    if service == 'discovery':
+        _discover(layout)
+    elif not descriptor:
+        _be(layout, service)
     else:
-        _serve_with_workers(layout, service, int(descriptor[0]))
+        if service in _PREPARE:
+            _PREPARE[service](layout)
+        if layout.embedded:
+            _serve(service, int(descriptor[0]))
+        else:
+            _Workers(service, int(descriptor[0])).run()
 
 
 def _die_with(parent: int) -> None:
@@ -116,6 +122,12 @@ def _prepare_keystone(layout: lo.Layout) -> None:
     _fork(identity.fill, layout)
 
 
+def _prepare_placement(layout: lo.Layout) -> None:
+    importlib.import_module('placement.cmd.manage')
+    conf = f'--config-file={layout.etc}/placement.conf'
+    _run('placement-manage', conf, 'db', 'sync')
+
+
 def _prepare_glance(layout: lo.Layout) -> None:
     importlib.import_module('glance.cmd.manage')
     conf = f'--config-file={layout.etc}/glance-api.conf'
@@ -134,16 +146,22 @@ def _prepare_nova(layout: lo.Layout) -> None:
         _run('nova-reservations-manage', conf, 'db', 'sync')
 
 
+def _discover(layout: lo.Layout) -> None:
+    """Let Nova's API know the computes that have come up."""
+    conf = f'--config-file={layout.etc}/nova.conf'
+    _call('nova-manage', conf, 'cell_v2', 'discover_hosts')
+
+
 _PREPARE = {
     'keystone': _prepare_keystone,
+    'placement': _prepare_placement,
     'glance': _prepare_glance,
     'nova': _prepare_nova,
 }
 
 
-def _serve(layout: lo.Layout, service: str, descriptor: int) -> None:
-    import waitress
-
+def _serve(service: str, descriptor: int) -> None:
+    """Serve an API in this process, and with Nova's all of Nova."""
     application = importlib.import_module(_MODULES[service]).application
     if service == 'nova':
         from nova_reservations.sandbox import embedded
@@ -157,28 +175,32 @@ def _serve(layout: lo.Layout, service: str, descriptor: int) -> None:
     )
 
 
-def _serve_with_workers(
-    layout: lo.Layout, service: str, descriptor: int
-) -> None:
-    from gunicorn.app import wsgiapp
+class _Workers(base.BaseApplication):
+    """Serves an API in several processes."""
 
-    # Not on the command line, which the services read.
-    os.environ['GUNICORN_CMD_ARGS'] = ' '.join(
-        [
-            f'--bind=fd://{descriptor}',
-            f'--name={service}',
-            '--workers=2',
-            '--threads=8',
-            '--graceful-timeout=2',
-            f'--config={layout.etc}/gunicorn-{service}.py',
-        ]
-    )
-    sys.exit(wsgiapp.run())
+    def __init__(self, service: str, descriptor: int) -> None:
+        self._service = service
+        self._descriptor = descriptor
+        super().__init__()
+
+    def load_config(self) -> None:
+        for option, value in {
+            'bind': f'fd://{self._descriptor}',
+            'workers': 2,
+            'threads': 8,
+            'timeout': 300,
+            'graceful_timeout': 2,
+            'control_socket_disable': True,
+        }.items():
+            self.cfg.set(option, value)
+
+    def load(self) -> Any:
+        return importlib.import_module(_MODULES[self._service]).application
 
 
-def _daemon(layout: lo.Layout, service: str) -> None:
-    """Be a program of Nova's: nova-compute@HOST is one on that host."""
-    command, _, host = service.partition('@')
+def _be(layout: lo.Layout, daemon: str) -> None:
+    """Be a program of Nova's on a host."""
+    command, host = daemon.split('@')
     if command == 'nova-compute':
         importlib.import_module('nova.cmd.compute')
         from nova_reservations.sandbox import driver
@@ -187,7 +209,7 @@ def _daemon(layout: lo.Layout, service: str) -> None:
     _call(
         command,
         f'--config-file={layout.etc}/nova.conf',
-        f'--config-file={layout.etc}/host-{host}.conf',
+        f'--config-file={layout.etc}/{host}.conf',
     )
 
 

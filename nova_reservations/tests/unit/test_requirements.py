@@ -20,18 +20,39 @@ VCPUS = Comparison('>=', 'vcpus', 8.0)
 GPU = Comparison('==', 'gpu', 'True')
 
 HOST = values.Host(
-    id=7, reservable=True, created_at=None, updated_at=None,
+    id=7,
+    reservable=True,
+    created_at=None,
+    updated_at=None,
     properties={'gpu': 'True', 'rack': '12', 'os': '22.04'},
     facts=values.HostFacts(
-        uuid='', service_host='one', hypervisor_hostname='one.example',
-        vcpus=16, memory_mb=4096, local_gb=100, free_memory_mb=2048,
-        free_disk_gb=50, cpu_info='{"features": ["aes", "vmx"]}',
-        hypervisor_type='QEMU', hypervisor_version=6002000,
-        availability_zone='north', provider_generation=1,
+        uuid='',
+        service_host='one',
+        hypervisor_hostname='one.example',
+        vcpus=16,
+        memory_mb=4096,
+        local_gb=100,
+        free_memory_mb=2048,
+        free_disk_gb=50,
+        cpu_info='{"features": ["aes", "vmx"]}',
+        hypervisor_type='QEMU',
+        hypervisor_version=6002000,
+        availability_zone='north',
+        provider_generation=1,
         traits=frozenset({'HW_CPU_X86_VMX'}),
-        inventories=(values.Inventory(
-            'CUSTOM_FPGA', total=4, reserved=1, min_unit=1, max_unit=4,
-            step_size=1, allocation_ratio=2.0),)))
+        inventories=(
+            values.Inventory(
+                'CUSTOM_FPGA',
+                total=4,
+                reserved=1,
+                min_unit=1,
+                max_unit=4,
+                step_size=1,
+                allocation_ratio=2.0,
+            ),
+        ),
+    ),
+)
 
 
 def parse(*sources, region='RegionOne'):
@@ -43,86 +64,115 @@ def test_no_requirements_are_written_in_many_ways(source):
     assert parse(source) is None
 
 
-@pytest.mark.parametrize(('source', 'expression'), [
-    ('[">=", "$vcpus", "8"]', VCPUS),
-    ([">=", "$vcpus", "8"], VCPUS),
-    ('[">=", "$vcpus", 8]', VCPUS),
-    ('["=", "$gpu", "True"]', GPU),
-    ('["and", [">=", "$vcpus", "8"], ["==", "$gpu", "True"]]',
-     AllOf((VCPUS, GPU))),
-    ('["or", [">=", "$vcpus", "8"], ["not", ["==", "$gpu", "True"]]]',
-     AnyOf((VCPUS, Not(GPU)))),
-    ('["and", ["or", {"vcpus": "= 8"}, {"gpu": "True"}]]',
-     AllOf((AnyOf((AllOf((VCPUS,)), AllOf((GPU,)))),))),
-    ('["==", "$trait:HW_CPU_X86_VMX", "forbidden"]',
-     Trait('HW_CPU_X86_VMX', False)),
-    ('[">", "$inventory:CUSTOM_FPGA", "1e0"]',
-     Comparison('>', 'inventory:CUSTOM_FPGA', 1.0)),
-    # What is always text, and what is text because it is asked for.
-    ('["==", "$availability_zone", "1"]',
-     Comparison('==', 'availability_zone', '1')),
-    ('["s==", "$os", "22.10"]', Comparison('==', 'os', '22.10')),
-    ('["==", "$os", "22.10"]', Comparison('==', 'os', 22.1)),
-    ('["<in>", "$os", "22"]', Comparison('<in>', 'os', '22')),
-])
+@pytest.mark.parametrize(
+    ('source', 'expression'),
+    [
+        ('[">=", "$vcpus", "8"]', VCPUS),
+        (['>=', '$vcpus', '8'], VCPUS),
+        ('[">=", "$vcpus", 8]', VCPUS),
+        ('["=", "$gpu", "True"]', GPU),
+        (
+            '["and", [">=", "$vcpus", "8"], ["==", "$gpu", "True"]]',
+            AllOf((VCPUS, GPU)),
+        ),
+        (
+            '["or", [">=", "$vcpus", "8"], ["not", ["==", "$gpu", "True"]]]',
+            AnyOf((VCPUS, Not(GPU))),
+        ),
+        (
+            '["and", ["or", {"vcpus": "= 8"}, {"gpu": "True"}]]',
+            AllOf((AnyOf((AllOf((VCPUS,)), AllOf((GPU,)))),)),
+        ),
+        (
+            '["==", "$trait:HW_CPU_X86_VMX", "forbidden"]',
+            Trait('HW_CPU_X86_VMX', False),
+        ),
+        (
+            '[">", "$inventory:CUSTOM_FPGA", "1e0"]',
+            Comparison('>', 'inventory:CUSTOM_FPGA', 1.0),
+        ),
+        # What is always text, and what is text because it is asked for.
+        (
+            '["==", "$availability_zone", "1"]',
+            Comparison('==', 'availability_zone', '1'),
+        ),
+        ('["s==", "$os", "22.10"]', Comparison('==', 'os', '22.10')),
+        ('["==", "$os", "22.10"]', Comparison('==', 'os', 22.1)),
+        ('["<in>", "$os", "22"]', Comparison('<in>', 'os', '22')),
+    ],
+)
 def test_what_is_written_is_understood(source, expression):
     assert parse(source) == expression
 
 
-@pytest.mark.parametrize(('spec', 'expression'), [
-    ({'capabilities:hypervisor_type': 'QEMU'},
-     Comparison('==', 'hypervisor_type', 'QEMU')),
-    ({'capabilities:hypervisor_version': '>= 6000'},
-     Comparison('>=', 'hypervisor_version', 6000.0)),
-    ({'vcpus': '= 8'}, VCPUS),
-    ({'gpu': 'True'}, GPU),
-    ({'gpu': 's== True'}, GPU),
-    ({'gpu': 'Ampere A100'}, Comparison('==', 'gpu', 'Ampere A100')),
-    ({'gpu': '<or> A100 <or> True'},
-     AnyOf((Comparison('==', 'gpu', 'A100'), GPU))),
-    ({'capabilities:cpu_info': '<in> aes'},
-     Comparison('<in>', 'cpu_info', 'aes')),
-    ({'trait:HW_CPU_X86_VMX': 'required'}, Trait('HW_CPU_X86_VMX', True)),
-])
+@pytest.mark.parametrize(
+    ('spec', 'expression'),
+    [
+        (
+            {'capabilities:hypervisor_type': 'QEMU'},
+            Comparison('==', 'hypervisor_type', 'QEMU'),
+        ),
+        (
+            {'capabilities:hypervisor_version': '>= 6000'},
+            Comparison('>=', 'hypervisor_version', 6000.0),
+        ),
+        ({'vcpus': '= 8'}, VCPUS),
+        ({'gpu': 'True'}, GPU),
+        ({'gpu': 's== True'}, GPU),
+        ({'gpu': 'Ampere A100'}, Comparison('==', 'gpu', 'Ampere A100')),
+        (
+            {'gpu': '<or> A100 <or> True'},
+            AnyOf((Comparison('==', 'gpu', 'A100'), GPU)),
+        ),
+        (
+            {'capabilities:cpu_info': '<in> aes'},
+            Comparison('<in>', 'cpu_info', 'aes'),
+        ),
+        ({'trait:HW_CPU_X86_VMX': 'required'}, Trait('HW_CPU_X86_VMX', True)),
+    ],
+)
 def test_extra_specs_mean_what_they_mean_in_a_flavor(spec, expression):
     assert parse(spec) == parse(json.dumps(spec)) == AllOf((expression,))
 
 
 def test_several_sources_must_all_be_met():
-    assert parse(
-        '[">=", "$vcpus", "8"]', '', ["==", "$gpu", "True"]
-    ) == AllOf((VCPUS, GPU))
+    assert parse('[">=", "$vcpus", "8"]', '', ['==', '$gpu', 'True']) == AllOf(
+        (VCPUS, GPU)
+    )
 
 
-@pytest.mark.parametrize(('source', 'reason'), [
-    ('nonsense', 'this is not JSON'),
-    ('[' * 100_000, 'this is not JSON'),
-    ('"$vcpus"', 'neither a list nor an object'),
-    (8, 'neither a string nor a list or object'),
-    ('["and"]', '["and", ...]'),
-    ('["and", []]', 'neither [operator, "$key", value]'),
-    ('["not", ["==", "$a", "1"], ["==", "$a", "2"]]', '["not", one]'),
-    ('["==", "vcpus", "8"]', 'neither [operator, "$key", value]'),
-    ('["~", "$vcpus", "8"]', '~ is no operator: use one of == !='),
-    ('["==", "$gpu", true]', 'True is neither a string nor a number'),
-    ('["==", "$gpu", null]', 'None is neither a string nor a number'),
-    ('["==", "$gpu", "\\u0000"]', 'NUL'),
-    ('["==", "$gpu", "\\ud800"]', 'surrogate'),
-    ('["==", "$vcpus", "many"]', 'vcpus is a number'),
-    ('["s==", "$vcpus", "8"]', 'vcpus is a number'),
-    ('["==", "$inventory:gpu", "8"]', 'of A-Z, 0-9 and _'),
-    ('["!=", "$trait:HW_CPU_X86_VMX", "required"]', '== forbidden'),
-    ('["==", "$trait:HW_CPU_X86_VMX", "True"]', '== forbidden'),
-    ('["==", "$region", "RegionTwo"]', 'this is RegionOne'),
-    ('["!=", "$region", "RegionTwo"]', 'this is RegionOne'),
-    ('["<in>", "$region", "RegionOne"]', 'by == or != only'),
-    ({'hw:cpu_policy': 'dedicated'}, 'only capabilities:, trait:'),
-    ({'gpu': '<or> A100 A30'}, 'like <or> A <or> B'),
-    ({'gpu': '<or>'}, 'like <or> A <or> B'),
-    ({'gpu': 's== Ampere A100'}, 'an operator and one word'),
-    ({'vcpus': '<range-in> ( 1 8 )'}, 'an operator and one word'),
-    ({'gpu': '<all-in> A100'}, '<all-in> is no operator'),
-])
+@pytest.mark.parametrize(
+    ('source', 'reason'),
+    [
+        ('nonsense', 'this is not JSON'),
+        ('[' * 100_000, 'this is not JSON'),
+        ('"$vcpus"', 'neither a list nor an object'),
+        (8, 'neither a string nor a list or object'),
+        ('["and"]', '["and", ...]'),
+        ('["and", []]', 'neither [operator, "$key", value]'),
+        ('["not", ["==", "$a", "1"], ["==", "$a", "2"]]', '["not", one]'),
+        ('["==", "vcpus", "8"]', 'neither [operator, "$key", value]'),
+        ('["~", "$vcpus", "8"]', '~ is no operator: use one of == !='),
+        ('["==", "$gpu", true]', 'True is neither a string nor a number'),
+        ('["==", "$gpu", null]', 'None is neither a string nor a number'),
+        ('["==", "$gpu", "\\u0000"]', 'NUL'),
+        ('["==", "$gpu", "\\ud800"]', 'surrogate'),
+        ('["==", "$vcpus", "many"]', 'vcpus is a number'),
+        ('["s==", "$vcpus", "8"]', 'vcpus is a number'),
+        ('["==", "$inventory:gpu", "8"]', 'of A-Z, 0-9 and _'),
+        ('["!=", "$trait:HW_CPU_X86_VMX", "required"]', '== forbidden'),
+        ('["==", "$trait:HW_CPU_X86_VMX", "True"]', '== forbidden'),
+        ('["==", "$region", "RegionTwo"]', 'this is RegionOne'),
+        ('["!=", "$region", "RegionTwo"]', 'this is RegionOne'),
+        ('["<in>", "$region", "RegionOne"]', 'by == or != only'),
+        ({'hw:cpu_policy': 'dedicated'}, 'only capabilities:, trait:'),
+        ({'gpu': '<or> A100 A30'}, 'like <or> A <or> B'),
+        ({'gpu': '<or>'}, 'like <or> A <or> B'),
+        ({'gpu': 's== Ampere A100'}, 'an operator and one word'),
+        ({'vcpus': '<range-in> ( 1 8 )'}, 'an operator and one word'),
+        ({'gpu': '<all-in> A100'}, '<all-in> is no operator'),
+    ],
+)
 def test_what_is_not_understood_is_refused_with_a_reason(source, reason):
     with pytest.raises(exception.InvalidInput) as refused:
         parse(source)
@@ -149,14 +199,27 @@ def test_nesting_and_size_are_bounded():
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
     | st.sampled_from(['and', 'or', 'not', '==', '<in>', '$vcpus', '$gpu']),
-    lambda parts: st.lists(parts) | st.dictionaries(
-        st.text() | st.sampled_from(['trait:A', 'capabilities:b']), parts))
+    lambda parts: (
+        st.lists(parts)
+        | st.dictionaries(
+            st.text() | st.sampled_from(['trait:A', 'capabilities:b']), parts
+        )
+    ),
+)
 
 
-@given(json_values | json_values.map(json.dumps) | st.text()
-       | st.text(st.characters(codec=None)))
+@given(
+    json_values
+    | json_values.map(json.dumps)
+    | st.text()
+    | st.text(st.characters(codec=None))
+)
 def test_whatever_is_sent_is_understood_or_refused_as_bad_input(source):
     try:
         parse(source)
@@ -164,45 +227,62 @@ def test_whatever_is_sent_is_understood_or_refused_as_bad_input(source):
         str(error).encode()
 
 
-@pytest.mark.parametrize(('source', 'meets'), [
-    ('[">=", "$vcpus", "16"]', True),
-    ('[">", "$vcpus", "16"]', False),
-    ('["==", "$id", "7"]', True),
-    ('["==", "$service_name", "one"]', True),
-    ('["!=", "$hypervisor_hostname", "one"]', True),
-    ('["==", "$region", "RegionOne"]', True),
-    ('["!=", "$region", "RegionOne"]', False),
-    ({'capabilities:cpu_info': '<in> "vmx"'}, True),
-    # Numbers as numbers, and text as text.
-    ('[">", "$rack", "9"]', True),
-    ('["s>", "$rack", "9"]', False),
-    ('["==", "$rack", "12.0"]', True),
-    ('["s==", "$rack", "12.0"]', False),
-    ('[">=", "$os", "22.04"]', True),
-    ('["!=", "$gpu", "1"]', True),
-    ('[">", "$gpu", "1"]', False),
-    ('["<", "$gpu", "1"]', False),
-    ('[">", "$gpu", "False"]', True),
-    ('["==", "$gpu", "true"]', False),
-    # What a host lacks.
-    ('["==", "$nvme", "1"]', False),
-    ('["!=", "$nvme", "1"]', False),
-    ('["not", ["==", "$nvme", "1"]]', True),
-    ('[">=", "$inventory:CUSTOM_FPGA", "6"]', True),
-    ('[">", "$inventory:CUSTOM_FPGA", "6"]', False),
-    ('["!=", "$inventory:VGPU", "1"]', False),
-    ('["==", "$trait:HW_CPU_X86_VMX", "required"]', True),
-    ('["==", "$trait:HW_CPU_X86_SGX", "forbidden"]', True),
-])
+@pytest.mark.parametrize(
+    ('source', 'meets'),
+    [
+        ('[">=", "$vcpus", "16"]', True),
+        ('[">", "$vcpus", "16"]', False),
+        ('["==", "$id", "7"]', True),
+        ('["==", "$service_name", "one"]', True),
+        ('["!=", "$hypervisor_hostname", "one"]', True),
+        ('["==", "$region", "RegionOne"]', True),
+        ('["!=", "$region", "RegionOne"]', False),
+        ({'capabilities:cpu_info': '<in> "vmx"'}, True),
+        # Numbers as numbers, and text as text.
+        ('[">", "$rack", "9"]', True),
+        ('["s>", "$rack", "9"]', False),
+        ('["==", "$rack", "12.0"]', True),
+        ('["s==", "$rack", "12.0"]', False),
+        ('[">=", "$os", "22.04"]', True),
+        ('["!=", "$gpu", "1"]', True),
+        ('[">", "$gpu", "1"]', False),
+        ('["<", "$gpu", "1"]', False),
+        ('[">", "$gpu", "False"]', True),
+        ('["==", "$gpu", "true"]', False),
+        # What a host lacks.
+        ('["==", "$nvme", "1"]', False),
+        ('["!=", "$nvme", "1"]', False),
+        ('["not", ["==", "$nvme", "1"]]', True),
+        ('[">=", "$inventory:CUSTOM_FPGA", "6"]', True),
+        ('[">", "$inventory:CUSTOM_FPGA", "6"]', False),
+        ('["!=", "$inventory:VGPU", "1"]', False),
+        ('["==", "$trait:HW_CPU_X86_VMX", "required"]', True),
+        ('["==", "$trait:HW_CPU_X86_SGX", "forbidden"]', True),
+    ],
+)
 def test_a_host_meets_what_is_documented(source, meets):
     assert oracle.matches(parse(source), HOST) is meets
 
 
-@pytest.mark.parametrize(('text', 'number'), [
-    ('4', 4.0), ('-4.50', -4.5), ('+1e3', 1000.0), ('04', 4.0),
-    ('', None), ('4 ', None), ('.5', None), ('1_000', None), ('0x10', None),
-    ('nan', None), ('inf', None), ('1e999', None), ('٤', None), ('4\n', None),
-])
+@pytest.mark.parametrize(
+    ('text', 'number'),
+    [
+        ('4', 4.0),
+        ('-4.50', -4.5),
+        ('+1e3', 1000.0),
+        ('04', 4.0),
+        ('', None),
+        ('4 ', None),
+        ('.5', None),
+        ('1_000', None),
+        ('0x10', None),
+        ('nan', None),
+        ('inf', None),
+        ('1e999', None),
+        ('٤', None),
+        ('4\n', None),
+    ],
+)
 def test_only_finite_decimal_notation_is_a_number(text, number):
     assert requirements.number(text) == number
 
@@ -211,7 +291,8 @@ def test_the_properties_that_are_compared_are_known():
     expression = parse(
         '["or", ["not", ["==", "$gpu", "True"]], ["==", "$rack", "1"], '
         '[">", "$vcpus", "1"], [">", "$inventory:VCPU", "1"], '
-        '["==", "$trait:A", "required"]]')
+        '["==", "$trait:A", "required"]]'
+    )
     assert requirements.properties(expression) == {'gpu', 'rack'}
     assert requirements.properties(None) == frozenset()
 
