@@ -105,3 +105,7 @@ class SchemaTooOld(SystemExit):
 
 class UnknownResourceType(SystemExit):
     """The configuration names a resource type that is not installed."""
+
+
+class FilterNotEnabled(SystemExit):
+    """The scheduler loads our filter, and does not use it."""

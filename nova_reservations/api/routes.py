@@ -206,7 +206,9 @@ def _check_version(request: webob.Request) -> None:
 def _version_document(
     request: webob.Request, path: str
 ) -> webob.Response | None:
-    mount = request.path_url.removesuffix(path).rstrip('/')
+    if path not in ('', '/', '/versions', '/v1'):
+        return None
+    mount = request.path_url.removesuffix(path)
     version = {
         'id': f'v{VERSION}',
         'status': 'CURRENT',
@@ -214,12 +216,9 @@ def _version_document(
         'max_version': VERSION,
         'links': [{'rel': 'self', 'href': f'{mount}/v1'}],
     }
-    match path:
-        case '' | '/' | '/versions':
-            return _json(300, {'versions': [version]})
-        case '/v1' | '/v1/':
-            return _json(200, {'version': version})
-    return None
+    if path == '/v1':
+        return _json(200, {'version': version})
+    return _json(300, {'versions': [version]})
 
 
 def _find(method: str, path: str) -> tuple[Action, dict[str, Any]]:

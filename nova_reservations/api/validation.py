@@ -38,7 +38,7 @@ class Schema:
     """A JSON Schema, Draft 2020-12.
 
     The ``description`` of what has a ``pattern`` says in words what the
-    pattern asks for.
+    pattern asks for; ``not`` is for what may not be there at all.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ def _explain(error: exceptions.ValidationError) -> str:
         ]
         return f'Missing parameter {", ".join(missing)}'
     path = '.'.join(str(part) for part in error.absolute_path)
-    if error.schema is False:
+    if error.validator == 'not':
         return f'{path} cannot be set'
     if error.validator == 'pattern' and 'description' in error.schema:
         reason = f'must be {error.schema["description"]}'

@@ -1,1 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+"""What leases want of the cloud (``ports.py``), on a real Nova.
+
+Everything here runs with an administrator's context, a fresh one for each
+call and each thread: Nova keeps transactions and the cell in it.
+"""
+
+from oslo_config import cfg
+
+from nova_reservations.cloud import aggregates
+from nova_reservations.cloud import hosts
+from nova_reservations.cloud import servers
+from nova_reservations.cloud.notifier import notify
+
+__all__ = ['NovaCloud', 'notify']
+
+
+class NovaCloud(aggregates.Aggregates, hosts.Hosts, servers.Servers):
+    """The Nova that this process is of; opens nothing until it is used."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        aggregates.Aggregates.__init__(self)
+        hosts.Hosts.__init__(self, conf)
+        servers.Servers.__init__(self)

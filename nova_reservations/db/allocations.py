@@ -38,7 +38,7 @@ def advance(session: orm.Session, generations: Mapping[int, int]) -> None:
             .where(
                 RESOURCE.c.id == resource_id,
                 RESOURCE.c.generation == generation,
-                RESOURCE.c.reservable.is_(True),
+                RESOURCE.c.reservable == sa.true(),
             )
             .values(generation=generation + 1)
         )
@@ -136,7 +136,7 @@ def is_held(session: orm.Session, resource_id: int) -> bool:
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
             .where(
                 ALLOCATION.c.resource_id == resource_id,
-                ALLOCATION.c.released.is_(False),
+                ALLOCATION.c.released == sa.false(),
                 LEASE.c.status != states.Lease.PENDING,
             )
             .limit(1)
@@ -162,7 +162,7 @@ def predecessors(
         .where(
             ALLOCATION.c.reservation_id.in_(mine),
             other.c.reservation_id.not_in(mine),
-            other.c.released.is_(False),
+            other.c.released == sa.false(),
             other.c.start_date < ALLOCATION.c.start_date,
         )
         .order_by(RESOURCE.c.name)
@@ -197,7 +197,7 @@ def find(
         statement = statement.where(
             sa.or_(
                 ALLOCATION.c.end_date >= ending_after,
-                ALLOCATION.c.released.is_(False),
+                ALLOCATION.c.released == sa.false(),
             )
         )
     return [
@@ -233,7 +233,7 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
         .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.released.is_(False),
+            ALLOCATION.c.released == sa.false(),
         )
     )
     return values.Access(

@@ -120,7 +120,7 @@ class _Offers:
     ) -> None:
         self.window = window
         held = orm.aliased(models.Allocation)
-        self._holds: list[sa.ColumnElement[bool]] = [held.released.is_(False)]
+        self._holds: list[sa.ColumnElement[bool]] = [held.released == sa.false()]
         if ignore_reservation is not None:
             self._holds.append(held.reservation_id != ignore_reservation)
         self._held = held
@@ -189,7 +189,7 @@ class _Offers:
 def _of_type(demand: demand.Demand) -> sa.ColumnElement[bool]:
     return sa.and_(
         models.Resource.resource_type == demand.resource_type,
-        models.Resource.reservable.is_(True),
+        models.Resource.reservable == sa.true(),
     )
 
 

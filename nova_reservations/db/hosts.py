@@ -161,7 +161,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
         .select_from(ALLOCATION)
         .where(
             ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released.is_(False),
+            ALLOCATION.c.released == sa.false(),
         )
     )
     if held:
@@ -286,7 +286,7 @@ def count_reservable(session: orm.Session) -> int:
             .select_from(RESOURCE)
             .where(
                 RESOURCE.c.resource_type == values.HOST,
-                RESOURCE.c.reservable.is_(True),
+                RESOURCE.c.reservable == sa.true(),
             )
         )
         or 0
@@ -307,10 +307,10 @@ def held_windows(
             )
             .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
             .where(
-                ALLOCATION.c.released.is_(False),
+                ALLOCATION.c.released == sa.false(),
                 ALLOCATION.c.start_date < end,
                 ALLOCATION.c.end_date > start,
-                RESOURCE.c.reservable.is_(True),
+                RESOURCE.c.reservable == sa.true(),
                 RESOURCE.c.resource_type == values.HOST,
             )
         )
@@ -325,7 +325,7 @@ def required_properties(session: orm.Session, resource_id: int) -> set[str]:
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released.is_(False),
+            ALLOCATION.c.released == sa.false(),
         )
     ):
         expression = requirements.parse(

@@ -106,8 +106,13 @@ def _conditions(query: values.LeaseQuery) -> list[sa.ColumnElement[bool]]:
 def _after(
     session: orm.Session, query: values.LeaseQuery, key: sa.ColumnElement[Any]
 ) -> sa.ColumnElement[bool]:
+    mine = dataclasses.replace(
+        query, status=None, name=None, start_after=None, end_before=None
+    )
     marker = session.execute(
-        sa.select(key, LEASE.c.id).where(LEASE.c.id == query.marker)
+        sa.select(key, LEASE.c.id).where(
+            LEASE.c.id == query.marker, *_conditions(mine)
+        )
     ).first()
     if marker is None:
         raise exception.InvalidInput(
@@ -342,7 +347,7 @@ def in_nova(
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
             .where(
                 RESERVATION.c.id.in_(reservation_ids),
-                LEASE.c.in_nova.is_(True),
+                LEASE.c.in_nova == sa.true(),
             )
         )
     )

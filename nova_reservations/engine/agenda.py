@@ -51,13 +51,15 @@ def _before_start(
 
 
 def _while_active(lease: values.Lease, now: datetime.datetime) -> Step | None:
+    warning = _undone(lease, states.EventType.BEFORE_END)
+    if warning is not None and now >= warning.time:
+        # Also when no worker was there before its end: what was asked for
+        # can still be done, and can't be once the servers are gone.
+        return Step.BEFORE_END
     if now >= lease.end_date:
         return Step.END
     if not lease.prepared:
         return Step.UPDATE
-    warning = _undone(lease, states.EventType.BEFORE_END)
-    if warning is not None and now >= warning.time:
-        return Step.BEFORE_END
     return None
 
 
@@ -75,6 +77,15 @@ def due_at(
         warning = _undone(lease, states.EventType.BEFORE_END)
         return min(lease.end_date, warning.time) if warning else lease.end_date
     return None
+
+
+def put_off(
+    lease: values.Lease, now: datetime.datetime, wait: datetime.timedelta
+) -> datetime.datetime:
+    """Return when a lease that waits is due: after the wait, or at its next
+    event if that is sooner."""
+    coming = [event.time for event in lease.events if event.time > now]
+    return min([now + wait, *coming])
 
 
 def _undone(

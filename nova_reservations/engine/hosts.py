@@ -16,6 +16,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
+from nova_reservations.engine import contention
 from nova_reservations.engine import settings
 
 LOG = log.getLogger(__name__)
@@ -60,10 +61,15 @@ class Hosts:
 
         :param name: a service host, hypervisor hostname or node UUID
         :raises: NotFound, AmbiguousHost, AlreadyEnrolled, HostInUse,
-            CloudUnavailable
+            Contended, CloudUnavailable
         """
         resource = self._find(name)
-        host = self._register(resource, properties, now)
+        facts = self.cloud.facts([resource])
+        if not facts:
+            raise exception.NotFound(kind='Host', id=resource.name)
+        host = contention.settle(
+            lambda _: self._register(facts[0], properties, now)
+        )
         self.cloud.ensure_pool()
         self.cloud.mark(resource)
         occupancy = self.cloud.occupancy([resource])[resource.name]
@@ -92,46 +98,63 @@ class Hosts:
 
     def _register(
         self,
-        resource: values.Resource,
+        facts: values.HostFacts,
         properties: Mapping[str, str],
         now: datetime.datetime,
     ) -> values.Host:
         """Write the host, not reservable yet; take up one left half-way."""
-        facts = self.cloud.facts([resource])
-        if not facts:
-            raise exception.NotFound(kind='Host', id=resource.name)
-        try:
-            with self.database.writer() as session:
-                known = hosts.by_uuid(session, resource.uuid)
-                if known is None:
-                    host_id = hosts.insert(session, facts[0], properties, now)
-                    return hosts.get(session, host_id)
-                if known.reservable:
-                    raise exception.AlreadyEnrolled(
-                        host=resource.name, id=known.id
-                    )
-                hosts.set_facts(session, known.id, facts[0], now)
-                hosts.set_properties(session, known.id, properties, now)
-                return hosts.get(session, known.id)
-        except exception.Conflict as error:
-            raise exception.AlreadyEnrolled(
-                host=resource.name, id='being enrolled'
-            ) from error
+        with self.database.writer() as session:
+            known = hosts.by_uuid(session, facts.uuid)
+            if known is None:
+                host_id = hosts.insert(session, facts, properties, now)
+                return hosts.get(session, host_id)
+            if known.reservable:
+                raise exception.AlreadyEnrolled(
+                    host=facts.service_host, id=known.id
+                )
+            hosts.set_facts(session, known.id, facts, now)
+            hosts.set_properties(
+                session,
+                known.id,
+                {**dict.fromkeys(known.properties), **properties},
+                now,
+            )
+            return hosts.get(session, known.id)
 
     def remove(self, host_id: int, now: datetime.datetime) -> None:
         """Open the host to everybody again.
 
-        :raises: NotFound, HostInUse, CloudUnavailable
+        :raises: NotFound, HostInUse, Contended, CloudUnavailable
         """
         host = self.get(host_id)
+        contention.settle(lambda _: self._close(host, now))
+        try:
+            left = self.cloud.occupancy([host.resource])
+            if not left[host.facts.service_host].empty:
+                raise exception.HostInUse(
+                    host=host.facts.service_host,
+                    reason=_occupants(left[host.facts.service_host]),
+                )
+        except exception.ReservationsError:
+            with self.database.writer() as session:
+                hosts.set_reservable(session, host_id, host.reservable, now)
+            raise
+        self._withdraw(host)
+        LOG.info(
+            'Host %(name)s is no longer enrolled',
+            {'name': host.facts.service_host},
+        )
+
+    def _close(self, host: values.Host, now: datetime.datetime) -> None:
+        """Let no lease take the host any more, if none has."""
         with self.database.writer() as session:
             # First, for its lock: bookings that come now are refused, those
             # that came before are seen.
-            hosts.set_reservable(session, host_id, False, now)
+            hosts.set_reservable(session, host.id, False, now)
             held = [
                 allocation
                 for allocation in allocations.find(
-                    session, values.HOST, resource_id=host_id
+                    session, values.HOST, resource_id=host.id
                 )
                 if not allocation.released
             ]
@@ -141,19 +164,6 @@ class Hosts:
                     reason=f'it is allocated to {len(held)} reservations; '
                     '"os-hosts/allocations" lists them',
                 )
-        occupancy = self.cloud.occupancy([host.resource])
-        left = occupancy[host.facts.service_host]
-        if not left.empty:
-            with self.database.writer() as session:
-                hosts.set_reservable(session, host_id, host.reservable, now)
-            raise exception.HostInUse(
-                host=host.facts.service_host, reason=_occupants(left)
-            )
-        self._withdraw(host)
-        LOG.info(
-            'Host %(name)s is no longer enrolled',
-            {'name': host.facts.service_host},
-        )
 
     def _withdraw(self, host: values.Host) -> None:
         """Undo the enrolment, the row last: what is left is found by it."""
@@ -174,9 +184,23 @@ class Hosts:
         stays.
 
         :param properties: a value of None takes the property away
-        :raises: NotFound, HostInUse
+        :raises: NotFound, HostInUse, Contended, CloudUnavailable
         """
+        host = contention.settle(
+            lambda _: self._describe(host_id, properties, now)
+        )
+        self._refresh({host.facts.uuid: host}, now)
+        return self.get(host_id)
+
+    def _describe(
+        self,
+        host_id: int,
+        properties: Mapping[str, str | None],
+        now: datetime.datetime,
+    ) -> values.Host:
         with self.database.writer() as session:
+            # First: no booking comes between what is read and the commit.
+            hosts.advance(session, host_id, now)
             host = hosts.get(session, host_id)
             changed = {
                 name
@@ -191,9 +215,7 @@ class Hosts:
                     f'{", ".join(sorted(wanted))}',
                 )
             hosts.set_properties(session, host_id, properties, now)
-            hosts.advance(session, host_id, now)
-        self._refresh({host.facts.uuid: host}, now)
-        return self.get(host_id)
+            return host
 
     def properties(self, include_private: bool) -> list[values.Property]:
         with self.database.reader() as session:

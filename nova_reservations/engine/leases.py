@@ -6,19 +6,15 @@ calls Nova. What the change means for Nova is left to the workers, who find
 it due.
 """
 
-from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
-import logging
 from typing import Any
-from typing import TypeVar
 import uuid
 import zlib
 
 from oslo_log import log
-import tenacity
 
 from nova_reservations import demand as demands
 from nova_reservations import exception
@@ -32,6 +28,7 @@ from nova_reservations.db import candidates
 from nova_reservations.db import counters
 from nova_reservations.db import leases
 from nova_reservations.engine import agenda
+from nova_reservations.engine import contention
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.planner import selection
@@ -39,14 +36,8 @@ from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
 
-ATTEMPTS = 12
-"""How often a use case is begun before contention is reported."""
-
 PAGE = 64
 """Candidates beyond those wanted that are ranked against each other."""
-
-
-T = TypeVar('T')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -135,7 +126,7 @@ class Leases:
                 for reservation in lease.reservations:
                     self._book(session, lease, reservation, now)
 
-        self._settle(book)
+        contention.settle(book)
         LOG.info(
             'Lease %(lease)s of project %(project)s is promised from '
             '%(start)s to %(end)s',
@@ -348,7 +339,7 @@ class Leases:
                 self._change(session, seen, changes, now)
                 return leases.get(session, lease_id)
 
-        lease = self._settle(change)
+        lease = contention.settle(change)
         LOG.info(
             'Lease %(lease)s is changed; it is %(status)s from %(start)s '
             'to %(end)s',
@@ -466,7 +457,7 @@ class Leases:
         now: datetime.datetime,
     ) -> tuple[values.Event, ...]:
         """Write the events' new times; the warning keeps its distance to
-        the end, and is due again if it was given for an earlier end."""
+        the end, and is due again if that is still to come."""
         times = {states.EventType.START: start, states.EventType.END: end}
         warning = seen.event(states.EventType.BEFORE_END)
         if changes.before_end is not None:
@@ -486,11 +477,7 @@ class Leases:
             else:
                 event = old
                 if time != old.time:
-                    status = (
-                        old.status
-                        if kind is states.EventType.START
-                        else states.Event.UNDONE
-                    )
+                    status = states.Event.UNDONE if time > now else old.status
                     event = dataclasses.replace(old, time=time, status=status)
                     leases.set_event(
                         session, seen.id, kind, now, time=time, status=status
@@ -533,36 +520,12 @@ class Leases:
                 )
                 return None
 
-        gone = self._settle(remove)
+        gone = contention.settle(remove)
         if gone is None:
             LOG.info('Lease %s is being deleted', lease_id)
             return
         LOG.info('Lease %s is deleted', lease_id)
         self.notify(notifications.DELETE, notifications.payload(gone))
-
-    def _settle(self, attempt: Callable[[bool], T]) -> T:
-        """Begin the use case anew while other writers are first.
-
-        The last attempts wait for each other, so that one of them wins.
-
-        :param attempt: takes whether it is one of these
-        :raises: Contended
-        """
-        try:
-            for retry in tenacity.Retrying(
-                retry=tenacity.retry_if_exception_type(exception.Conflict),
-                stop=tenacity.stop_after_attempt(ATTEMPTS),
-                wait=tenacity.wait_random_exponential(
-                    multiplier=0.005, max=0.2
-                ),
-                after=tenacity.after_log(LOG, logging.DEBUG),
-            ):
-                with retry:
-                    number = retry.retry_state.attempt_number
-                    return attempt(number > ATTEMPTS // 2)
-        except tenacity.RetryError:
-            pass
-        raise exception.Contended
 
 
 def _new_event(

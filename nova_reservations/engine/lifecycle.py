@@ -122,11 +122,9 @@ class Lifecycle:
         return None
 
     def _give_back(
-        self, lease: values.Lease | None, due_at: datetime.datetime | None
+        self, lease: values.Lease, due_at: datetime.datetime | None
     ) -> bool:
         """End the claim; False if the lease must be looked at anew."""
-        if lease is None:
-            return True
         with self.database.writer() as session:
             return leases.release(session, lease, due_at)
 
@@ -142,7 +140,11 @@ class Lifecycle:
             and lease.status == states.Lease.DELETING
         ):
             return False
-        return self._give_back(lease, self.clock() + wait)
+        if lease is None:
+            return True
+        return self._give_back(
+            lease, agenda.put_off(lease, self.clock(), wait)
+        )
 
     def _check(self, claim: Claim, lease: values.Lease) -> ports.Check:
         """Return what raises ClaimLost if another worker, or a request,
@@ -269,7 +271,7 @@ class Lifecycle:
                     'Lease %(lease)s can not be prepared: %(reason)s',
                     {'lease': lease.id, 'reason': error},
                 )
-        self._record(claim, lease, now, prepared=True)
+        self._record(claim, lease, now, prepared=True, status_reason=None)
 
     def _start(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
@@ -378,7 +380,11 @@ class Lifecycle:
             )
             outcome = states.Event.ERROR
         lease = self._record(
-            claim, lease, now, events={states.EventType.BEFORE_END: outcome}
+            claim,
+            lease,
+            now,
+            status_reason=None,
+            events={states.EventType.BEFORE_END: outcome},
         )
         self.notify(
             notifications.event(states.EventType.BEFORE_END),

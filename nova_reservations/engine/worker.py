@@ -11,6 +11,7 @@ from typing import Any
 
 from oslo_log import log
 
+from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db import leases
@@ -47,11 +48,10 @@ class Worker:
         self._held: dict[
             futures.Future[None], tuple[lifecycle.Claim, datetime.datetime]
         ] = {}
-        self._refresh: futures.Future[int] | None = None
+        self._refresh: futures.Future[None] | None = None
 
-    def tick(self) -> None:
+    def tick(self, now: datetime.datetime) -> None:
         """Look once at what is due; does not wait for what it begins."""
-        now = self.database.now()
         self._collect()
         self._renew(now)
         self._take_leases(now)
@@ -121,12 +121,17 @@ class Worker:
                 now + self.inventory.options.host_refresh_interval,
             )
         if mine:
-            self._refresh = self._pool.submit(self.inventory.refresh, now)
+            self._refresh = self._pool.submit(self._look_at_cloud, now)
+
+    def _look_at_cloud(self, now: datetime.datetime) -> None:
+        try:
+            self.inventory.refresh(now)
+            self.inventory.sweep()
+        except exception.CloudUnavailable as error:
+            LOG.warning('What is known of hosts may be old: %s', error)
 
 
-def _log_failure(
-    future: futures.Future[None] | futures.Future[int], what: str
-) -> None:
+def _log_failure(future: futures.Future[None], what: str) -> None:
     """Log what should not happen; the claim expires and is taken again."""
     error = future.exception()
     if error is not None:

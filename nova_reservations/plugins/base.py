@@ -84,7 +84,9 @@ class ResourceType(abc.ABC):
 
     @abc.abstractmethod
     def end(self, booking: Booking) -> Waiting | None:
-        """Take the resources back; also undoes a start that failed.
+        """Take the resources back; also undoes what was only prepared, or
+        a start that failed: then the reservation is not active, and its
+        resources may well be in the hands of an earlier lease.
 
         Called again, later, as long as it returns Waiting.
         """

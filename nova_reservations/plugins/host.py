@@ -9,6 +9,7 @@ from nova_reservations import demand
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import requirements
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
 
@@ -109,8 +110,19 @@ class PhysicalHost(base.ResourceType):
         """Delete the project's servers; a host is free when it is empty.
 
         Servers of others, which only an administrator can have put there,
-        are told of, and left.
+        are told of, and left. Those of the same project on hosts of a
+        reservation that nobody could use yet are of an earlier lease.
         """
+        if booking.reservation.status == states.Reservation.ACTIVE:
+            waiting = self._empty(booking)
+            if waiting is not None:
+                return waiting
+        self.cloud.disband(
+            booking.reservation.id, booking.resources, booking.check
+        )
+        return None
+
+    def _empty(self, booking: base.Booking) -> base.Waiting | None:
         occupancies = self.cloud.occupancy(booking.resources)
         mine = [
             server
@@ -119,13 +131,7 @@ class PhysicalHost(base.ResourceType):
             if server.project_id == booking.lease.project_id
         ]
         refused = self.cloud.delete_servers(mine, booking.check)
-        waiting = _reason(occupancies, booking.lease.project_id, refused)
-        if waiting is not None:
-            return waiting
-        self.cloud.disband(
-            booking.reservation.id, booking.resources, booking.check
-        )
-        return None
+        return _reason(occupancies, booking.lease.project_id, refused)
 
 
 def _reason(

@@ -91,21 +91,24 @@ def main() -> int:
     # What ends the sandbox lets it clean up first.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+    return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Tell the stories on a cloud of their own; return the exit status."""
     names = arguments.names if arguments.command else ['host-lease']
-    return _run(names, arguments.keep, serve=not arguments.command)
-
-
-def _run(names: list[str], keep: bool, serve: bool) -> int:
-    """Tell the stories to a cloud of their own; return the exit status."""
+    keep = arguments.keep
     directory = pathlib.Path(tempfile.mkdtemp(prefix='nova-reservations-'))
     try:
         print('starting keystone, placement, glance and nova', flush=True)
         began = time.monotonic()
-        with cloud.running(directory) as layout:
+        with cloud.running(
+            directory, arguments.database_url, arguments.transport_url
+        ) as layout:
             print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
             ok = all(_tell(name, layout) for name in names)
             keep = keep or not ok
-            if serve:
+            if not arguments.command:
                 _serve(layout)
         return 0 if ok else 1
     except cloud.NotUp as error:

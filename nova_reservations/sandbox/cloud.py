@@ -58,17 +58,18 @@ def running(
             listener.close()
         for api in lo.APIS:
             _wait(layout, api)
-        if not layout.embedded:
-            processes += [_start(layout, daemon) for daemon in lo.DAEMONS]
         operator = person.Operator(layout.auth_url)
+        if not layout.embedded:
+            processes += [_start(layout, each) for each in lo.CONTROLLERS]
+            # A compute that finds no conductor waits for 10 s.
+            story.until('a conductor', operator.conductors, bool, _UP)
+            processes += [_start(layout, each) for each in lo.COMPUTES]
         story.until(
-            f'{len(lo.COMPUTES)} hosts',
+            'all hosts',
             operator.hosts,
-            lambda hosts: len(hosts) == len(lo.COMPUTES),
+            lambda hosts: len(hosts) == len(lo.HOSTS),
             _UP,
         )
-        if not layout.embedded:
-            _start(layout, 'discovery').wait()
         _furnish(operator)
         yield layout
 

@@ -48,9 +48,9 @@ def write(layout: lo.Layout) -> None:
     }
     for name, sections in files.items():
         (layout.etc / name).write_text(_ini(sections))
-    for daemon in lo.DAEMONS:
+    for daemon in lo.CONTROLLERS + lo.COMPUTES:
         _, host = daemon.split('@')
-        (layout.etc / f'{host}.conf').write_text(
+        (layout.etc / f'{daemon}.conf').write_text(
             _ini({'DEFAULT': {'host': host}})
         )
     (layout.etc / 'glance-api-paste.ini').write_text(
@@ -201,5 +201,9 @@ def _nova(layout: lo.Layout) -> Sections:
             'amqp_auto_delete': True,
             'rabbit_transient_queues_ttl': 60,
         }
-        sections['conductor'] = sections['scheduler'] = {'workers': 2}
+        sections['conductor'] = {'workers': 2}
+        sections['scheduler'] = {
+            'workers': 2,
+            'discover_hosts_in_cells_interval': 2,
+        }
     return sections

@@ -21,7 +21,7 @@ def start() -> None:
     driver.install()
     _start('nova-conductor', conductor_rpcapi.RPC_TOPIC, 'controller')
     _start('nova-scheduler', scheduler_rpcapi.RPC_TOPIC, 'controller')
-    for host in lo.COMPUTES:
+    for host in lo.HOSTS:
         _start(
             'nova-compute',
             compute_rpcapi.RPC_TOPIC,

@@ -34,15 +34,15 @@ USERS = {
 
 REGION = 'RegionOne'
 
-COMPUTES = tuple(f'compute-{number}' for number in range(1, 5))
+HOSTS = ('compute-1', 'compute-2', 'compute-3', 'compute-4')
 
-#: The programs of a Nova that is not a single process, each on its host.
-DAEMONS = (
+#: The programs of a Nova that is not a single process.
+CONTROLLERS = (
     'nova-conductor@controller-1',
     'nova-scheduler@controller-1',
     'nova-scheduler@controller-2',
-    *(f'nova-compute@{host}' for host in COMPUTES),
 )
+COMPUTES = tuple(f'nova-compute@{host}' for host in HOSTS)
 
 
 @dataclasses.dataclass(frozen=True)

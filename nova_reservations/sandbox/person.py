@@ -141,6 +141,11 @@ class Operator(Person):
         hypervisors = body(self.compute.get('/os-hypervisors'))['hypervisors']
         return sorted(each['hypervisor_hostname'] for each in hypervisors)
 
+    def conductors(self) -> list[str]:
+        """Return the hosts that have a nova-conductor."""
+        services = body(self.compute.get('/os-services?binary=nova-conductor'))
+        return [each['host'] for each in services['services']]
+
     def set_compute(self, host: str, status: str) -> None:
         """Enable or disable a compute host."""
         services = body(

@@ -52,17 +52,15 @@ def main() -> None:
     }
     if not layout.database_url:
         databases.begin_late()
-    if service == 'discovery':
-        _discover(layout)
-    elif not descriptor:
+    if not descriptor:
         _be(layout, service)
+        return
+    if service in _PREPARE:
+        _PREPARE[service](layout)
+    if layout.embedded:
+        _serve(service, int(descriptor[0]))
     else:
-        if service in _PREPARE:
-            _PREPARE[service](layout)
-        if layout.embedded:
-            _serve(service, int(descriptor[0]))
-        else:
-            _Workers(service, int(descriptor[0])).run()
+        _Workers(service, int(descriptor[0])).run()
 
 
 def _die_with(parent: int) -> None:
@@ -146,12 +144,6 @@ def _prepare_nova(layout: lo.Layout) -> None:
         _run('nova-reservations-manage', conf, 'db', 'sync')
 
 
-def _discover(layout: lo.Layout) -> None:
-    """Let Nova's API know the computes that have come up."""
-    conf = f'--config-file={layout.etc}/nova.conf'
-    _call('nova-manage', conf, 'cell_v2', 'discover_hosts')
-
-
 _PREPARE = {
     'keystone': _prepare_keystone,
     'placement': _prepare_placement,
@@ -200,7 +192,7 @@ class _Workers(base.BaseApplication):
 
 def _be(layout: lo.Layout, daemon: str) -> None:
     """Be a program of Nova's on a host."""
-    command, host = daemon.split('@')
+    command, _ = daemon.split('@')
     if command == 'nova-compute':
         importlib.import_module('nova.cmd.compute')
         from nova_reservations.sandbox import driver
@@ -209,7 +201,7 @@ def _be(layout: lo.Layout, daemon: str) -> None:
     _call(
         command,
         f'--config-file={layout.etc}/nova.conf',
-        f'--config-file={layout.etc}/{host}.conf',
+        f'--config-file={layout.etc}/{daemon}.conf',
     )
 
 

@@ -69,7 +69,7 @@ def book(
 ) -> str:
     """Give the host to the reservation, of a lease that has nothing else."""
     if reservation_id is None:
-        reservation_id = _reservation(session, start, end)
+        reservation_id = reservation(session, start, end)
     session.add(
         models.Allocation(
             reservation_id=reservation_id,
@@ -84,7 +84,7 @@ def book(
     return reservation_id
 
 
-def _reservation(session: orm.Session, start: float, end: float) -> str:
+def reservation(session: orm.Session, start: float, end: float) -> str:
     lease_id, reservation_id = str(uuid.uuid4()), str(uuid.uuid4())
     session.execute(
         sa.insert(models.Lease).values(

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 from nova_reservations import values
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
@@ -29,6 +31,7 @@ FACTS = {
 """What a host shows beside the operator's properties, which are flat in
 the same object and so can't have these names."""
 
+_NEVER: dict[str, Any] = {'not': {}}
 _PROPERTY_NAME = {
     'maxLength': 64,
     'pattern': r'\A[\w.:-]+\Z',
@@ -54,7 +57,10 @@ INDEX = validation.Schema(
 CREATE = validation.Schema(
     {
         'type': 'object',
-        'properties': {**dict.fromkeys(FACTS, False), 'name': parameters.NAME},
+        'properties': {
+            **dict.fromkeys(FACTS, _NEVER),
+            'name': parameters.NAME,
+        },
         'required': ['name'],
         'propertyNames': _PROPERTY_NAME,
         'additionalProperties': _PROPERTY,
@@ -65,7 +71,7 @@ CREATE = validation.Schema(
 UPDATE = validation.Schema(
     {
         'type': 'object',
-        'properties': {**dict.fromkeys(FACTS, False), 'name': False},
+        'properties': {**dict.fromkeys(FACTS, _NEVER), 'name': _NEVER},
         'propertyNames': _PROPERTY_NAME,
         # null unsets.
         'additionalProperties': {

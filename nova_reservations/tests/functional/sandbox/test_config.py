@@ -10,7 +10,7 @@ from nova_reservations.sandbox import layout as lo
 
 @pytest.fixture
 def layout(tmp_path):
-    made = lo.Layout(tmp_path, dict.fromkeys(lo.SERVICES, 1))
+    made = lo.Layout(tmp_path, dict.fromkeys(lo.APIS, 1))
     made.save()
     config.write(made)
     return made

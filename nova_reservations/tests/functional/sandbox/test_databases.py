@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy import exc
 
-from nova_reservations.sandbox import sqlite
+from nova_reservations.sandbox import databases
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def engine(tmp_path):
 
 @pytest.fixture
 def begin_late():
-    sqlite.begin_late()
+    databases.begin_late()
     yield
-    sqlalchemy.event.remove(*sqlite.LISTENER)
+    sqlalchemy.event.remove(*databases.LISTENER)
 
 
 def read_then_write_while_another_writes(engine):

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pool and the aggregates of reservations, in Nova and in placement.
+
+Nova's objects and placement are changed side by side, many hosts at once;
+Nova's own AggregateAPI takes one host at a time, and tells all schedulers of
+each. None of our aggregates has an availability zone: Nova would refuse to
+add a host with servers.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import functools
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova.scheduler.client import query
+from oslo_db import exception as db_exc
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.cloud import failures
+from nova_reservations.cloud import parallel
+from nova_reservations.cloud import placement
+
+POOL = 'freepool'
+POOL_KEY = 'reservations:pool'
+RESERVATION_KEY = 'reservations:reservation'
+
+
+class Aggregates:
+    # The pool
+
+    @failures.translated()
+    def ensure_pool(self) -> None:
+        placement.ensure_trait()
+        _pool()
+
+    def mark(self, host: values.Resource) -> None:
+        if not placement.set_trait(host.uuid, present=True):
+            raise exception.CloudRefused(
+                what=f'Host {host.name}',
+                reason=f'placement has no provider {host.uuid}',
+            )
+
+    def unmark(self, host: values.Resource) -> None:
+        placement.set_trait(host.uuid, present=False)
+
+    @failures.translated()
+    def join_pool(self, host: values.Resource) -> None:
+        pool = _pool()
+        _add(pool, host.name)
+        if not placement.set_member(host.uuid, pool.uuid, present=True):
+            raise exception.CloudRefused(
+                what=f'Host {host.name}',
+                reason=f'placement has no provider {host.uuid}',
+            )
+        self._tell_schedulers(pool.uuid)
+
+    @failures.translated()
+    def leave_pool(self, host: values.Resource) -> None:
+        pool = _find_pool()
+        if pool is None:
+            return
+        placement.set_member(host.uuid, pool.uuid, present=False)
+        _remove(pool, host.name)
+        self._tell_schedulers(pool.uuid)
+
+    # Reservations
+
+    @failures.translated()
+    def gather(
+        self,
+        reservation_id: str,
+        project_id: str,
+        hosts: Collection[values.Resource],
+        check: ports.Check,
+    ) -> None:
+        check()
+        aggregate = _ensure(reservation_id, project_id)
+        wanted = {host.name for host in hosts}
+        _change(aggregate, wanted ^ set(aggregate.hosts), check)
+        placement.set_members(
+            reservation_id, [host.uuid for host in hosts], check
+        )
+        self._tell_schedulers(reservation_id)
+
+    @failures.translated()
+    def is_gathered(
+        self, reservation_id: str, hosts: Collection[values.Resource]
+    ) -> bool:
+        aggregate = _find(reservation_id)
+        return aggregate is not None and set(aggregate.hosts) == {
+            host.name for host in hosts
+        }
+
+    @failures.translated()
+    def disband(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        check: ports.Check,
+    ) -> None:
+        # Placement first: what a crash leaves is found by Nova's aggregate.
+        placement.set_members(reservation_id, [], check)
+        aggregate = _find(reservation_id)
+        if aggregate is None:
+            return
+        _change(aggregate, aggregate.hosts, check)
+        check()
+        try:
+            aggregate.destroy()
+        except nova_exception.AggregateNotFound:
+            return
+        self._schedulers.delete_aggregate(
+            nova_context.get_admin_context(), aggregate
+        )
+
+    @failures.translated()
+    def lease_aggregates(self) -> Mapping[str, Collection[str]]:
+        return {
+            aggregate.uuid: frozenset(aggregate.hosts)
+            for aggregate in objects.AggregateList.get_by_metadata_key(
+                nova_context.get_admin_context(), RESERVATION_KEY
+            )
+            # Not one that somebody has given our metadata.
+            if aggregate.name == aggregate.uuid
+        }
+
+    @functools.cached_property
+    def _schedulers(self) -> query.SchedulerQueryClient:
+        return query.SchedulerQueryClient()
+
+    def _tell_schedulers(self, uuid: str) -> None:
+        """Cast the aggregate as the database has it now: of two workers that
+        add hosts at the same time, neither knows them all."""
+        context = nova_context.get_admin_context()
+        aggregate = objects.Aggregate.get_by_uuid(context, uuid)
+        self._schedulers.update_aggregates(context, [aggregate])
+
+
+def _find_pool() -> objects.Aggregate | None:
+    for aggregate in objects.AggregateList.get_by_metadata_key(
+        nova_context.get_admin_context(), POOL_KEY
+    ):
+        return aggregate
+    return None
+
+
+def _pool() -> objects.Aggregate:
+    """Return the pool's aggregate; make it, or take up one of its name."""
+    pool = _find_pool()
+    if pool is not None:
+        return pool
+    try:
+        return _create(name=POOL, metadata={POOL_KEY: 'true'})
+    except nova_exception.AggregateNameExists:
+        everything = objects.AggregateList.get_all(
+            nova_context.get_admin_context()
+        )
+    for aggregate in everything:
+        if aggregate.name == POOL and not aggregate.availability_zone:
+            aggregate.update_metadata({POOL_KEY: 'true'})
+            return aggregate
+    raise exception.CloudRefused(
+        what=f'Aggregate {POOL}',
+        reason='there is one by this name that has an availability zone, '
+        'which hosts would get by joining it: rename it, or remove that',
+    )
+
+
+def _ensure(reservation_id: str, project_id: str) -> objects.Aggregate:
+    metadata = {
+        RESERVATION_KEY: reservation_id,
+        'reservations:owner': project_id,
+        'blazar:owner': project_id,
+    }
+    aggregate = _find(reservation_id)
+    if aggregate is None:
+        try:
+            return _create(
+                name=reservation_id, uuid=reservation_id, metadata=metadata
+            )
+        except nova_exception.AggregateNameExists as error:
+            # Another worker was first, or it is somebody else's.
+            aggregate = _find(reservation_id)
+            if aggregate is None:
+                raise exception.CloudRefused(
+                    what=f'Aggregate {reservation_id}',
+                    reason='another one has this name, or this id',
+                ) from error
+    lost = dict(metadata.items() - aggregate.metadata.items())
+    if lost:
+        aggregate.update_metadata(lost)
+    return aggregate
+
+
+def _create(**fields: object) -> objects.Aggregate:
+    aggregate = objects.Aggregate(nova_context.get_admin_context(), **fields)
+    try:
+        aggregate.create()
+    except db_exc.DBDuplicateEntry as error:
+        # Nova looks for the name before it writes, not at the same time.
+        raise nova_exception.AggregateNameExists(
+            aggregate_name=aggregate.name
+        ) from error
+    return aggregate
+
+
+def _find(uuid: str) -> objects.Aggregate | None:
+    try:
+        return objects.Aggregate.get_by_uuid(
+            nova_context.get_admin_context(), uuid
+        )
+    except nova_exception.AggregateNotFound:
+        return None
+
+
+def _change(
+    aggregate: objects.Aggregate, wrong: Collection[str], check: ports.Check
+) -> None:
+    """Take out those of the hosts that are in the aggregate, add the rest."""
+    present = set(aggregate.hosts)
+
+    def change(name: str) -> None:
+        check()
+        (_remove if name in present else _add)(aggregate, name)
+
+    parallel.each(change, sorted(wrong))
+
+
+def _add(aggregate: objects.Aggregate, name: str) -> None:
+    context = nova_context.get_admin_context()
+    try:
+        mapping = objects.HostMapping.get_by_host(context, name)
+        # Some databases compare names without regard to case.
+        if mapping.host != name:
+            raise nova_exception.HostMappingNotFound(name=name)
+        _copy(aggregate, context).add_host(name)
+    except nova_exception.HostMappingNotFound as error:
+        raise exception.CloudRefused(
+            what=f'Host {name}', reason='Nova has no such compute host'
+        ) from error
+    except nova_exception.AggregateHostExists:
+        return
+
+
+def _remove(aggregate: objects.Aggregate, name: str) -> None:
+    try:
+        _copy(aggregate, nova_context.get_admin_context()).delete_host(name)
+    except (
+        nova_exception.AggregateHostNotFound,
+        nova_exception.AggregateNotFound,
+    ):
+        return
+
+
+def _copy(
+    aggregate: objects.Aggregate, context: nova_context.RequestContext
+) -> objects.Aggregate:
+    """Return the aggregate as an object of this thread's own."""
+    return objects.Aggregate(
+        context, id=aggregate.id, hosts=list(aggregate.hosts)
+    )

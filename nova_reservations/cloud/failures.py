@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova's databases and its message bus fail in their own words."""
+
+from collections.abc import Iterator
+import contextlib
+
+from oslo_db import exception as db_exc
+import oslo_messaging
+
+from nova_reservations import exception
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Raise CloudUnavailable where Nova's database or bus fails.
+
+    A deadlock counts: it says only that somebody else was first, and what
+    we do may be repeated.
+    """
+    try:
+        yield
+    except db_exc.DBError as error:
+        raise exception.CloudUnavailable(
+            service="Nova's database", reason=error
+        ) from error
+    except oslo_messaging.MessagingException as error:
+        raise exception.CloudUnavailable(
+            service="Nova's message bus", reason=error
+        ) from error

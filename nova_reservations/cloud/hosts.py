@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute hosts: which there are, and what Nova and placement say of them."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from oslo_config import cfg
+from oslo_utils import uuidutils
+
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.cloud import cells
+from nova_reservations.cloud import failures
+from nova_reservations.cloud import parallel
+from nova_reservations.cloud import placement
+
+CPU_INFO_LENGTH = 16_383
+"""Characters: what a TEXT of MySQL holds, whatever they are."""
+
+
+class Hosts:
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        self._service_hosts: dict[str, str] = {}
+
+    def find_hosts(self, name: str) -> Sequence[values.Resource]:
+        return [
+            values.Resource(0, values.HOST, node.host, node.uuid)
+            for node in cells.ask(_named, name)
+        ]
+
+    def survey(self) -> Mapping[str, ports.Sighting]:
+        generations = placement.pool_generations()
+        # Placement does not know the service's host, which never changes.
+        unknown = sorted(generations.keys() - self._service_hosts.keys())
+        if unknown:
+            self._service_hosts |= {
+                node.uuid: node.host for node in cells.ask(_nodes, unknown)
+            }
+        zones = _zones()
+        return {
+            uuid: ports.Sighting(
+                generation, self._zone(zones, self._service_hosts[uuid])
+            )
+            for uuid, generation in generations.items()
+            if uuid in self._service_hosts
+        }
+
+    def facts(
+        self, hosts: Collection[values.Resource]
+    ) -> Sequence[values.HostFacts]:
+        if not hosts:
+            return []
+        nodes = cells.ask(_nodes, [host.uuid for host in hosts])
+        providers = parallel.each(
+            placement.provider, [node.uuid for node in nodes]
+        )
+        zones = _zones()
+        return [
+            _facts(node, provider, self._zone(zones, node.host))
+            for node, provider in zip(nodes, providers, strict=True)
+            if provider is not None
+        ]
+
+    def _zone(self, zones: Mapping[str, str], host: str) -> str:
+        default: str = self._conf.default_availability_zone
+        return zones.get(host, default)
+
+
+def _named(
+    context: nova_context.RequestContext, name: str
+) -> list[objects.ComputeNode]:
+    found: list[objects.ComputeNode] = []
+    try:
+        found += objects.ComputeNodeList.get_all_by_host(context, name)
+    except nova_exception.ComputeHostNotFound:
+        found += objects.ComputeNodeList.get_by_hypervisor(context, name)
+    if uuidutils.is_uuid_like(name):
+        found += objects.ComputeNodeList.get_all_by_uuids(context, [name])
+    # Databases match parts of names, or without regard to case.
+    return [
+        node
+        for node in found
+        if name in (node.host, node.hypervisor_hostname, node.uuid)
+    ]
+
+
+def _nodes(
+    context: nova_context.RequestContext, uuids: list[str]
+) -> list[objects.ComputeNode]:
+    return list(objects.ComputeNodeList.get_all_by_uuids(context, uuids))
+
+
+@failures.translated()
+def _zones() -> dict[str, str]:
+    """Return service host -> availability zone, of those that have one."""
+    return {
+        host: aggregate.availability_zone
+        for aggregate in objects.AggregateList.get_by_metadata_key(
+            nova_context.get_admin_context(), 'availability_zone'
+        )
+        for host in aggregate.hosts
+    }
+
+
+def _facts(
+    node: objects.ComputeNode, provider: placement.Provider, zone: str
+) -> values.HostFacts:
+    return values.HostFacts(
+        uuid=node.uuid,
+        service_host=node.host,
+        hypervisor_hostname=node.hypervisor_hostname,
+        vcpus=node.vcpus,
+        memory_mb=node.memory_mb,
+        local_gb=node.local_gb,
+        free_memory_mb=provider.free('MEMORY_MB'),
+        free_disk_gb=provider.free('DISK_GB'),
+        # PostgreSQL stores no NUL.
+        cpu_info=(node.cpu_info or '').replace('\0', '')[:CPU_INFO_LENGTH],
+        hypervisor_type=node.hypervisor_type,
+        hypervisor_version=node.hypervisor_version,
+        availability_zone=zone,
+        provider_generation=provider.generation,
+        traits=provider.traits,
+        inventories=provider.inventories,
+    )

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement, through the client that Nova's process has for it.
+
+Only the client's get and put are used: its other methods turn failures into
+None, and keep a cache of providers that is nova-compute's alone.
+"""
+
+from collections.abc import Collection
+import dataclasses
+import functools
+from typing import Any
+
+from keystoneauth1 import exceptions as ks_exc
+from nova.scheduler.client import report
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.cloud import parallel
+
+POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
+"""On the provider of every enrolled host, from enrolment to removal."""
+
+VERSION = '1.36'
+ATTEMPTS = 10
+
+
+def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
+    """Return placement's answer.
+
+    :param also: the statuses beside 200, 201 and 204 that the caller is
+        prepared for
+    :raises: CloudUnavailable
+    """
+    try:
+        call = getattr(report.report_client_singleton(), method)
+        args = (url,) if method == 'get' else (url, body)
+        answer = call(*args, version=VERSION)
+    except ks_exc.ClientException as error:
+        raise exception.CloudUnavailable(
+            service='Placement', reason=error
+        ) from error
+    if answer.status_code not in (200, 201, 204, *also):
+        raise exception.CloudUnavailable(
+            service='Placement',
+            reason=f'{method.upper()} {url} was answered with '
+            f'{answer.status_code}: {answer.text[:500]}',
+        )
+    return answer
+
+
+def ensure_trait() -> None:
+    """Make the pool's trait known: a query that names an unknown trait is
+    refused as a whole."""
+    known = _request('get', f'/traits?name=in:{POOL_TRAIT}').json()
+    if POOL_TRAIT not in known['traits']:
+        _request('put', f'/traits/{POOL_TRAIT}')
+
+
+def pool_generations() -> dict[str, int]:
+    """Return provider UUID -> generation, of all with the pool's trait."""
+    answer = _request('get', f'/resource_providers?required={POOL_TRAIT}', 400)
+    if answer.status_code == 400:
+        # Placement does not know the trait: nobody has it.
+        return {}
+    return {
+        provider['uuid']: provider['generation']
+        for provider in answer.json()['resource_providers']
+    }
+
+
+def set_trait(provider: str, present: bool) -> bool:
+    """Put the pool's trait on the provider, or take it off.
+
+    :returns: False if there is no such provider
+    """
+    return _set(provider, 'traits', POOL_TRAIT, present)
+
+
+def set_member(provider: str, aggregate: str, present: bool) -> bool:
+    """Add the provider to the aggregate, or take it out.
+
+    :returns: False if there is no such provider
+    """
+    return _set(provider, 'aggregates', aggregate, present)
+
+
+def _set(provider: str, kind: str, item: str, present: bool) -> bool:
+    url = f'/resource_providers/{provider}/{kind}'
+    for _ in range(ATTEMPTS):
+        answer = _request('get', url, 404)
+        if answer.status_code == 404:
+            return False
+        body = answer.json()
+        items = set(body[kind])
+        if (item in items) == present:
+            return True
+        # With the generation that was read: a conflict means that somebody
+        # else has changed the provider, and that it must be read again.
+        body[kind] = sorted(items ^ {item})
+        answer = _request('put', url, 404, 409, body=body)
+        if answer.status_code == 200:
+            return True
+    raise exception.CloudUnavailable(
+        service='Placement',
+        reason=f'provider {provider} was changed by others each time',
+    )
+
+
+def set_members(
+    aggregate: str, providers: Collection[str], check: ports.Check
+) -> None:
+    """Make the aggregate hold exactly these providers, and see that it does.
+
+    :raises: CloudRefused if there is no such provider
+    """
+    wanted = set(providers)
+
+    def change(provider: str) -> None:
+        check()
+        present = provider in wanted
+        if not set_member(provider, aggregate, present) and present:
+            raise exception.CloudRefused(
+                what=f'Provider {provider}', reason='placement has none'
+            )
+
+    for _ in range(ATTEMPTS):
+        wrong = _members(aggregate) ^ wanted
+        if not wrong:
+            return
+        parallel.each(change, sorted(wrong))
+    raise exception.CloudUnavailable(
+        service='Placement',
+        reason=f'aggregate {aggregate} was changed by others each time',
+    )
+
+
+def _members(aggregate: str) -> set[str]:
+    answer = _request('get', f'/resource_providers?member_of={aggregate}')
+    return {
+        provider['uuid'] for provider in answer.json()['resource_providers']
+    }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Provider:
+    """:ivar usages: resource class -> what is allocated of it."""
+
+    generation: int
+    traits: frozenset[str]
+    inventories: tuple[values.Inventory, ...]
+    usages: dict[str, int]
+
+    def free(self, resource_class: str) -> int:
+        """Return what servers can still get of the resource class."""
+        for inventory in self.inventories:
+            if inventory.resource_class == resource_class:
+                used = self.usages.get(resource_class, 0)
+                return max(0, inventory.capacity - used)
+        return 0
+
+
+def provider(uuid: str) -> Provider | None:
+    """Return what placement says of a provider; None if it has none."""
+    answers = [
+        _request('get', f'/resource_providers/{uuid}/{part}', 404)
+        for part in ('inventories', 'traits', 'usages')
+    ]
+    if any(answer.status_code == 404 for answer in answers):
+        return None
+    inventories, traits, usages = (answer.json() for answer in answers)
+    return Provider(
+        # The oldest: what changes between two requests is seen next time.
+        generation=min(
+            body['resource_provider_generation']
+            for body in (inventories, traits, usages)
+        ),
+        traits=frozenset(traits['traits']),
+        inventories=tuple(
+            _inventory(resource_class, inventory)
+            for resource_class, inventory in sorted(
+                inventories['inventories'].items()
+            )
+        ),
+        usages=usages['usages'],
+    )
+
+
+def _inventory(
+    resource_class: str, inventory: dict[str, Any]
+) -> values.Inventory:
+    return values.Inventory(
+        resource_class=resource_class,
+        total=inventory['total'],
+        reserved=inventory['reserved'],
+        min_unit=inventory['min_unit'],
+        max_unit=inventory['max_unit'],
+        step_size=inventory['step_size'],
+        allocation_ratio=inventory['allocation_ratio'],
+    )
+
+
+def consumers(root: str) -> set[str]:
+    """Return who holds anything of the provider or of those below it."""
+    tree = _request('get', f'/resource_providers?in_tree={root}').json()
+    held = (
+        _request('get', f'/resource_providers/{node["uuid"]}/allocations', 404)
+        for node in tree['resource_providers']
+    )
+    return functools.reduce(
+        set.union,
+        (
+            set(answer.json()['allocations'])
+            for answer in held
+            if answer.status_code == 200
+        ),
+        set(),
+    )

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers on hosts, or on their way there; and their end."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import functools
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova.compute import api as compute_api
+from nova.compute import task_states
+import oslo_messaging
+
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.cloud import cells
+from nova_reservations.cloud import failures
+from nova_reservations.cloud import parallel
+from nova_reservations.cloud import placement
+
+# A server that is on one host, in one of these states, and holds something
+# of another, is on its way there. In any other state it was evacuated from
+# there, and its old host has not come back to give up what it held.
+MOVING = frozenset(
+    {
+        task_states.MIGRATING,
+        task_states.REBUILDING,
+        task_states.REBUILD_BLOCK_DEVICE_MAPPING,
+        task_states.REBUILD_SPAWNING,
+        task_states.RESIZE_FINISH,
+        task_states.RESIZE_MIGRATED,
+        task_states.RESIZE_MIGRATING,
+        task_states.RESIZE_PREP,
+        task_states.RESIZE_REVERTING,
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Instance:
+    """:ivar consumer: by whose UUID placement knows what it holds: its own,
+    or that of a migration."""
+
+    consumer: str
+    uuid: str
+    project_id: str
+    host: str | None
+    vm_state: str
+    task_state: str | None
+
+    def on(self, host: str) -> ports.Server:
+        state = ', '.join(filter(None, (self.vm_state, self.task_state)))
+        return ports.Server(self.uuid, self.project_id, host, state)
+
+
+class Servers:
+    def occupancy(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, ports.Occupancy]:
+        if not hosts:
+            return {}
+        names = sorted({host.name for host in hosts})
+        # Nova first: what is claimed in placement after that is seen there,
+        # and what arrives was claimed before it arrived.
+        servers: dict[str, dict[str, ports.Server]] = {
+            name: {} for name in names
+        }
+        for instance in cells.ask(_on_hosts, names):
+            # Some databases compare names without regard to case.
+            if instance.host in servers:
+                servers[instance.host][instance.uuid] = instance.on(
+                    instance.host
+                )
+        unseen: dict[str, set[str]] = {name: set() for name in names}
+        for host, consumers in zip(
+            hosts,
+            parallel.each(placement.consumers, [host.uuid for host in hosts]),
+            strict=True,
+        ):
+            unseen[host.name] |= consumers - servers[host.name].keys()
+        leftovers = _resolve(unseen, servers)
+        return {
+            name: ports.Occupancy(
+                servers=tuple(servers[name].values()),
+                leftovers=tuple(leftovers[name]),
+            )
+            for name in names
+        }
+
+    @failures.translated()
+    def delete_servers(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> Mapping[str, str]:
+        def delete(server: ports.Server) -> str | None:
+            check()
+            return self._delete(server.uuid)
+
+        refusals = parallel.each(delete, servers)
+        return {
+            server.uuid: why
+            for server, why in zip(servers, refusals, strict=True)
+            if why is not None
+        }
+
+    def _delete(self, uuid: str) -> str | None:
+        """Ask Nova to delete a server; return why it will not."""
+        context = nova_context.get_admin_context()
+        try:
+            instance = self._compute.get(
+                context, uuid, expected_attrs=['flavor', 'numa_topology']
+            )
+            if instance.disable_terminate:
+                # Nova would say nothing, and do nothing.
+                return 'its termination is disabled'
+            # Not soft_delete, which leaves it on the host.
+            self._compute.delete(context, instance)
+        except nova_exception.InstanceNotFound:
+            return None
+        except (
+            nova_exception.NovaException,
+            oslo_messaging.MessagingException,
+        ) as error:
+            return str(error)
+        return None
+
+    @functools.cached_property
+    def _compute(self) -> compute_api.API:
+        return compute_api.API()
+
+
+def _resolve(
+    unseen: Mapping[str, Collection[str]],
+    servers: Mapping[str, dict[str, ports.Server]],
+) -> Mapping[str, list[str]]:
+    """Add to servers whose consumers these are; return those of none.
+
+    :param unseen: host -> consumers of which no server was seen there
+    """
+    leftovers: dict[str, list[str]] = defaultdict(list)
+    wanted = sorted(set().union(*unseen.values()))
+    if not wanted:
+        return leftovers
+    known = {
+        instance.consumer: instance
+        for instance in (
+            *cells.ask(_of_consumers, wanted),
+            *_not_in_a_cell(wanted),
+        )
+    }
+    for host, consumers in unseen.items():
+        for consumer in sorted(consumers):
+            instance = known.get(consumer)
+            if instance is None:
+                leftovers[host].append(consumer)
+            elif _left(instance, host):
+                leftovers[host].append(
+                    f'server {instance.uuid}, which is on {instance.host} now,'
+                )
+            else:
+                servers[host].setdefault(instance.uuid, instance.on(host))
+    return leftovers
+
+
+def _left(instance: _Instance, host: str) -> bool:
+    return (
+        instance.consumer == instance.uuid
+        and instance.host not in (None, host)
+        and instance.task_state not in MOVING
+    )
+
+
+def _on_hosts(
+    context: nova_context.RequestContext, names: list[str]
+) -> list[_Instance]:
+    return _instances(context, host=names)
+
+
+def _of_consumers(
+    context: nova_context.RequestContext, consumers: list[str]
+) -> list[_Instance]:
+    """Return the instances that these consumers are, or are migrations of."""
+    migrations = {
+        migration.uuid: migration.instance_uuid
+        for migration in objects.MigrationList.get_by_filters(
+            context, {'uuid': consumers}
+        )
+    }
+    found = {
+        instance.uuid: instance
+        for instance in _instances(
+            context, uuid=sorted({*consumers, *migrations.values()})
+        )
+    }
+    return [
+        *found.values(),
+        *(
+            dataclasses.replace(found[uuid], consumer=consumer)
+            for consumer, uuid in migrations.items()
+            if uuid in found
+        ),
+    ]
+
+
+def _instances(
+    context: nova_context.RequestContext, **filters: list[str]
+) -> list[_Instance]:
+    """Return instances of a cell; soft-deleted ones are on their hosts."""
+    return [
+        _Instance(
+            consumer=instance.uuid,
+            uuid=instance.uuid,
+            project_id=instance.project_id,
+            host=instance.host,
+            vm_state=instance.vm_state,
+            task_state=instance.task_state,
+        )
+        for instance in objects.InstanceList.get_by_filters(
+            context,
+            {**filters, 'deleted': False, 'soft_deleted': True},
+            expected_attrs=[],
+        )
+    ]
+
+
+@failures.translated()
+def _not_in_a_cell(consumers: list[str]) -> list[_Instance]:
+    """Return servers that a host was chosen for, and that no cell has yet."""
+    context = nova_context.get_admin_context()
+    return [
+        _Instance(
+            consumer=mapping.instance_uuid,
+            uuid=mapping.instance_uuid,
+            project_id=mapping.project_id,
+            host=None,
+            vm_state='building',
+            task_state='scheduling',
+        )
+        for mapping in objects.InstanceMappingList.get_by_instance_uuids(
+            context, consumers
+        )
+        if mapping.cell_mapping is None
+        and _is_being_built(context, mapping.instance_uuid)
+    ]
+
+
+def _is_being_built(context: nova_context.RequestContext, uuid: str) -> bool:
+    try:
+        objects.BuildRequest.get_by_instance_uuid(context, uuid)
+    except nova_exception.BuildRequestNotFound:
+        return False
+    return True

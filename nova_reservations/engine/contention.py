@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a use case does when another writer was first: begin anew."""
+
+from collections.abc import Callable
+import logging
+from typing import TypeVar
+
+from oslo_log import log
+import tenacity
+
+from nova_reservations import exception
+
+LOG = log.getLogger(__name__)
+
+ATTEMPTS = 12
+"""How often a use case is begun before contention is reported."""
+
+T = TypeVar('T')
+
+
+def settle(attempt: Callable[[bool], T]) -> T:
+    """Begin the use case anew while other writers are first.
+
+    The last attempts wait for each other, so that one of them wins.
+
+    :param attempt: takes whether it is one of these
+    :raises: Contended
+    """
+    try:
+        for retry in tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(exception.Conflict),
+            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            wait=tenacity.wait_random_exponential(multiplier=0.005, max=0.2),
+            after=tenacity.after_log(LOG, logging.DEBUG),
+        ):
+            with retry:
+                number = retry.retry_state.attempt_number
+                return attempt(number > ATTEMPTS // 2)
+    except tenacity.RetryError:
+        pass
+    raise exception.Contended

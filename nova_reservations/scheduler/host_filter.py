@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host filter, which is also what brings us into nova-scheduler.
+
+Nova imports this module when it makes its scheduler manager, before it
+forks: nothing is opened here that would be shared after that.
+"""
+
+from nova import objects
+import nova.conf
+from nova.scheduler import filters
+from nova.scheduler import host_manager
+from nova.scheduler import request_filter as nova_request_filter
+
+from nova_reservations import bootstrap
+from nova_reservations import conf
+from nova_reservations import exception
+from nova_reservations import hooks
+from nova_reservations.db import migration
+from nova_reservations.scheduler import loop
+from nova_reservations.scheduler import request_filter
+
+CONF = nova.conf.CONF
+
+
+class ReservationFilter(filters.BaseHostFilter):  # type: ignore[misc]
+    """Enforce on Nova's view of the hosts what placement was asked for.
+
+    ===============  ==================  =====================
+    host             with a reservation  without
+    ===============  ==================  =====================
+    of the           passes              is refused
+    reservation
+    of the pool      is refused          is refused
+    any other        is refused          passes
+    ===============  ==================  =====================
+    """
+
+    # A rebuild stays where the server is.
+    RUN_ON_REBUILD = False
+
+    def __init__(self) -> None:
+        services = bootstrap.build(CONF)
+        migration.check(services.database)
+        services.database.dispose()
+        self._reserved_hosts = request_filter.ReservedHosts(services)
+        request_filters = nova_request_filter.ALL_REQUEST_FILTERS
+        request_filters[:] = [
+            known
+            for known in request_filters
+            if not isinstance(known, request_filter.ReservedHosts)
+        ] + [self._reserved_hosts]
+
+    def host_passes(
+        self,
+        host_state: host_manager.HostState,
+        spec_obj: objects.RequestSpec,
+    ) -> bool:
+        return self._reserved_hosts.admission(spec_obj).admits(host_state.host)
+
+
+def _check_enabled() -> None:
+    if ReservationFilter.__name__ not in CONF.filter_scheduler.enabled_filters:
+        raise exception.FilterNotEnabled(
+            f'{ReservationFilter.__name__} is in [filter_scheduler] '
+            'available_filters, but not in enabled_filters: it must be in '
+            'both, or reserved hosts would be open to all.'
+        )
+
+
+hooks.check('scheduler')
+_check_enabled()
+conf.register_opts(CONF)
+loop.install()

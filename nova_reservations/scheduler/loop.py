@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine's loop, in each worker of nova-scheduler, after the fork."""
+
+from collections.abc import Callable
+import random
+import time
+from typing import Any
+
+from nova import context as nova_context
+from nova import service
+from nova.scheduler import manager
+import nova.conf
+from oslo_log import log
+from oslo_service import loopingcall
+from oslo_service import periodic_task
+import wrapt
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations.engine import worker
+
+LOG = log.getLogger(__name__)
+
+INTERVAL = 0.5
+"""Seconds between two looks at what is due."""
+
+SILENCE = 30
+"""Seconds without a look after which something is wrong."""
+
+TASK = 'nova_reservations_watchdog'
+
+
+class Loop:
+    """:ivar worker: whose tick() it calls, until stop()."""
+
+    def __init__(self, engine: worker.Worker) -> None:
+        self.worker = engine
+        self._call = loopingcall.FixedIntervalLoopingCall(self._tick)
+        self._looking = False
+        self._last = time.monotonic()
+        self._database_is_down = False
+
+    def start(self) -> None:
+        self._last = time.monotonic()
+        self._call = loopingcall.FixedIntervalLoopingCall(self._tick)
+        self._call.start(
+            interval=INTERVAL,
+            # Workers that start together do not ask together.
+            initial_delay=random.uniform(0, INTERVAL),  # noqa: S311
+            stop_on_exception=False,
+        )
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._call.stop()
+
+    def finish(self) -> None:
+        """Wait for what was begun."""
+        self.worker.stop()
+
+    def watch(self) -> None:
+        """Start the loop again if it has died, tell if it hangs."""
+        silence = time.monotonic() - self._last
+        if silence < SILENCE:
+            return
+        if self._looking:
+            LOG.error(
+                'The loop of reservations has been at one look for %d seconds',
+                silence,
+            )
+        else:
+            LOG.error('The loop of reservations has died; it starts anew')
+            self._call.stop()
+            self.start()
+
+    def _tick(self) -> None:
+        self._last = time.monotonic()
+        self._looking = True
+        try:
+            self.worker.tick()
+            self._database_is_down = False
+        except exception.DatabaseUnavailable as error:
+            if not self._database_is_down:
+                LOG.error('Leases neither start nor end: %s', error)
+            self._database_is_down = True
+        finally:
+            self._looking = False
+
+
+def install() -> None:
+    """Have the managers of nova-scheduler run the loop; once per process,
+    and before the first of them is complete."""
+    wrapt.wrap_function_wrapper(
+        manager.SchedulerManager, 'post_start_hook', _start
+    )
+    wrapt.wrap_function_wrapper(service.Service, 'stop', _stop)
+    manager.SchedulerManager._add_periodic_task(_watch)
+
+
+def _start(
+    wrapped: Callable[..., None],
+    scheduler: manager.SchedulerManager,
+    args: Any,
+    kwargs: Any,
+) -> None:
+    wrapped(*args, **kwargs)
+    conf = nova.conf.CONF
+    if not conf.reservations.enable_engine:
+        return
+    engine = bootstrap.build_worker(conf, bootstrap.build(conf))
+    scheduler.nova_reservations_loop = Loop(engine)
+    scheduler.nova_reservations_loop.start()
+
+
+def _stop(
+    wrapped: Callable[..., None],
+    process: service.Service,
+    args: Any,
+    kwargs: Any,
+) -> None:
+    loop = getattr(process.manager, 'nova_reservations_loop', None)
+    if loop is None:
+        wrapped(*args, **kwargs)
+        return
+    loop.stop()
+    wrapped(*args, **kwargs)
+    loop.finish()
+
+
+@periodic_task.periodic_task(spacing=SILENCE, name=TASK)  # type: ignore[untyped-decorator]
+def _watch(
+    scheduler: manager.SchedulerManager, context: nova_context.RequestContext
+) -> None:
+    loop = getattr(scheduler, 'nova_reservations_loop', None)
+    if loop is not None:
+        loop.watch()

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our part of the API, on a real database, in front of a stand-in for Nova.
+
+Every answer of the lease API is checked against the schema of its route.
+"""
+
+from collections.abc import Iterator
+import datetime
+from typing import Any
+
+from nova import context
+import nova.conf
+from oslo_config import cfg
+import pytest
+import webob
+
+from nova_reservations import bootstrap
+from nova_reservations import conf
+from nova_reservations.api import middleware
+from nova_reservations.api import routes
+from nova_reservations.db import api
+from nova_reservations.tests import fake_cloud
+
+HOSTS = ('h1', 'h2', 'h3')
+
+
+class Clock:
+    """What the databases say it is; time passes on request only."""
+
+    def __init__(self) -> None:
+        self.now = datetime.datetime(
+            2030, 5, 17, 10, 30, 25, tzinfo=datetime.UTC
+        )
+
+    def forward(self, **duration: float) -> None:
+        self.now += datetime.timedelta(**duration)
+
+
+class Nova:
+    """What stands behind the filter: it takes what it gets."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        self.bodies.append(webob.Request(environ).body)
+        start_response('202 Accepted', [('Content-Type', 'text/plain')])
+        return [b'nova']
+
+
+class Person:
+    """Somebody with a token, who sends requests."""
+
+    def __init__(self, app: Any, project_id: str, *roles: str) -> None:
+        self.app = app
+        self.context = context.RequestContext(
+            user_id=f'{project_id}-user', project_id=project_id, roles=roles
+        )
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        mount: str = '/v2.1',
+        **options: Any,
+    ) -> webob.Response:
+        if body is not None:
+            options['json'] = body
+        request = webob.Request.blank(path, method=method, **options)
+        request.script_name = mount
+        request.environ['nova.context'] = self.context
+        return request.get_response(self.app)
+
+    def __call__(
+        self, method: str, path: str, body: Any = None, **options: Any
+    ) -> webob.Response:
+        answer = self.send(
+            method, f'/os-reservations/v1{path}', body, **options
+        )
+        check_shape(method, path.partition('?')[0], answer)
+        return answer
+
+    def lease(self, **changes: Any) -> dict[str, Any]:
+        """Lease a host for an hour from now on, unless changed."""
+        answer = self(
+            'POST',
+            '/leases',
+            {
+                'name': 'mine',
+                'start_date': 'now',
+                'duration': '1h',
+                'reservations': [
+                    {'resource_type': 'physical:host', 'min': 1, 'max': 1}
+                ],
+            }
+            | changes,
+        )
+        assert answer.status_int == 201, answer.text
+        return answer.json['lease']
+
+
+def check_shape(method: str, path: str, answer: webob.Response) -> None:
+    assert answer.headers['OpenStack-API-Version'] == 'reservation 1.0'
+    assert answer.headers['Vary'] == 'OpenStack-API-Version'
+    if answer.status_int == 204:
+        assert answer.body == b''
+        assert 'Content-Type' not in answer.headers
+        return
+    assert answer.content_type == 'application/json'
+    if answer.status_int >= 400:
+        assert answer.json['error_message']
+        return
+    action, _ = routes._find(method, path)
+    assert answer.status_int == action.status
+    action.response.check(answer.json)
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _nova_conf() -> None:
+    nova.conf.CONF([], project='nova', default_config_files=[])
+
+
+@pytest.fixture
+def cloud() -> fake_cloud.FakeCloud:
+    return fake_cloud.FakeCloud(*HOSTS)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(api.Database, 'now', lambda _: clock.now)
+    return clock
+
+
+@pytest.fixture
+def settings(database: api.Database) -> cfg.ConfigOpts:
+    settings = cfg.ConfigOpts()
+    conf.register_opts(settings)
+    settings([])
+    settings.set_override('connection', database.url, group='reservations')
+    return settings
+
+
+@pytest.fixture
+def services(
+    settings: cfg.ConfigOpts, cloud: fake_cloud.FakeCloud, clock: Clock
+) -> Iterator[bootstrap.Services]:
+    services = bootstrap.build(settings, nova=cloud, notify=lambda *_: None)
+    yield services
+    services.database.dispose()
+
+
+class Workers:
+    """Does what is due when told to."""
+
+    def __init__(self, worker: Any, clock: Clock) -> None:
+        self.worker = worker
+        self.clock = clock
+
+    def work(self) -> None:
+        self.clock.forward(seconds=1)
+        self.worker.tick(self.clock.now)
+        self.worker.drain()
+
+
+@pytest.fixture
+def workers(
+    settings: cfg.ConfigOpts, services: bootstrap.Services, clock: Clock
+) -> Iterator[Workers]:
+    worker = bootstrap.build_worker(settings, services)
+    yield Workers(worker, clock)
+    worker.stop()
+
+
+@pytest.fixture
+def behind() -> Nova:
+    return Nova()
+
+
+@pytest.fixture
+def app(behind: Nova, services: bootstrap.Services) -> Any:
+    return middleware.Reservations(behind, services)
+
+
+@pytest.fixture
+def admin(app: Any) -> Person:
+    return Person(app, 'operators', 'admin', 'member', 'reader')
+
+
+@pytest.fixture
+def member(app: Any) -> Person:
+    return Person(app, 'ours', 'member', 'reader')
+
+
+@pytest.fixture
+def reader(app: Any) -> Person:
+    return Person(app, 'ours', 'reader')
+
+
+@pytest.fixture
+def stranger(app: Any) -> Person:
+    return Person(app, 'theirs', 'member', 'reader')
+
+
+@pytest.fixture
+def nobody(app: Any) -> Person:
+    """A user of our project without any role that counts."""
+    return Person(app, 'ours', 'auditor')
+
+
+@pytest.fixture
+def enrolled(admin: Person) -> list[dict[str, Any]]:
+    """All hosts of the cloud, enrolled."""
+    return [
+        admin('POST', '/os-hosts', {'name': name}).json['host']
+        for name in HOSTS
+    ]

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import pytest
+
+UNKNOWN = 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70'
+
+
+def enrol(admin, name='h1', **properties):
+    answer = admin('POST', '/os-hosts', {'name': name, **properties})
+    assert answer.status_int == 201, answer.text
+    return answer.json['host']
+
+
+def test_an_enrolled_host_has_all_that_clients_of_blazar_read(admin, cloud):
+    host = enrol(admin, gpu='A100', rack=7, ssd=True, share=0.5)
+    assert host['id'].isdigit()
+    assert host['hypervisor_hostname'] == 'h1.example.org'
+    assert host['service_name'] == 'h1'
+    assert (host['gpu'], host['rack'], host['ssd'], host['share']) == (
+        'A100',
+        '7',
+        'True',
+        '0.5',
+    )
+    assert host['reservable'] is True
+    assert json.loads(host['cpu_info']) == {}
+    assert admin('GET', f'/os-hosts/{host["id"]}').json['host'] == host
+    assert cloud.pool == {'h1'}
+
+
+def test_a_host_is_named_in_each_way_that_nova_has(admin, cloud):
+    enrol(admin, 'h1')
+    enrol(admin, 'h2.example.org')
+    enrol(admin, cloud.known['h3'].uuid)
+    assert [
+        host['service_name']
+        for host in admin('GET', '/os-hosts').json['hosts']
+    ] == ['h1', 'h2', 'h3']
+
+
+def test_a_host_that_can_not_be_enrolled_is_refused(admin, cloud):
+    assert admin('POST', '/os-hosts', {'name': 'moon'}).status_int == 404
+    cloud.boot('h2', 'theirs')
+    answer = admin('POST', '/os-hosts', {'name': 'h2'})
+    assert answer.status_int == 409
+    assert 'in use' in answer.json['error_message']
+    enrol(admin, 'h1')
+    assert admin('POST', '/os-hosts', {'name': 'h1'}).status_int == 409
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        {},
+        {'name': ''},
+        {'name': 7},
+        {'name': 'h1', 'vcpus': '4'},
+        {'name': 'h1', 'id': '1'},
+        {'name': 'h1', 'x' * 65: '1'},
+        {'name': 'h1', 'gpu': {'a': 1}},
+        {'name': 'h1', 'gpu': None},
+        [],
+        None,
+    ],
+)
+def test_a_host_that_is_not_well_formed_is_refused(admin, body):
+    answer = admin(
+        'POST',
+        '/os-hosts',
+        text=json.dumps(body),
+        content_type='application/json',
+    )
+    assert answer.status_int == 400
+
+
+def test_properties_are_set_and_unset(admin):
+    host = enrol(admin, gpu='A100', rack='7')
+    path = f'/os-hosts/{host["id"]}'
+    changed = admin('PUT', path, {'gpu': None, 'rack': 8}).json['host']
+    assert 'gpu' not in changed
+    assert changed['rack'] == '8'
+    answer = admin('PUT', path, {})
+    assert answer.status_int == 400
+    assert answer.json['error_message'] == 'No data to update'
+
+
+def test_a_property_that_a_lease_was_planned_with_stays(admin, member):
+    host = enrol(admin, gpu='A100')
+    member.lease(
+        reservations=[
+            {
+                'resource_type': 'physical:host',
+                'min': 1,
+                'max': 1,
+                'resource_properties': '["=", "$gpu", "A100"]',
+            }
+        ]
+    )
+    answer = admin('PUT', f'/os-hosts/{host["id"]}', {'gpu': 'H100'})
+    assert answer.status_int == 409
+
+
+def test_a_host_is_given_back_unless_a_lease_holds_it(admin, member, cloud):
+    host = enrol(admin)
+    lease = member.lease()
+    path = f'/os-hosts/{host["id"]}'
+    assert admin('DELETE', path).status_int == 409
+    assert member('DELETE', f'/leases/{lease["id"]}').status_int == 204
+    assert admin('DELETE', path).status_int == 204
+    assert admin('GET', path).status_int == 404
+    assert cloud.pool == set()
+
+
+@pytest.mark.parametrize(
+    'host_id',
+    ['0', '7', 'h1', '-1', '1.0', '9' * 40, '%00', '%D9%A3', UNKNOWN],
+)
+def test_a_host_that_is_not_there_is_not_found(admin, host_id):
+    assert admin('GET', f'/os-hosts/{host_id}').status_int == 404
+    assert admin('DELETE', f'/os-hosts/{host_id}').status_int == 404
+    assert admin('PUT', f'/os-hosts/{host_id}', {'a': 'b'}).status_int == 404
+    assert admin('GET', f'/os-hosts/{host_id}/allocation').status_int == 404
+
+
+def test_hosts_are_listed_in_pages(admin, enrolled):
+    ids = [host['id'] for host in enrolled]
+    first = admin('GET', '/os-hosts?limit=2')
+    assert [host['id'] for host in first.json['hosts']] == ids[:2]
+    [link] = first.json['hosts_links']
+    rest = admin('GET', link['href'].partition('/v1')[2])
+    assert [host['id'] for host in rest.json['hosts']] == ids[2:]
+    assert 'hosts_links' not in rest.json
+
+
+@pytest.mark.parametrize(
+    ('query', 'count'),
+    [
+        ('name=h1', 1),
+        ('name=moon', 0),
+        ('availability_zone=nova', 3),
+        ('availability_zone=other', 0),
+    ],
+)
+def test_hosts_are_filtered(admin, enrolled, query, count):
+    assert len(admin('GET', f'/os-hosts?{query}').json['hosts']) == count
+
+
+def test_allocations_tell_which_lease_holds_which_host(
+    admin, member, enrolled
+):
+    lease = member.lease()
+    [reservation] = lease['reservations']
+    held = {
+        'id': reservation['id'],
+        'lease_id': lease['id'],
+        'start_date': lease['start_date'],
+        'end_date': lease['end_date'],
+    }
+    shown = admin('GET', '/os-hosts/allocations').json['allocations']
+    assert {item['resource_id'] for item in shown} == {
+        host['id'] for host in enrolled
+    }
+    [taken] = [item for item in shown if item['reservations']]
+    assert taken['reservations'] == [held]
+    for query in (
+        '',
+        f'?lease_id={lease["id"]}',
+        f'?reservation_id={reservation["id"]}',
+    ):
+        answer = admin(
+            'GET', f'/os-hosts/{taken["resource_id"]}/allocation{query}'
+        )
+        assert answer.json['allocation'] == taken
+    other = admin('GET', f'/os-hosts/allocations?lease_id={UNKNOWN}')
+    assert not any(item['reservations'] for item in other.json['allocations'])
+
+
+def test_capacity_tells_what_is_free_over_time(admin, member, enrolled):
+    member.lease(start_date='2050-01-01 11:00', duration='1h')
+    points = admin(
+        'GET',
+        '/os-hosts/capacity?start=2050-01-01 10:00&'
+        'end=2050-01-01T12:30:00Z&step=1h',
+    ).json['capacity']
+    assert [
+        (point['hosts'], point['reserved'], point['free']) for point in points
+    ] == [(3, 0, 3), (3, 1, 2), (3, 0, 3)]
+    assert points[2]['end_date'] == '2050-01-01T12:30:00.000000'
+
+
+@pytest.mark.parametrize(
+    'query',
+    [
+        '',
+        'start=now',
+        'start=now&end=now',
+        'start=now&end=x',
+        'start=now&end=2050-01-01 10:00&step=0',
+        'start=now&end=2050-01-01 10:00&step=x',
+        'start=now&end=2050-01-01 10:00&step=30s',
+        'start=now&end=9998-01-01 10:00&step=60s',
+        'start=now&end=2050-01-01 10:00&step=1d&moon=1',
+    ],
+)
+def test_a_capacity_that_can_not_be_told_is_refused(admin, query):
+    assert admin('GET', f'/os-hosts/capacity?{query}').status_int == 400
+
+
+def test_properties_that_hosts_have_are_listed(admin):
+    enrol(admin, 'h1', gpu='A100', rack='1')
+    enrol(admin, 'h2', gpu='H100')
+    answer = admin('GET', '/os-hosts/properties')
+    assert answer.json['resource_properties'] == [
+        {'property': 'gpu'},
+        {'property': 'rack'},
+    ]
+    detailed = admin('GET', '/os-hosts/properties?detail=True')
+    assert detailed.json['resource_properties'][0] == {
+        'property': 'gpu',
+        'private': False,
+        'values': ['A100', 'H100'],
+    }
+
+
+def test_a_private_property_is_listed_on_request_only(admin):
+    enrol(admin, 'h1', gpu='A100')
+    answer = admin('PATCH', '/os-hosts/properties/gpu', {'private': True})
+    assert answer.json['resource_property']['private'] is True
+    assert admin('GET', '/os-hosts/properties').json == {
+        'resource_properties': []
+    }
+    for text, count in (('True', 1), ('False', 0)):
+        answer = admin('GET', f'/os-hosts/properties?all={text}')
+        assert len(answer.json['resource_properties']) == count
+
+
+@pytest.mark.parametrize(
+    ('name', 'body', 'status'),
+    [
+        ('moon', {'private': True}, 404),
+        ('%00', {'private': True}, 400),
+        ('%ff', {'private': True}, 404),
+        ('gpu', {'private': 'yes'}, 400),
+        ('gpu', {}, 400),
+        ('gpu', {'private': True, 'name': 'x'}, 400),
+    ],
+)
+def test_a_property_is_only_made_private_or_public(admin, name, body, status):
+    enrol(admin, 'h1', gpu='A100')
+    answer = admin('PATCH', f'/os-hosts/properties/{name}', body)
+    assert answer.status_int == status

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import logging
+
+import pytest
+import webob
+import webob.exc
+
+from nova_reservations import exception
+from nova_reservations.api import faults
+
+# What never reaches a request: it ends a worker's action, or a process.
+INTERNAL = {exception.ReservationsError, exception.ClaimLost}
+
+
+def all_exceptions():
+    return [
+        item
+        for item in vars(exception).values()
+        if isinstance(item, type) and issubclass(item, Exception)
+    ]
+
+
+@pytest.mark.parametrize('kind', all_exceptions())
+def test_every_exception_has_a_status_or_is_internal(kind):
+    assert (kind in faults.STATUS) != (kind in INTERNAL)
+
+
+@pytest.mark.parametrize('status', set(faults.STATUS.values()))
+def test_every_status_can_be_said_to_clients_of_nova(status):
+    assert status in webob.exc.status_map
+
+
+def test_a_refusal_has_the_shape_that_clients_of_leases_read():
+    answer = faults.response(exception.NotFound(kind='Lease', id='7'), 'req-1')
+    assert answer.status_int == 404
+    assert answer.json == {
+        'error_code': 404,
+        'error_name': 404,
+        'error_message': 'Lease 7 could not be found',
+    }
+
+
+def test_a_refusal_of_the_request_itself_has_the_other_shape():
+    answer = faults.response(
+        webob.exc.HTTPMethodNotAllowed(
+            'PATCH is not allowed here', headers={'Allow': 'GET'}
+        ),
+        'req-1',
+    )
+    assert answer.json == {
+        'error': 405,
+        'error_message': 'PATCH is not allowed here',
+    }
+    assert answer.headers['Allow'] == 'GET'
+
+
+@pytest.mark.parametrize(
+    'error',
+    [exception.Contended(), exception.DatabaseUnavailable(reason='gone')],
+)
+def test_what_may_go_better_later_says_when(error):
+    answer = faults.response(error, 'req-1')
+    assert (answer.status_int, answer.headers['Retry-After']) == (503, '5')
+
+
+def test_a_bug_is_logged_and_not_told(caplog):
+    with caplog.at_level(logging.ERROR):
+        answer = faults.response(KeyError('secret'), 'req-1')
+    assert answer.status_int == 500
+    assert 'req-1' in answer.json['error_message']
+    assert 'secret' not in answer.text
+    assert 'secret' in caplog.text
+
+
+def test_a_subclass_has_the_status_of_its_base():
+    class Late(exception.InvalidState):
+        pass
+
+    assert faults.status(Late('too late')) == 409
+
+
+def test_clients_of_nova_get_the_fault_that_they_read():
+    fault = faults.nova_fault(exception.Contended())
+    answer = webob.Request.blank('/').get_response(fault)
+    assert answer.status_int == 503
+    assert answer.headers['Retry-After'] == '5'
+    assert (
+        'try again' in json.loads(answer.text)['serviceUnavailable']['message']
+    )
