@@ -62,6 +62,14 @@ class Sighting:
     availability_zone: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pool:
+    """The aggregate ``freepool``, as Nova has it."""
+
+    uuid: str
+    hosts: frozenset[str]
+
+
 class Cloud(Protocol):
     # Hosts and the pool
 
@@ -86,6 +94,15 @@ class Cloud(Protocol):
 
     def leave_pool(self, host: values.Resource) -> None:
         """Take the host out of ``freepool``."""
+
+    def find_pool(self) -> Pool | None:
+        """Return the pool's aggregate; None if there is none."""
+
+    def provider_aggregates(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Collection[str]]:
+        """Return service host -> UUIDs of the aggregates that placement has
+        it in."""
 
     def survey(self) -> Mapping[str, Sighting]:
         """Return provider UUID -> what tells whether facts have changed.

@@ -96,11 +96,10 @@ def _bounded(date: datetime.datetime) -> datetime.datetime:
 
 def show(date: datetime.datetime) -> str:
     """As Blazar's clients parse it: 2050-12-26T12:00:00.000000."""
-    return date.replace(tzinfo=None).isoformat(timespec='microseconds')
+    # The database keeps no fractions; lists show very many of these.
+    return date.isoformat()[:19] + '.000000'
 
 
 def show_stamp(date: datetime.datetime | None) -> str | None:
     """As Blazar shows when rows were written: 2050-12-26 12:00:00."""
-    if date is None:
-        return None
-    return date.replace(tzinfo=None).isoformat(sep=' ', timespec='seconds')
+    return None if date is None else date.isoformat(' ')[:19]

@@ -4,6 +4,7 @@ scheduler would only fail to find a host."""
 
 import re
 from typing import Any
+from typing import TypeGuard
 
 from nova_reservations import exception
 from nova_reservations import states
@@ -64,8 +65,13 @@ def asked(body: Any) -> str | None:
     value = values[0]
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if not (isinstance(value, str) and _UUID.fullmatch(value)):
+    if not is_reservation_id(value):
         raise exception.InvalidInput(
             'The hint "reservation" must be the UUID of one reservation'
         )
     return value
+
+
+def is_reservation_id(value: Any) -> TypeGuard[str]:
+    """Whether it could be one; in the one spelling that databases compare."""
+    return isinstance(value, str) and _UUID.fullmatch(value) is not None

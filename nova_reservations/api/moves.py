@@ -2,6 +2,7 @@
 """Moves of servers that go past the scheduler, and so past every lease:
 refused where a lease is concerned."""
 
+import re
 from typing import Any
 from typing import TypeAlias
 
@@ -11,6 +12,7 @@ from nova import objects
 from nova.api.openstack import api_version_request
 from nova.api.openstack import wsgi
 from oslo_utils import strutils
+from oslo_utils import uuidutils
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
@@ -23,6 +25,9 @@ Version: TypeAlias = api_version_request.APIVersionRequest
 # the request names, unless ``force`` is set. Since 2.68 there is no force.
 ASKS_SINCE = {'os-migrateLive': Version('2.30'), 'evacuate': Version('2.29')}
 LAST_FORCE = Version('2.67')
+
+# Of what Nova's schema lets through, what can be the name of a host.
+_HOST = re.compile('[a-zA-Z0-9._-]{1,255}')
 
 
 def may_force(body: bytes) -> bool:
@@ -59,8 +64,10 @@ def check(
         return
     if services.hosts.is_enrolled(target):
         raise _refusal(server_id, f'host {target} can be leased')
+    if not uuidutils.is_uuid_like(server_id):
+        return
     try:
-        host, reservation_id = _where(server_id)
+        host, hint = _where(server_id)
     except (
         nova_exception.InstanceMappingNotFound,
         nova_exception.RequestSpecNotFound,
@@ -70,24 +77,26 @@ def check(
         return
     if host and services.hosts.is_enrolled(host):
         raise _refusal(server_id, f'it is on host {host}, which can be leased')
-    access = reservation_id and services.leases.access(reservation_id)
-    if access and access.status in states.OPEN:
-        raise _refusal(server_id, f'it is in lease {access.lease_id}')
+    # Hints of servers that are older than this filter may be anything.
+    if hints.is_reservation_id(hint):
+        access = services.leases.access(hint)
+        if access and access.status in states.OPEN:
+            raise _refusal(server_id, f'it is in lease {access.lease_id}')
 
 
-def _where(server_id: str) -> tuple[str | None, str | None]:
-    """Return the server's host, and the reservation that it asked for."""
+def _where(server_id: str) -> tuple[str | None, Any]:
+    """Return the server's host, and the hint that it was created with."""
     context = nova_context.get_admin_context()
     mapping = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
     spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
-    reservation_id = spec.get_scheduler_hint(hints.RESERVATION)
+    hint = spec.get_scheduler_hint(hints.RESERVATION)
     if mapping.cell_mapping is None:
-        return None, reservation_id
+        return None, hint
     with nova_context.target_cell(context, mapping.cell_mapping) as cell:
         host = objects.Instance.get_by_uuid(
             cell, server_id, expected_attrs=[]
         ).host
-    return host, reservation_id
+    return host, hint
 
 
 def forced_target(body: Any, asked: Version) -> str | None:
@@ -98,7 +107,7 @@ def forced_target(body: Any, asked: Version) -> str | None:
     if action not in ASKS_SINCE or not isinstance(arguments, dict):
         return None
     host = arguments.get('host')
-    if not (isinstance(host, str) and host):
+    if not (isinstance(host, str) and _HOST.fullmatch(host)):
         return None
     forced = asked <= LAST_FORCE and strutils.bool_from_string(
         arguments.get('force')

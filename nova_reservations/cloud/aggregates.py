@@ -67,6 +67,24 @@ class Aggregates:
         _remove(pool, host.name)
         self._tell_schedulers(pool.uuid)
 
+    @failures.translated()
+    def find_pool(self) -> ports.Pool | None:
+        found = _find_pool()
+        if found is None:
+            return None
+        return ports.Pool(found.uuid, frozenset(found.hosts))
+
+    def provider_aggregates(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Collection[str]]:
+        found = parallel.each(
+            placement.aggregates, [host.uuid for host in hosts]
+        )
+        return {
+            host.name: aggregates
+            for host, aggregates in zip(hosts, found, strict=True)
+        }
+
     # Reservations
 
     @failures.translated()

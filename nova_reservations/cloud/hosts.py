@@ -76,11 +76,11 @@ def _named(
 ) -> list[objects.ComputeNode]:
     found: list[objects.ComputeNode] = []
     try:
-        found += objects.ComputeNodeList.get_all_by_host(context, name)
+        found.extend(objects.ComputeNodeList.get_all_by_host(context, name))
     except nova_exception.ComputeHostNotFound:
-        found += objects.ComputeNodeList.get_by_hypervisor(context, name)
+        found.extend(objects.ComputeNodeList.get_by_hypervisor(context, name))
     if uuidutils.is_uuid_like(name):
-        found += objects.ComputeNodeList.get_all_by_uuids(context, [name])
+        found.extend(objects.ComputeNodeList.get_all_by_uuids(context, [name]))
     # Databases match parts of names, or without regard to case.
     return [
         node

@@ -85,6 +85,14 @@ def set_member(provider: str, aggregate: str, present: bool) -> bool:
     return _set(provider, 'aggregates', aggregate, present)
 
 
+def aggregates(provider: str) -> frozenset[str]:
+    """Return the aggregates that the provider is in; none if it is gone."""
+    answer = _request('get', f'/resource_providers/{provider}/aggregates', 404)
+    return frozenset(
+        answer.json()['aggregates'] if answer.status_code == 200 else ()
+    )
+
+
 def _set(provider: str, kind: str, item: str, present: bool) -> bool:
     url = f'/resource_providers/{provider}/{kind}'
     for _ in range(ATTEMPTS):

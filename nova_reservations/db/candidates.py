@@ -52,10 +52,7 @@ def find(
     limit = demand.maximum + page
     offers = _Offers(window, now, ignore_reservation)
     query = _meeting(demand, offers.query().where(offers.free))
-    statements = [
-        query.join(near, near.c.resource_id == models.Resource.id)
-        for near in offers.nearest(limit * _LOOK_AHEAD)
-    ]
+    statements = offers.nearest(query, limit)
     if keep:
         kept = (
             query
@@ -103,6 +100,8 @@ def unknown_keys(
 ) -> list[str]:
     """Return, sorted, the properties compared that no host has ever had."""
     names = requirements.properties(expression)
+    if not names:
+        return []
     known = session.scalars(
         sa.select(models.Property.name).where(models.Property.name.in_(names))
     )
@@ -120,7 +119,9 @@ class _Offers:
     ) -> None:
         self.window = window
         held = orm.aliased(models.Allocation)
-        self._holds: list[sa.ColumnElement[bool]] = [held.released == sa.false()]
+        self._holds: list[sa.ColumnElement[bool]] = [
+            held.released == sa.false()
+        ]
         if ignore_reservation is not None:
             self._holds.append(held.reservation_id != ignore_reservation)
         self._held = held
@@ -157,20 +158,31 @@ class _Offers:
             next_start.label('next_start'),
         )
 
-    def nearest(self, limit: int) -> list[sa.Subquery]:
-        """Return the resources of the neighbours, nearest first."""
+    def nearest(
+        self, query: sa.Select[Any], limit: int
+    ) -> list[sa.Select[Any]]:
+        """Return the query for neighbours before the window, and after."""
         held, window = self._held, self.window
-        neighbours = sa.select(held.resource_id).where(*self._holds)
-        return [
-            neighbours.where(held.end_date <= window.start)
-            .order_by(held.end_date.desc())
-            .limit(limit)
-            .subquery(),
-            neighbours.where(held.start_date >= window.end)
-            .order_by(held.start_date)
-            .limit(limit)
-            .subquery(),
-        ]
+        before = sa.select(
+            held.resource_id, held.end_date.label('date')
+        ).where(*self._holds, held.end_date <= window.start)
+        after = sa.select(
+            held.resource_id, held.start_date.label('date')
+        ).where(*self._holds, held.start_date >= window.end)
+        # Each is bounded twice: what is near may be taken in the window.
+        statements = []
+        for nearby, order in ((before, sa.desc), (after, sa.asc)):
+            near = (
+                nearby.order_by(order('date'))
+                .limit(limit * _LOOK_AHEAD)
+                .subquery()
+            )
+            statements.append(
+                query.join(near, near.c.resource_id == models.Resource.id)
+                .order_by(order(near.c.date))
+                .limit(limit)
+            )
+        return statements
 
     def _of_resource(
         self, column: Any, *conditions: sa.ColumnElement[bool]

@@ -125,8 +125,11 @@ class Lifecycle:
         self, lease: values.Lease, due_at: datetime.datetime | None
     ) -> bool:
         """End the claim; False if the lease must be looked at anew."""
-        with self.database.writer() as session:
-            return leases.release(session, lease, due_at)
+        try:
+            with self.database.writer() as session:
+                return leases.release(session, lease, due_at)
+        except exception.Conflict:
+            return False
 
     def _put_off(
         self, claim: Claim, seen: values.Lease, wait: datetime.timedelta

@@ -5,8 +5,10 @@ Every worker of every nova-scheduler has one. They share the work by the
 claims in the database, and need nothing else of each other.
 """
 
+from collections.abc import Callable
 from concurrent import futures
 import datetime
+import functools
 from typing import Any
 
 from oslo_log import log
@@ -80,11 +82,14 @@ class Worker:
     def _renew(self, now: datetime.datetime) -> None:
         for future, (claim, since) in list(self._held.items()):
             if now - since >= RENEWAL:
-                with self.database.writer() as session:
-                    leases.renew(
-                        session, claim.lease_id, claim.attempt, now + CLAIM
-                    )
-                self._held[future] = claim, now
+                kept = functools.partial(
+                    leases.renew,
+                    lease_id=claim.lease_id,
+                    attempt=claim.attempt,
+                    until=now + CLAIM,
+                )
+                if self._first(kept):
+                    self._held[future] = claim, now
 
     def _take_leases(self, now: datetime.datetime) -> None:
         free = self.threads - len(self._held)
@@ -93,16 +98,15 @@ class Worker:
         with self.database.reader() as session:
             due = leases.due(session, now, limit=free)
         for lease_id, attempt in due:
-            with self.database.writer() as session:
-                mine = leases.claim(
-                    session,
-                    lease_id,
-                    attempt,
-                    self.name,
-                    now,
-                    until=now + CLAIM,
-                )
-            if mine:
+            mine = functools.partial(
+                leases.claim,
+                lease_id=lease_id,
+                attempt=attempt,
+                worker=self.name,
+                now=now,
+                until=now + CLAIM,
+            )
+            if self._first(mine):
                 claim = lifecycle.Claim(lease_id, attempt + 1, self.name)
                 future = self._pool.submit(self.runner.run, claim)
                 self._held[future] = claim, now
@@ -113,15 +117,22 @@ class Worker:
         with self.database.reader() as session:
             if not counters.is_due(session, 'refresh', now):
                 return
-        with self.database.writer() as session:
-            mine = counters.take_task(
-                session,
-                'refresh',
-                now,
-                now + self.inventory.options.host_refresh_interval,
-            )
-        if mine:
+        mine = functools.partial(
+            counters.take_task,
+            name='refresh',
+            now=now,
+            next_at=now + self.inventory.options.host_refresh_interval,
+        )
+        if self._first(mine):
             self._refresh = self._pool.submit(self._look_at_cloud, now)
+
+    def _first(self, change: Callable[[Any], bool]) -> bool:
+        """Write what only one worker may; False if another was first."""
+        try:
+            with self.database.writer() as session:
+                return change(session)
+        except exception.Conflict:
+            return False
 
     def _look_at_cloud(self, now: datetime.datetime) -> None:
         try:

@@ -111,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if not arguments.command:
                 _serve(layout)
         return 0 if ok else 1
-    except cloud.NotUp as error:
+    except (cloud.NotUp, person.Unexpected) as error:
         keep = True
         print(error)
         print(f'logs: {directory}/log')

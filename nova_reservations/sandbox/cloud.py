@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brings the whole cloud up, and takes it down again."""
 
+from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 import os
 import pathlib
@@ -40,7 +42,7 @@ def running(
     :param database_url: of the server to create databases on; none for SQLite
     :param transport_url: of the message broker; none for a Nova that is a
         single process
-    :raises NotUp: if a service does not answer, with what its log says last.
+    :raises NotUp: if a service does not start, with what its log says last.
     """
     sockets = {api: _listen() for api in lo.APIS}
     layout = lo.Layout(
@@ -51,46 +53,22 @@ def running(
     )
     layout.save()
     config.write(layout)
-    with databases.lent(layout), _processes() as processes:
+    with databases.lent(layout), _services(layout) as services:
         for api, listener in sockets.items():
-            processes.append(_start(layout, api, listener))
-            # Theirs alone now: when they die, nobody waits for an answer.
-            listener.close()
+            services.start(api, listener)
         for api in lo.APIS:
-            _wait(layout, api)
+            services.wait_for_answer(api)
         operator = person.Operator(layout.auth_url)
         if not layout.embedded:
-            processes += [_start(layout, each) for each in lo.CONTROLLERS]
-            # A compute that finds no conductor waits for 10 s.
-            story.until('a conductor', operator.conductors, bool, _UP)
-            processes += [_start(layout, each) for each in lo.COMPUTES]
-        story.until(
-            'all hosts',
-            operator.hosts,
-            lambda hosts: len(hosts) == len(lo.HOSTS),
-            _UP,
-        )
+            for service in lo.CONTROLLERS:
+                services.start(service)
+            # A compute that finds no conductor tries again after 10 s.
+            services.wait_for('a conductor', operator.conductors, 1)
+            for service in lo.COMPUTES:
+                services.start(service)
+        services.wait_for('all hosts', operator.hosts, len(lo.HOSTS))
         _furnish(operator)
         yield layout
-
-
-@contextlib.contextmanager
-def _processes() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Collect processes, and end them in the end."""
-    processes: list[subprocess.Popen[bytes]] = []
-    try:
-        yield processes
-    finally:
-        for process in processes:
-            process.terminate()
-        deadline = time.monotonic() + _DOWN
-        for process in processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0, deadline - time.monotonic()))
-            with contextlib.suppress(ProcessLookupError):
-                # And workers that their parent has left behind.
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _listen() -> socket.socket:
@@ -100,38 +78,96 @@ def _listen() -> socket.socket:
     return listener
 
 
-def _start(
-    layout: lo.Layout, service: str, listener: socket.socket | None = None
-) -> subprocess.Popen[bytes]:
-    descriptors = [listener.fileno()] if listener else []
-    with (layout.log / f'{service}.log').open('wb') as log:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                '-m',
-                'nova_reservations.sandbox.serve',
-                service,
-                str(layout.directory),
-                str(os.getpid()),
-                *map(str, descriptors),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=descriptors,
-            # Ctrl-C is for the sandbox, which then ends its services.
-            start_new_session=True,
+class _Services:
+    """The processes of one cloud."""
+
+    def __init__(self, layout: lo.Layout) -> None:
+        self._layout = layout
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(
+        self, service: str, listener: socket.socket | None = None
+    ) -> None:
+        """Start a service; it alone has the listener from now on."""
+        descriptors = [listener.fileno()] if listener else []
+        with self._log(service).open('wb') as log:
+            self._processes[service] = subprocess.Popen(
+                [
+                    sys.executable,
+                    '-m',
+                    'nova_reservations.sandbox.serve',
+                    service,
+                    str(self._layout.directory),
+                    str(os.getpid()),
+                    *map(str, descriptors),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=descriptors,
+                # Ctrl-C is for the sandbox, which then ends its services.
+                start_new_session=True,
+            )
+        if listener:
+            # When the service dies, nobody shall wait for its answer.
+            listener.close()
+
+    def wait_for_answer(self, api: str) -> None:
+        """Wait until an API answers: its socket is there since before it.
+
+        :raises NotUp:
+        """
+        try:
+            requests.get(self._layout.url(api), timeout=_UP)
+        except requests.RequestException as error:
+            raise self._not_up(api, str(error)) from error
+
+    def wait_for(
+        self, what: str, look: Callable[[], Sequence[object]], count: int
+    ) -> None:
+        """Wait until there are as many as there should be.
+
+        :raises NotUp:
+        """
+
+        def look_at_processes_too() -> Sequence[object]:
+            for service, process in self._processes.items():
+                if process.poll() is not None:
+                    raise self._not_up(service, 'ended')
+            return look()
+
+        story.until(
+            what, look_at_processes_too, lambda seen: len(seen) == count, _UP
         )
 
+    def stop(self) -> None:
+        """End all of them, one way or the other."""
+        for process in self._processes.values():
+            process.terminate()
+        deadline = time.monotonic() + _DOWN
+        for process in self._processes.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0, deadline - time.monotonic()))
+            # Workers too, that it may have left behind.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
-def _wait(layout: lo.Layout, api: str) -> None:
-    """Wait for an answer: the socket is there since before the service."""
+    def _log(self, service: str) -> pathlib.Path:
+        return self._layout.log / f'{service}.log'
+
+    def _not_up(self, service: str, reason: str) -> NotUp:
+        lines = self._log(service).read_text(errors='replace').splitlines()
+        return NotUp('\n'.join([*lines[-20:], f'{service}: {reason}']))
+
+
+@contextlib.contextmanager
+def _services(layout: lo.Layout) -> Iterator[_Services]:
+    services = _Services(layout)
     try:
-        requests.get(layout.url(api), timeout=_UP)
-    except requests.RequestException as error:
-        log = layout.log / f'{api}.log'
-        last = log.read_text(errors='replace').splitlines()[-20:]
-        raise NotUp('\n'.join([*last, f'{api}: {error}'])) from error
+        yield services
+    finally:
+        services.stop()
 
 
 def _furnish(admin: person.Person) -> None:

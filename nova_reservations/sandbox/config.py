@@ -40,11 +40,18 @@ PLAIN = os.environ.get('SANDBOX_PLAIN')
 
 def write(layout: lo.Layout) -> None:
     """Write the files of every service into the layout's etc folder."""
-    files = {
+    nova = _nova(layout)
+    files: dict[str, Sections] = {
         'keystone.conf': _keystone(layout),
         'placement.conf': _placement(layout),
         'glance-api.conf': _glance(layout),
-        'nova.conf': _nova(layout) | ({} if PLAIN else RESERVATIONS_CONF),
+        'nova.conf': nova | ({} if PLAIN else RESERVATIONS_CONF),
+        # No database there.
+        'nova-compute.conf': {
+            section: options
+            for section, options in nova.items()
+            if 'database' not in section
+        },
     }
     for name, sections in files.items():
         (layout.etc / name).write_text(_ini(sections))

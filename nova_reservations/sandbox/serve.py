@@ -193,14 +193,16 @@ class _Workers(base.BaseApplication):
 def _be(layout: lo.Layout, daemon: str) -> None:
     """Be a program of Nova's on a host."""
     command, _ = daemon.split('@')
+    conf = 'nova.conf'
     if command == 'nova-compute':
+        conf = 'nova-compute.conf'
         importlib.import_module('nova.cmd.compute')
         from nova_reservations.sandbox import driver
 
         driver.install()
     _call(
         command,
-        f'--config-file={layout.etc}/nova.conf',
+        f'--config-file={layout.etc}/{conf}',
         f'--config-file={layout.etc}/{daemon}.conf',
     )
 

@@ -22,7 +22,7 @@ from nova_reservations.scheduler import request_filter
 CONF = nova.conf.CONF
 
 
-class ReservationFilter(filters.BaseHostFilter):  # type: ignore[misc]
+class ReservationFilter(filters.BaseHostFilter):
     """Enforce on Nova's view of the hosts what placement was asked for.
 
     ===============  ==================  =====================

@@ -8,8 +8,8 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import service
-from nova.scheduler import manager
 import nova.conf
+from nova.scheduler import manager
 from oslo_log import log
 from oslo_service import loopingcall
 from oslo_service import periodic_task
@@ -77,7 +77,7 @@ class Loop:
         self._last = time.monotonic()
         self._looking = True
         try:
-            self.worker.tick()
+            self.worker.tick(self.worker.database.now())
             self._database_is_down = False
         except exception.DatabaseUnavailable as error:
             if not self._database_is_down:
@@ -127,7 +127,7 @@ def _stop(
     loop.finish()
 
 
-@periodic_task.periodic_task(spacing=SILENCE, name=TASK)  # type: ignore[untyped-decorator]
+@periodic_task.periodic_task(spacing=SILENCE, name=TASK)
 def _watch(
     scheduler: manager.SchedulerManager, context: nova_context.RequestContext
 ) -> None:

@@ -49,6 +49,7 @@ class FakeCloud:
     """:ivar before: called with the name of each write before it is made;
         a test may raise from it, as a kill or a failure would.
 
+    :ivar unmirrored: (host, aggregate) that placement does not know of.
     :ivar slow_servers: deleting them takes until finish_deletes().
     """
 
@@ -58,6 +59,7 @@ class FakeCloud:
         self.pool: set[str] = set()
         self.aggregates: dict[str, set[str]] = {}
         self.servers: dict[str, ports.Server] = {}
+        self.unmirrored: set[tuple[str, str]] = set()
         self.leftovers: dict[str, set[str]] = defaultdict(set)
         self.slow_servers: set[str] = set()
         self.before: Callable[[str], None] = lambda step: None
@@ -108,6 +110,23 @@ class FakeCloud:
     def leave_pool(self, host: values.Resource) -> None:
         self._write('leave_pool')
         self.pool.discard(host.name)
+
+    def find_pool(self) -> ports.Pool:
+        return ports.Pool(str(NAMESPACE), frozenset(self.pool))
+
+    def provider_aggregates(
+        self, hosts: Collection[values.Resource]
+    ) -> dict[str, set[str]]:
+        members = {str(NAMESPACE): self.pool, **self.aggregates}
+        return {
+            host.name: {
+                aggregate
+                for aggregate, names in members.items()
+                if host.name in names
+                and (host.name, aggregate) not in self.unmirrored
+            }
+            for host in hosts
+        }
 
     def survey(self) -> dict[str, ports.Sighting]:
         return {

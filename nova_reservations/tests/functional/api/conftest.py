@@ -10,6 +10,7 @@ from typing import Any
 
 from nova import context
 import nova.conf
+from nova.tests import fixtures as nova_fixtures
 from oslo_config import cfg
 import pytest
 import webob
@@ -116,9 +117,10 @@ def check_shape(method: str, path: str, answer: webob.Response) -> None:
     action.response.check(answer.json)
 
 
-@pytest.fixture(scope='session', autouse=True)
-def _nova_conf() -> None:
-    nova.conf.CONF([], project='nova', default_config_files=[])
+@pytest.fixture(autouse=True)
+def _nova_conf() -> Iterator[None]:
+    with nova_fixtures.ConfFixture(nova.conf.CONF):
+        yield
 
 
 @pytest.fixture
@@ -171,6 +173,21 @@ def workers(
     worker = bootstrap.build_worker(settings, services)
     yield Workers(worker, clock)
     worker.stop()
+
+
+@pytest.fixture
+def unreachable(
+    settings: cfg.ConfigOpts, cloud: fake_cloud.FakeCloud
+) -> Iterator[bootstrap.Services]:
+    """Services whose database does not answer."""
+    settings.set_override(
+        'connection',
+        'mysql+pymysql://nobody@127.0.0.1:1/none',
+        group='reservations',
+    )
+    services = bootstrap.build(settings, nova=cloud, notify=lambda *_: None)
+    yield services
+    services.database.dispose()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from nova_reservations import bootstrap
 from nova_reservations import policies
 from nova_reservations.api import middleware
+from nova_reservations.tests.functional.api import conftest
 
 UNKNOWN = 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70'
 CREATES = [
@@ -226,8 +227,23 @@ def test_a_move_onto_an_enrolled_host_past_the_scheduler_is_refused(
     assert answer.status_int == status
 
 
+def test_while_the_database_is_down_clients_are_told_to_come_back(
+    behind, unreachable
+):
+    app = middleware.Reservations(behind, unreachable)
+    member = conftest.Person(app, 'ours', 'member', 'reader')
+    for answer in (
+        member('GET', '/leases'),
+        member('DELETE', f'/leases/{UNKNOWN}'),
+        boot(member, UNKNOWN),
+    ):
+        assert answer.status_int == 503
+        assert answer.headers['Retry-After'] == '5'
+    assert boot(member, UNKNOWN, key='moon').status_int == 202
+
+
 def test_the_services_are_built_once_and_not_before_they_are_needed(
-    behind, services, monkeypatch, member
+    behind, services, monkeypatch
 ):
     built = []
     monkeypatch.setattr(

@@ -63,6 +63,8 @@ def test_moves_that_ask_the_scheduler_are_not_meant(
         {},
         {'evacuate': None},
         {'evacuate': 'h'},
+        {'evacuate': {'host': 'h\x00'}},
+        {'evacuate': {'host': 'h' * 256}},
         {'evacuate': {'host': 'h'}, 'os-start': None},
     ],
 )

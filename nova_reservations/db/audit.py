@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions that an audit asks: rows that should not be as they are.
+
+Every function joins the caller's transaction, and reads whole tables.
+"""
+
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import models
+
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+ALLOCATION = models.table(models.Allocation)
+RESOURCE = models.table(models.Resource)
+
+MOVING = frozenset(states.Lease) - {
+    states.Lease.TERMINATED,
+    states.Lease.ERROR,
+}
+"""States that a worker takes a lease out of, sooner or later."""
+
+
+def overdue(session: orm.Session, since: datetime.datetime) -> list[str]:
+    """Return leases that no worker has looked at since they were due."""
+    return list(
+        session.scalars(
+            sa.select(LEASE.c.id)
+            .where(LEASE.c.due_at < since)
+            .order_by(LEASE.c.due_at)
+        )
+    )
+
+
+def forgotten(session: orm.Session) -> list[str]:
+    """Return leases that a worker should look at, and none ever will."""
+    return list(
+        session.scalars(
+            sa.select(LEASE.c.id).where(
+                LEASE.c.due_at.is_(None),
+                sa.or_(
+                    LEASE.c.status.in_(MOVING), LEASE.c.in_nova == sa.true()
+                ),
+            )
+        )
+    )
+
+
+def wake(session: orm.Session, lease_id: str, now: datetime.datetime) -> None:
+    """Have a worker look at the lease, unless one is to already."""
+    session.execute(
+        sa.update(LEASE)
+        .where(LEASE.c.id == lease_id, LEASE.c.due_at.is_(None))
+        .values(due_at=now)
+    )
+
+
+def regather(
+    session: orm.Session, lease_id: str, now: datetime.datetime
+) -> None:
+    """Have a worker bring Nova in line with the lease, if it still is
+    active and none has it."""
+    session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.status == states.Lease.ACTIVE,
+            LEASE.c.claimed_by.is_(None),
+        )
+        .values(prepared=False, due_at=now, version=LEASE.c.version + 1)
+    )
+
+
+def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
+    """Return (resource name, reservation id, reservation id) where two hold
+    one resource at the same instant, one of them exclusively."""
+    other = ALLOCATION.alias()
+    rows = session.execute(
+        sa.select(
+            RESOURCE.c.name,
+            ALLOCATION.c.reservation_id,
+            other.c.reservation_id.label('other_id'),
+        )
+        .select_from(ALLOCATION)
+        .join(other, other.c.resource_id == ALLOCATION.c.resource_id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            ALLOCATION.c.id < other.c.id,
+            ALLOCATION.c.released == sa.false(),
+            other.c.released == sa.false(),
+            ALLOCATION.c.start_date < other.c.end_date,
+            other.c.start_date < ALLOCATION.c.end_date,
+            sa.or_(
+                ALLOCATION.c.exclusive == sa.true(),
+                other.c.exclusive == sa.true(),
+            ),
+        )
+    )
+    return [(row.name, row.reservation_id, row.other_id) for row in rows]
+
+
+def held_by_the_dead(session: orm.Session) -> list[str]:
+    """Return reservations that hold resources though their lease is over."""
+    return list(
+        session.scalars(
+            sa.select(RESERVATION.c.id)
+            .distinct()
+            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+            .where(
+                ALLOCATION.c.released == sa.false(),
+                LEASE.c.in_nova == sa.false(),
+                LEASE.c.status.in_(
+                    [states.Lease.TERMINATED, states.Lease.ERROR]
+                ),
+            )
+        )
+    )
+
+
+def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return reservation id -> (lease id, service hosts) of reservations of
+    hosts that Nova should know exactly so."""
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for row in session.execute(
+        sa.select(RESERVATION.c.id, RESERVATION.c.lease_id, RESOURCE.c.name)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            LEASE.c.status == states.Lease.ACTIVE,
+            LEASE.c.prepared == sa.true(),
+            LEASE.c.claimed_by.is_(None),
+            ALLOCATION.c.released == sa.false(),
+            RESERVATION.c.resource_type == values.HOST,
+        )
+    ):
+        _, hosts = found.get(row.id, (row.lease_id, frozenset()))
+        found[row.id] = row.lease_id, hosts | {row.name}
+    return found

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether Nova and placement are as the database says, and the database as
+it must be; and what can be mended of what is not."""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+import dataclasses
+import datetime
+
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import audit
+from nova_reservations.db import hosts
+from nova_reservations.db import leases
+
+PATIENCE = datetime.timedelta(seconds=60)
+"""How long after its time a lease may wait: two claims of dead workers."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finding:
+    """:ivar repair: mends it; None: a person has to."""
+
+    problem: str
+    repair: Callable[[], None] | None = None
+
+
+class Audit:
+    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
+        self.database = database
+        self.cloud = cloud
+
+    def findings(self, now: datetime.datetime) -> list[Finding]:
+        """Return all that is not as it must be; nothing is changed.
+
+        What is under way while it looks may be found, too: what is still
+        there at a second look is real.
+
+        :raises: CloudUnavailable
+        """
+        return [
+            *self._of_leases(now),
+            *self._of_pool(),
+            *self._of_aggregates(now),
+        ]
+
+    def _of_leases(self, now: datetime.datetime) -> Iterator[Finding]:
+        with self.database.reader() as session:
+            overdue = audit.overdue(session, now - PATIENCE)
+            forgotten = audit.forgotten(session)
+            doubled = audit.doubled(session)
+            kept = audit.held_by_the_dead(session)
+        for lease_id in overdue:
+            yield Finding(
+                f'Lease {lease_id} waits past its time: see that a '
+                'nova-scheduler with [reservations] enable_engine runs'
+            )
+        for lease_id in forgotten:
+            yield Finding(
+                f'Lease {lease_id} has work left that no worker will find',
+                self._write(audit.wake, lease_id, now),
+            )
+        for name, one, other in doubled:
+            yield Finding(
+                f'Host {name} is given to reservations {one} and {other} at '
+                'the same time: shorten or delete one of their leases'
+            )
+        for reservation_id in kept:
+            yield Finding(
+                f'Reservation {reservation_id} holds resources though its '
+                'lease is over',
+                self._write(allocations.release, [reservation_id]),
+            )
+
+    def _of_pool(self) -> Iterator[Finding]:
+        with self.database.reader() as session:
+            enrolled = [
+                host.resource
+                for host in hosts.find(session, values.HostQuery())
+                if host.reservable
+            ]
+        marked = self.cloud.survey()
+        pool = self.cloud.find_pool()
+        in_placement = self.cloud.provider_aggregates(enrolled)
+        for host in enrolled:
+            if host.uuid not in marked:
+                yield Finding(
+                    f'Host {host.name} lacks the trait of the pool: '
+                    'ordinary servers may land on it',
+                    self._call(self.cloud.mark, host),
+                )
+            if (
+                pool is None
+                or host.name not in pool.hosts
+                or pool.uuid not in in_placement[host.name]
+            ):
+                yield Finding(
+                    f'Host {host.name} is not in the aggregate freepool, in '
+                    'Nova and in placement',
+                    self._call(self.cloud.join_pool, host),
+                )
+        known = {host.uuid for host in enrolled}
+        for uuid in sorted(set(marked) - known):
+            yield Finding(
+                f'Provider {uuid} has the trait of the pool, but is not '
+                'enrolled: no server can land on it',
+                self._unmark(uuid),
+            )
+
+    def _of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:
+        in_nova = self.cloud.lease_aggregates()
+        with self.database.reader() as session:
+            wanted = audit.gathered(session)
+            alive = leases.in_nova(session, in_nova)
+            enrolled = [
+                host.resource
+                for host in hosts.find(session, values.HostQuery())
+            ]
+        in_placement = self.cloud.provider_aggregates(enrolled)
+        for reservation_id, (lease_id, names) in wanted.items():
+            if set(in_nova.get(reservation_id, ())) != names:
+                where = 'Nova'
+            elif _members(in_placement, reservation_id) != names:
+                where = 'placement'
+            else:
+                continue
+            yield Finding(
+                f'Reservation {reservation_id} has other hosts in {where} '
+                'than were given to it',
+                self._write(audit.regather, lease_id, now),
+            )
+        for reservation_id in sorted(set(in_nova) - alive):
+            yield Finding(
+                f'Aggregate {reservation_id} is of no lease any more',
+                self._disband(reservation_id),
+            )
+
+    def _write(
+        self, function: Callable[..., None], *args: object
+    ) -> Callable[[], None]:
+        def repair() -> None:
+            with self.database.writer() as session:
+                function(session, *args)
+
+        return repair
+
+    def _call(
+        self,
+        function: Callable[[values.Resource], None],
+        host: values.Resource,
+    ) -> Callable[[], None]:
+        return lambda: function(host)
+
+    def _unmark(self, uuid: str) -> Callable[[], None]:
+        return lambda: self.cloud.unmark(
+            values.Resource(0, values.HOST, '', uuid)
+        )
+
+    def _disband(self, reservation_id: str) -> Callable[[], None]:
+        return lambda: self.cloud.disband(
+            reservation_id, [], check=lambda: None
+        )
+
+
+def _members(
+    in_placement: dict[str, Collection[str]], aggregate: str
+) -> set[str]:
+    return {
+        name
+        for name, aggregates in in_placement.items()
+        if aggregate in aggregates
+    }

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every hook into Nova, and the check of it when a process starts.
+
+What is here is wrapped, extended or called, and is no interface that Nova
+promises to keep: a release that changed it must stop us with one clear line,
+not surprise a server.
+"""
+
+from collections.abc import Iterator
+import dataclasses
+import functools
+import importlib
+from importlib import metadata
+import inspect
+from typing import Any
+
+from nova_reservations import exception
+
+SUPPORTED = range(32, 35)
+"""The major releases of Nova that have been looked at."""
+
+API = frozenset({'api'})
+SCHEDULER = frozenset({'scheduler'})
+BOTH = API | SCHEDULER
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hook:
+    """:ivar expected: the names of its parameters, or its type.
+
+    :ivar purpose: what we do with it.
+    """
+
+    processes: frozenset[str]
+    module: str
+    attribute: str
+    expected: tuple[str, ...] | type
+    purpose: str
+
+    def misfit(self) -> str | None:
+        """Return what is not as expected; imports the module."""
+        try:
+            found: Any = functools.reduce(
+                getattr,
+                self.attribute.split('.'),
+                importlib.import_module(self.module),
+            )
+        except (ImportError, AttributeError):
+            return self._said('is missing')
+        if isinstance(self.expected, type):
+            if isinstance(found, self.expected):
+                return None
+            return self._said(
+                f'is a {type(found).__name__}, not a {self.expected.__name__}'
+            )
+        if not callable(found):
+            return self._said('can not be called')
+        names = tuple(inspect.signature(found).parameters)
+        if names == self.expected:
+            return None
+        return self._said(
+            f'takes ({", ".join(names)}), not ({", ".join(self.expected)})'
+        )
+
+    def _said(self, what: str) -> str:
+        return f'{self.module}:{self.attribute} {what} ({self.purpose})'
+
+
+HOOKS = (
+    # nova-api
+    Hook(
+        API,
+        'nova.api.wsgi',
+        'Middleware.factory',
+        ('global_config', 'local_config'),
+        'the paste filter',
+    ),
+    Hook(
+        API,
+        'nova.api.openstack.wsgi',
+        'Fault.__init__',
+        ('self', 'exception'),
+        'refusals in the words of Nova',
+    ),
+    Hook(API, 'nova.policies', 'list_rules', (), 'our policy rules'),
+    Hook(
+        API,
+        'nova.context',
+        'RequestContext.can',
+        ('self', 'action', 'target', 'fatal'),
+        'our policy rules',
+    ),
+    Hook(
+        API,
+        'nova.objects.request_spec',
+        'RequestSpec.get_by_instance_uuid',
+        ('context', 'instance_uuid'),
+        'which lease a server is in',
+    ),
+    # nova-scheduler
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.request_filter',
+        'ALL_REQUEST_FILTERS',
+        list,
+        'the request filter',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.request_filter',
+        'process_reqspec',
+        ('ctxt', 'request_spec'),
+        'the request filter',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.filters',
+        'BaseHostFilter.host_passes',
+        ('self', 'host_state', 'filter_properties'),
+        'the host filter',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.utils',
+        'ResourceRequest.from_request_spec',
+        ('request_spec', 'enable_pinning_translate'),
+        'flavors with numbered groups',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.utils',
+        'ResourceRequest.get_request_group',
+        ('self', 'ident'),
+        'flavors with numbered groups',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.objects.request_spec',
+        'Destination.require_aggregates',
+        ('self', 'aggregates'),
+        "a reservation's aggregate",
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.objects.request_spec',
+        'RequestSpec.root_forbidden',
+        property,
+        "the pool's trait",
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.objects.request_spec',
+        'RequestSpec.get_scheduler_hint',
+        ('self', 'hint_name', 'default'),
+        'the hint',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.manager',
+        'SchedulerManager.post_start_hook',
+        ('self',),
+        'the loop starts',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.service',
+        'Service.stop',
+        ('self',),
+        'the loop stops',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.manager',
+        'SchedulerManager._add_periodic_task',
+        ('task',),
+        "the loop's watchdog",
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.manager',
+        'SchedulerManager._periodic_tasks',
+        list,
+        "the loop's watchdog",
+    ),
+    # cloud/, in whatever process
+    Hook(
+        BOTH,
+        'nova.context',
+        'get_admin_context',
+        ('read_deleted',),
+        'every call of Nova',
+    ),
+    Hook(
+        BOTH,
+        'nova.context',
+        'scatter_gather_cells',
+        ('context', 'cell_mappings', 'timeout', 'fn', 'args', 'kwargs'),
+        'hosts and servers of all cells',
+    ),
+    Hook(
+        BOTH,
+        'nova.context',
+        'is_cell_failure_sentinel',
+        ('record',),
+        'cells that do not answer',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.client.report',
+        'report_client_singleton',
+        (),
+        'placement',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.get',
+        ('self', 'url', 'version', 'global_request_id'),
+        'placement',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.put',
+        ('self', 'url', 'data', 'version', 'global_request_id'),
+        'placement',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.aggregate',
+        'Aggregate.add_host',
+        ('self', 'host'),
+        'aggregates',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.aggregate',
+        'Aggregate.delete_host',
+        ('self', 'host'),
+        'aggregates',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.aggregate',
+        'AggregateList.get_by_metadata_key',
+        ('context', 'key', 'hosts'),
+        'aggregates and availability zones',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.client.query',
+        'SchedulerQueryClient.update_aggregates',
+        ('self', 'context', 'aggregates'),
+        'aggregates',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.client.query',
+        'SchedulerQueryClient.delete_aggregate',
+        ('self', 'context', 'aggregate'),
+        'aggregates',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.host_mapping',
+        'HostMapping.get_by_host',
+        ('context', 'host'),
+        'hosts',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.compute_node',
+        'ComputeNodeList.get_all_by_uuids',
+        ('context', 'compute_uuids'),
+        'hosts',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.instance_mapping',
+        'InstanceMappingList.get_by_instance_uuids',
+        ('context', 'uuids'),
+        'servers',
+    ),
+    Hook(
+        BOTH,
+        'nova.compute.api',
+        'API.get',
+        (
+            'self',
+            'context',
+            'instance_id',
+            'expected_attrs',
+            'cell_down_support',
+        ),
+        'the end of servers',
+    ),
+    Hook(
+        BOTH,
+        'nova.compute.api',
+        'API.delete',
+        ('self', 'context', 'instance'),
+        'the end of servers',
+    ),
+    Hook(BOTH, 'nova.rpc', 'init', ('conf',), 'notifications'),
+)
+
+
+def check(process: str) -> None:
+    """Stop unless this Nova is one that we can hook into.
+
+    :param process: 'api' or 'scheduler', whose hooks are looked at
+    :raises: UnsupportedNova, naming all that does not fit
+    """
+    misfits = list(_misfits(process))
+    if misfits:
+        raise exception.UnsupportedNova(
+            f'nova_reservations can not hook into Nova '
+            f'{metadata.version("nova")}: {"; ".join(misfits)}'
+        )
+
+
+def _misfits(process: str) -> Iterator[str]:
+    major = int(metadata.version('nova').split('.')[0])
+    if major not in SUPPORTED:
+        yield f'supported are {SUPPORTED[0]} to {SUPPORTED[-1]}'
+    for hook in HOOKS:
+        if process in hook.processes and (misfit := hook.misfit()):
+            yield misfit

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each query that runs often has its index, and reads no table as a whole."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import candidates
+from nova_reservations.db import leases
+from nova_reservations.db import migration
+from nova_reservations.db import models
+from nova_reservations.tests import booking
+from nova_reservations.tests import conftest
+from nova_reservations.tests import fake_cloud
+
+HOSTS = 1000
+LEASES = 4000
+PROJECTS = 100
+"""Enough for a database to find its indexes worth it."""
+
+NEW = {'created_at': booking.NOW}
+
+
+def lease_id(number: int) -> str:
+    return f'{number:036}'
+
+
+@dataclasses.dataclass(frozen=True)
+class Often:
+    """A query that runs often, and the indexes that it needs."""
+
+    run: Callable[[orm.Session], object]
+    indexes: frozenset[str] = frozenset()
+
+
+def list_leases(**query: object) -> Callable[[orm.Session], object]:
+    return lambda session: list(
+        leases.find(session, values.LeaseQuery(limit=20, **query))
+    )
+
+
+def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
+    return lambda session: candidates.find(
+        session,
+        booking.wanted(2, asked=asked),
+        booking.window(102, 103),
+        booking.NOW,
+        page=20,
+        pivot=HOSTS // 2,
+        keep=[1, 2],
+        ignore_reservation=lease_id(1),
+    )
+
+
+OF_A_LEASE = frozenset(
+    {'ix_nr_reservations_lease_id', 'uq_nr_events_lease_id_event_type'}
+)
+OF_CANDIDATES = frozenset(
+    {
+        'ix_nr_resources_spread',
+        'ix_nr_allocations_end',
+        'ix_nr_allocations_start',
+        'ix_nr_allocations_resource',
+    }
+)
+
+OFTEN = {
+    'what is due': Often(
+        lambda session: leases.due(session, booking.at(9), 10),
+        frozenset({'ix_nr_leases_due'}),
+    ),
+    'a lease': Often(
+        lambda session: leases.get(session, lease_id(7)), OF_A_LEASE
+    ),
+    'the leases of a project': Often(
+        list_leases(project_id='project-7'),
+        OF_A_LEASE | {'ix_nr_leases_project'},
+    ),
+    'the next leases of a project': Often(
+        list_leases(project_id='project-7', marker=lease_id(2007)),
+        OF_A_LEASE | {'ix_nr_leases_project'},
+    ),
+    'all leases, by page': Often(
+        list_leases(), OF_A_LEASE | {'ix_nr_leases_created'}
+    ),
+    'leases by name': Often(
+        list_leases(name='lease-7'), OF_A_LEASE | {'ix_nr_leases_name'}
+    ),
+    'who may use a reservation': Often(
+        lambda session: allocations.access(session, lease_id(7)),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+    ),
+    'the hosts of a reservation': Often(
+        lambda session: allocations.resources(session, [lease_id(7)]),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+    ),
+    'candidates': Often(find_candidates(None), OF_CANDIDATES),
+    'candidates that meet requirements': Often(
+        find_candidates(
+            '["and", [">=", "$vcpus", "8"], [">", "$rack", "3"], '
+            '["==", "$trait:HW_CPU_X86_VMX", "required"], '
+            '[">=", "$inventory:VCPU", "8"]]'
+        ),
+        OF_CANDIDATES,
+    ),
+}
+
+
+def fill(session: orm.Session) -> None:
+    enrolled, promised = range(1, HOSTS + 1), range(LEASES)
+
+    def insert(model: type[models.Base], rows: Iterable[Any]) -> None:
+        session.execute(sa.insert(model), list(rows))
+
+    insert(
+        models.Property, [{'id': 1, 'name': 'rack', 'private': False} | NEW]
+    )
+    insert(
+        models.Resource,
+        (
+            {
+                'id': number,
+                'resource_type': values.HOST,
+                'name': f'host-{number}',
+                'uuid': str(number),
+                'reservable': True,
+                'spread': number,
+            }
+            | NEW
+            for number in enrolled
+        ),
+    )
+    plain = dataclasses.asdict(fake_cloud.facts('host'))
+    facts = {
+        column: value
+        for column, value in plain.items()
+        if column in models.Host.__table__.c
+    }
+    insert(models.Host, ({'resource_id': n} | facts for n in enrolled))
+    insert(
+        models.HostTrait,
+        (
+            {'resource_id': number, 'trait': trait}
+            for number in enrolled
+            for trait in plain['traits']
+        ),
+    )
+    insert(
+        models.HostInventory,
+        (
+            {'resource_id': number} | inventory
+            for number in enrolled
+            for inventory in plain['inventories']
+        ),
+    )
+    insert(
+        models.HostProperty,
+        (
+            {
+                'resource_id': number,
+                'property_id': 1,
+                'value': str(number % 40),
+                'number': number % 40,
+            }
+            for number in enrolled
+        ),
+    )
+    insert(
+        models.Lease,
+        (
+            {
+                'id': lease_id(number),
+                'name': f'lease-{number}',
+                'project_id': f'project-{number % PROJECTS}',
+                'user_id': '',
+                'start_date': booking.at(number % 200),
+                'end_date': booking.at(number % 200 + 1),
+                'status': states.Lease.PENDING,
+                'due_at': booking.at(number % 200),
+                'created_at': booking.at(number / 3600),
+            }
+            for number in promised
+        ),
+    )
+    insert(
+        models.Reservation,
+        (
+            {
+                'id': lease_id(number),
+                'lease_id': lease_id(number),
+                'position': 0,
+                'resource_type': values.HOST,
+                'status': states.Reservation.PENDING,
+                'params': {},
+            }
+            | NEW
+            for number in promised
+        ),
+    )
+    insert(
+        models.Event,
+        (
+            {
+                'id': f'{kind}-{number}',
+                'lease_id': lease_id(number),
+                'event_type': kind,
+                'time': booking.at(number % 200),
+                'status': states.Event.UNDONE,
+            }
+            | NEW
+            for number in promised
+            for kind in states.EventType
+        ),
+    )
+    insert(
+        models.Allocation,
+        (
+            {
+                'reservation_id': lease_id(number),
+                'resource_id': 1 + (2 * number + which) % HOSTS,
+                'start_date': booking.at(number % 200),
+                'end_date': booking.at(number % 200 + 1),
+                'exclusive': True,
+            }
+            for number in promised
+            for which in (0, 1)
+        ),
+    )
+
+
+def analyse(database: api.Database) -> None:
+    """Let the server count what is there, as it does by itself in time."""
+    verb = {'mysql': 'ANALYZE TABLE', 'postgresql': 'VACUUM ANALYZE'}
+    engine = database.engine().execution_options(isolation_level='AUTOCOMMIT')
+    if engine.dialect.name in verb:
+        with engine.connect() as connection:
+            for table in models.Base.metadata.sorted_tables:
+                connection.exec_driver_sql(
+                    f'{verb[engine.dialect.name]} {table.name}'
+                )
+
+
+@pytest.fixture(scope='module', params=conftest.BACKENDS)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[api.Database]:
+    directory = tmp_path_factory.mktemp('indexes')
+    with conftest.empty_database(request.param, directory) as url:
+        database = api.Database(url)
+        migration.sync(database)
+        with database.writer() as session:
+            fill(session)
+        analyse(database)
+        yield database
+        database.dispose()
+
+
+def plans(
+    database: api.Database, run: Callable[[orm.Session], object]
+) -> list[sa.Row]:
+    """Return what the database would do for all statements of run."""
+    statements = []
+
+    def note(_connection, _cursor, statement, parameters, *_) -> None:
+        if statement.startswith(('SELECT', 'UPDATE')):
+            statements.append((statement, parameters))
+
+    engine = database.engine()
+    explain = 'EXPLAIN ' + 'QUERY PLAN ' * (engine.dialect.name == 'sqlite')
+    with database.reader() as session:
+        sa.event.listen(engine, 'before_cursor_execute', note)
+        run(session)
+        sa.event.remove(engine, 'before_cursor_execute', note)
+        return [
+            row
+            for statement, parameters in statements
+            for row in session.connection().exec_driver_sql(
+                explain + statement, parameters
+            )
+        ]
+
+
+def reads_a_whole_table(backend: str, row: sa.Row) -> bool:
+    # nr_properties has a few rows, which nobody needs an index for.
+    if backend == 'mysql':
+        return row.type == 'ALL' and row.table.startswith('nr_')
+    if backend == 'postgresql':
+        return bool(re.search(r'Seq Scan on nr_(?!properties)', row[0]))
+    return bool(re.match(r'SCAN nr_(?!.* USING )', row.detail))
+
+
+@pytest.mark.parametrize('query', OFTEN)
+def test_a_query_that_runs_often_uses_its_indexes(filled, query):
+    backend = filled.engine().dialect.name
+    plan = plans(filled, OFTEN[query].run)
+    told = '\n'.join(map(str, plan))
+    assert plan
+    assert not [row for row in plan if reads_a_whole_table(backend, row)], told
+    # SQLite names the indexes of constraints itself.
+    named = {
+        name
+        for name in OFTEN[query].indexes
+        if backend != 'sqlite' or name.startswith('ix_')
+    }
+    assert not {name for name in named if name not in told}, told
+
+
+def test_every_index_for_candidates_and_leases_is_needed_by_a_query():
+    needed = frozenset().union(*(often.indexes for often in OFTEN.values()))
+    for model in (models.Lease, models.Allocation):
+        for index in model.__table__.indexes:
+            assert index.name in needed

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+import datetime
+
+from nova_reservations import exception
+from nova_reservations.tests.region import minutes
+from nova_reservations.tests.region import NOON
+
+SECOND = datetime.timedelta(seconds=1)
+
+
+def with_slow_server(region, project='lessee', **asked):
+    """Return an active lease, and a server on its host that takes long to
+    be deleted."""
+    lease = region.active_lease(**asked)
+    (host,) = region.hosts_of(lease)
+    server = region.cloud.boot(host, project)
+    region.cloud.slow_servers.add(server)
+    return lease, server
+
+
+def test_an_ended_lease_leaves_nothing_behind(region):
+    lease = region.active_lease(minimum=2)
+    for host in region.hosts_of(lease):
+        region.cloud.boot(host, 'lessee')
+    region.forward(until=61)
+    lease = region.see(lease)
+    assert lease.status == 'TERMINATED'
+    assert [str(item.status) for item in lease.reservations] == ['deleted']
+    assert {str(event.status) for event in lease.events} == {'DONE'}
+    assert region.cloud.servers == {}
+    assert region.aggregate_of(lease) is None
+    assert region.hosts_of(lease) == set()
+    assert lease.due_at is None
+    assert not lease.in_nova
+
+
+def test_the_pool_keeps_its_hosts_all_along(region):
+    region.active_lease(minimum=3)
+    assert region.cloud.pool == {'one', 'two', 'three'}
+    region.forward(until=61)
+    assert region.cloud.pool == region.cloud.marked == {'one', 'two', 'three'}
+
+
+def test_an_end_waits_for_slow_servers_without_holding_the_lease(region):
+    lease, server = with_slow_server(region)
+    region.forward(until=61)
+    lease = region.see(lease)
+    assert lease.status == 'TERMINATING'
+    assert lease.claimed_by is None
+    assert lease.due_at == region.now + SECOND
+    (host,) = region.hosts_of(lease)
+    assert lease.status_reason == (
+        f'server {server} (active) on host {host} is being deleted'
+    )
+    region.cloud.finish_deletes()
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATED'
+
+
+def test_hosts_of_an_end_that_waits_are_not_free(make_region):
+    region = make_region('one')
+    lease, _ = with_slow_server(region)
+    region.forward(until=61)
+    assert region.status(lease) == 'TERMINATING'
+    try:
+        region.lease(project='another')
+    except exception.NotEnoughResources as error:
+        assert '1 of them are taken in this window' in str(error)
+    else:
+        raise AssertionError('an occupied host was leased')
+    region.cloud.finish_deletes()
+    region.forward(until=62)
+    assert region.hosts_of(region.lease(project='another')) == {'one'}
+
+
+def test_what_placement_still_holds_on_a_host_is_waited_for(region):
+    lease = region.active_lease()
+    (host,) = region.hosts_of(lease)
+    region.cloud.leftovers[host].add('a consumer')
+    region.forward(until=61)
+    assert region.see(lease).status_reason == (
+        f'placement holds an allocation of a consumer on host {host}'
+    )
+    region.cloud.leftovers.clear()
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATED'
+
+
+def test_a_server_of_others_is_told_of_and_left(region):
+    lease = region.active_lease()
+    (host,) = region.hosts_of(lease)
+    server = region.cloud.boot(host, 'operators')
+    region.forward(until=61)
+    lease = region.see(lease)
+    assert lease.status == 'TERMINATING'
+    assert lease.status_reason == (
+        f'server {server} of project operators is on host {host}: '
+        'move or delete it'
+    )
+    assert server in region.cloud.servers
+    assert region.hosts_of(lease) == {host}
+
+
+def test_an_end_that_takes_too_long_is_an_error_until_it_is_over(make_region):
+    region = make_region('one', end_timeout=minutes(1))
+    lease, server = with_slow_server(region)
+    region.forward(until=62)
+    lease = region.see(lease)
+    assert lease.status == 'ERROR'
+    assert server in lease.status_reason
+    assert region.hosts_of(lease) == {'one'}
+    region.cloud.finish_deletes()
+    region.forward(until=64)
+    lease = region.see(lease)
+    assert lease.status == 'TERMINATED'
+    assert lease.status_reason is None
+    assert region.hosts_of(lease) == set()
+    assert region.told(lease).count('event.end_lease') == 1
+
+
+def test_a_lease_in_error_can_be_deleted_and_is_gone_when_empty(make_region):
+    region = make_region('one', end_timeout=minutes(1))
+    lease, _ = with_slow_server(region)
+    region.forward(until=62)
+    region.delete(lease)
+    region.forward(until=63)
+    assert region.status(lease) == 'DELETING'
+    region.cloud.finish_deletes()
+    region.forward(until=65)
+    assert list(region.picture()['leases']) == []
+
+
+def test_a_long_end_does_not_delay_a_start(make_region):
+    region = make_region('one', 'two')
+    with_slow_server(region)
+    late = region.lease(start=60, end=120)
+    worker = region.worker('only', threads=1)
+    region.now = NOON + minutes(60)
+    region.work(worker)
+    assert region.status(late) == 'ACTIVE'
+
+
+def test_an_end_goes_on_where_a_cloud_that_went_away_left_it(region):
+    lease = region.active_lease()
+    region.fails(
+        'delete aggregate',
+        exception.CloudUnavailable(service='placement', reason='timeout'),
+        times=2,
+    )
+    region.forward(until=60)
+    lease = region.see(lease)
+    assert lease.status == 'TERMINATING'
+    assert lease.status_reason == 'placement can not be reached: timeout'
+    region.forward(until=61)
+    assert region.status(lease) == 'TERMINATED'

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A region for tests: our engine on a cloud in memory, and a clock by hand.
+
+Each worker is a process of its own as far as the engine can tell: they have
+only the database and the cloud in common.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import datetime
+import pathlib
+import shutil
+import threading
+from typing import Any
+
+from oslo_config import cfg
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import conf
+from nova_reservations import values
+from nova_reservations.db import api
+from nova_reservations.db import counters
+from nova_reservations.db import leases as leases_db
+from nova_reservations.db import models
+from nova_reservations.engine import hosts
+from nova_reservations.engine import leases
+from nova_reservations.engine import lifecycle
+from nova_reservations.engine import settings
+from nova_reservations.engine import worker as workers
+from nova_reservations.plugins import base
+from nova_reservations.plugins import host
+from nova_reservations.tests import fake_cloud
+
+NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
+
+Hook = Callable[[str], None]
+
+
+def minutes(count: float) -> datetime.timedelta:
+    return datetime.timedelta(minutes=count)
+
+
+class Killed(BaseException):
+    """A worker that is killed: nothing handles it, nothing runs after it."""
+
+
+class Database(api.Database):
+    """:ivar before: called before each transaction that writes, by the
+    thread that is about to."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.before: Hook = lambda step: None
+
+    @contextlib.contextmanager
+    def writer(self) -> Iterator[orm.Session]:
+        self.before('record')
+        with super().writer() as session:
+            yield session
+
+
+class Region:
+    """:ivar now: the time; nothing else makes it go on.
+
+    :ivar notes: (event type, payload) of all notifications.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *names: str,
+        types: Mapping[str, type[base.ResourceType]] | None = None,
+        **options: Any,
+    ) -> None:
+        self.now = NOON
+        self.notes: list[tuple[str, Mapping[str, Any]]] = []
+        self.cloud = fake_cloud.FakeCloud(*names)
+        self.database = Database(url)
+        self.options = settings.Settings(
+            **{'host_refresh_interval': datetime.timedelta(days=1), **options}
+        )
+        opts = cfg.ConfigOpts()
+        conf.register_opts(opts)
+        opts([])
+        self.types = {
+            name: kind(self.cloud, opts)
+            for name, kind in (
+                types or {values.HOST: host.PhysicalHost}
+            ).items()
+        }
+        self.leases = leases.Leases(
+            self.database, self.types, self.options, self._notify
+        )
+        self.hosts = hosts.Hosts(self.database, self.cloud, self.options)
+        self._workers: list[workers.Worker] = []
+        with self.database.writer() as session:
+            counters.take_task(
+                session,
+                'refresh',
+                self.now,
+                self.now + self.options.host_refresh_interval,
+            )
+        for name in names:
+            self.enrol(name)
+
+    def _notify(self, event_type: str, payload: Mapping[str, Any]) -> None:
+        self.notes.append((event_type, payload))
+
+    def close(self) -> None:
+        for each in self._workers:
+            each.stop()
+        self.database.dispose()
+
+    # What operators and users do
+
+    def enrol(self, name: str, **properties: str) -> values.Host:
+        return self.hosts.enrol(name, properties, self.now)
+
+    def lease(
+        self,
+        start: float = 0,
+        end: float = 60,
+        minimum: int = 1,
+        maximum: int | None = None,
+        project: str = 'lessee',
+        **asked: Any,
+    ) -> values.Lease:
+        """Lease hosts from and until so many minutes from now on."""
+        item = {'min': minimum, 'max': maximum or minimum, **asked}
+        return self.lease_of(
+            (values.HOST, item), start=start, end=end, project=project
+        )
+
+    def lease_of(
+        self,
+        *items: tuple[str, Mapping[str, Any]],
+        start: float = 0,
+        end: float = 60,
+        project: str = 'lessee',
+        before_end: float | None = None,
+    ) -> values.Lease:
+        return self.leases.create(
+            leases.NewLease(
+                name='a lease',
+                project_id=project,
+                user_id='user',
+                start=self.now + minutes(start),
+                end=self.now + minutes(end),
+                before_end=None
+                if before_end is None
+                else self.now + minutes(before_end),
+                reservations=tuple(
+                    leases.NewReservation(*item) for item in items
+                ),
+            ),
+            self.now,
+        )
+
+    def active_lease(self, **asked: Any) -> values.Lease:
+        lease = self.lease(**asked)
+        self.work()
+        return self.see(lease)
+
+    def change(self, lease: values.Lease, **changes: Any) -> values.Lease:
+        """Update a lease: dates are minutes from now on, the rest is asked
+        of its only reservation."""
+        dates = {
+            key: self.now + minutes(changes.pop(key))
+            for key in ('start', 'end', 'before_end')
+            if key in changes
+        }
+        name = changes.pop('name', None)
+        return self.leases.update(
+            lease.id,
+            leases.LeaseChanges(
+                name=name,
+                reservations={lease.reservations[0].id: changes}
+                if changes
+                else {},
+                **dates,
+            ),
+            self.now,
+        )
+
+    def delete(self, lease: values.Lease) -> None:
+        self.leases.delete(lease.id, self.now)
+
+    def fails(self, step: str, error: Exception, times: int = 1) -> None:
+        """Let a write to the cloud fail, the first times that it is made."""
+        left = [error] * times
+
+        def before(made: str) -> None:
+            if made == step and left:
+                raise left.pop()
+
+        self.cloud.before = before
+
+    # What workers do
+
+    def worker(self, name: str = 'worker', threads: int = 4) -> workers.Worker:
+        one = workers.Worker(
+            name,
+            self.database,
+            lifecycle.Lifecycle(
+                self.database,
+                self.types,
+                self.options,
+                self._notify,
+                clock=lambda: self.now,
+            ),
+            self.hosts,
+            threads,
+        )
+        self._workers.append(one)
+        return one
+
+    def work(self, one: workers.Worker | None = None) -> None:
+        """Do all that is due at this instant."""
+        one = one or self._anybody()
+        while True:
+            one.tick(self.now)
+            one.drain()
+            with self.database.reader() as session:
+                if not leases_db.due(session, self.now, limit=1):
+                    return
+
+    def _anybody(self) -> workers.Worker:
+        return self._workers[0] if self._workers else self.worker()
+
+    def forward(
+        self, *, until: float, by: workers.Worker | None = None
+    ) -> None:
+        """Let time pass until so many minutes after noon; what becomes due
+        is done at its second."""
+        target = NOON + minutes(until)
+        while True:
+            self.work(by)
+            due = self.next_due()
+            if due is None or due > target:
+                break
+            self.now = due
+        self.now = target
+        self.work(by)
+
+    def next_due(self) -> datetime.datetime | None:
+        with self.database.reader() as session:
+            return session.scalar(sa.select(sa.func.min(models.Lease.due_at)))
+
+    # What there is to see
+
+    def see(self, lease: values.Lease) -> values.Lease:
+        return self.leases.get(lease.id)
+
+    def status(self, lease: values.Lease) -> str:
+        return str(self.see(lease).status)
+
+    def hosts_of(self, lease: values.Lease) -> set[str]:
+        """Return the hosts that the lease holds: not those released."""
+        with self.database.reader() as session:
+            return set(
+                session.scalars(
+                    sa.select(models.Resource.name)
+                    .join(
+                        models.Allocation,
+                        models.Allocation.resource_id == models.Resource.id,
+                    )
+                    .join(
+                        models.Reservation,
+                        models.Reservation.id
+                        == models.Allocation.reservation_id,
+                    )
+                    .where(
+                        models.Reservation.lease_id == lease.id,
+                        models.Allocation.released == sa.false(),
+                    )
+                )
+            )
+
+    def aggregate_of(self, lease: values.Lease) -> set[str] | None:
+        return self.cloud.aggregates.get(lease.reservations[0].id)
+
+    def told(self, lease: values.Lease) -> list[str]:
+        """Return the types of the notifications of the lease."""
+        return [
+            kind.removeprefix('lease.')
+            for kind, payload in self.notes
+            if payload['lease_id'] == lease.id
+        ]
+
+    def picture(self) -> dict[str, Any]:
+        """Return all that may differ at the end if work is done twice, or
+        not at all; when it was done is left out."""
+        return {
+            'leases': {
+                lease.id: _without_times(lease)
+                for lease in self.leases.find(values.LeaseQuery())
+            },
+            'held': _held(self.database),
+            'notes': sorted(
+                (kind, payload['lease_id']) for kind, payload in self.notes
+            ),
+            'pool': sorted(self.cloud.pool),
+            'marked': sorted(self.cloud.marked),
+            'aggregates': self.cloud.lease_aggregates(),
+            'servers': sorted(self.cloud.servers),
+        }
+
+
+def _without_times(lease: values.Lease) -> Mapping[str, Any]:
+    picture = dataclasses.asdict(lease)
+    for name in ('version', 'attempt', 'due_at', 'updated_at'):
+        del picture[name]
+    for part in (*picture['reservations'], *picture['events']):
+        del part['updated_at']
+    return picture
+
+
+def _held(database: api.Database) -> list[tuple[str, int, bool]]:
+    with database.reader() as session:
+        return [
+            (row.reservation_id, row.resource_id, row.released)
+            for row in session.execute(
+                sa.select(models.Allocation.__table__).order_by(
+                    models.Allocation.reservation_id,
+                    models.Allocation.resource_id,
+                )
+            )
+        ]
+
+
+class Steps:
+    """Counts the steps of a region: its transactions that write, and the
+    writes to its cloud; and does something before one of them."""
+
+    def __init__(
+        self,
+        region: Region,
+        number: int = 0,
+        then: Hook = lambda step: None,
+    ) -> None:
+        self.number = number
+        self.taken: list[str] = []
+        self._then = then
+        self._region = region
+        self._lock = threading.Lock()
+
+    @property
+    def reached(self) -> bool:
+        return len(self.taken) >= self.number
+
+    def __enter__(self) -> 'Steps':
+        self._region.database.before = self._step
+        self._region.cloud.before = self._step
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._region.database.before = lambda step: None
+        self._region.cloud.before = lambda step: None
+
+    def _step(self, name: str) -> None:
+        with self._lock:
+            self.taken.append(name)
+            mine = len(self.taken) == self.number
+        if mine:
+            self._then(name)
+
+
+class Factory:
+    """Makes regions, each on a fresh copy of one SQLite database."""
+
+    def __init__(self, template: pathlib.Path, directory: pathlib.Path):
+        self.template = template
+        self.directory = directory
+        self._made: list[Region] = []
+
+    def __call__(self, *names: str, **options: Any) -> Region:
+        file = self.directory / f'{len(self._made)}.db'
+        shutil.copy(self.template, file)
+        region = Region(f'sqlite:///{file}', *names, **options)
+        self._made.append(region)
+        return region
+
+    def close(self) -> None:
+        for region in self._made:
+            region.close()
