@@ -130,7 +130,10 @@ class _Offers:
             # What is over but not released is occupied still, and nobody
             # knows for how long: only windows that begin now mind.
             taken.append(held.end_date > window.start)
-        self.free = ~self._of_resource(sa.literal_column('1'), *taken).exists()
+        # The offset, of nothing, keeps optimizers from joining all that is
+        # held with all resources where a page of them is wanted.
+        overlap = self._of_resource(sa.literal_column('1'), *taken)
+        self.free = ~overlap.limit(1).offset(0).exists()
 
     def query(self) -> sa.Select[Any]:
         held, window = self._held, self.window

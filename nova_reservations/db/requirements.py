@@ -131,8 +131,11 @@ def _compare(
 ) -> sa.ColumnElement[bool]:
     value = comparison.value
     if isinstance(value, float):
+        # PostgreSQL knows what to expect of an integer column only where it
+        # is compared with an integer.
+        whole = value.is_integer() and abs(value) < 2**31
         holds = requirements.OPERATORS[comparison.operator](
-            what, sa.literal(value, sa.Double)
+            what, sa.literal(int(value) if whole else value)
         )
     elif comparison.operator == '<in>':
         holds = _position(_bytewise(what), value) > 0

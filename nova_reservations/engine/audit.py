@@ -5,6 +5,7 @@ it must be; and what can be mended of what is not."""
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 import datetime
 
@@ -166,7 +167,7 @@ class Audit:
 
 
 def _members(
-    in_placement: dict[str, Collection[str]], aggregate: str
+    in_placement: Mapping[str, Collection[str]], aggregate: str
 ) -> set[str]:
     return {
         name

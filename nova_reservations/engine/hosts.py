@@ -18,6 +18,7 @@ from nova_reservations.db import hosts
 from nova_reservations.db import leases
 from nova_reservations.engine import contention
 from nova_reservations.engine import settings
+from nova_reservations.planner import occupation
 
 LOG = log.getLogger(__name__)
 
@@ -291,25 +292,17 @@ class Hosts:
         with self.database.reader() as session:
             total = hosts.count_reservable(session)
             windows = hosts.held_windows(session, start, end)
-        points = []
-        while start < end:
-            until = min(start + step, end)
-            points.append(
-                values.CapacityPoint(
-                    start=start,
-                    end=until,
-                    hosts=total,
-                    reserved=len(
-                        {
-                            host_id
-                            for host_id, begin, over in windows
-                            if begin < until and start < over
-                        }
-                    ),
-                )
+        return [
+            values.CapacityPoint(
+                start=start + index * step,
+                end=min(start + (index + 1) * step, end),
+                hosts=total,
+                reserved=reserved,
             )
-            start = until
-        return points
+            for index, reserved in enumerate(
+                occupation.held(windows, start, end, step)
+            )
+        ]
 
     def refresh(self, now: datetime.datetime) -> int:
         """Read the facts of hosts that may have changed; return how many

@@ -24,13 +24,14 @@ _TRY = """
 The cloud serves until Ctrl-C. In another terminal:
 
   . {directory}/openrc-demo
-  openstack reservation lease create --name mine \\
+  openstack reservation lease create mine \\
       --reservation resource_type=physical:host,min=1,max=1,\\
 hypervisor_properties=,resource_properties= \\
       --end-date "$(date -u -d '1 hour' '+%Y-%m-%d %H:%M')"
-  openstack reservation lease show mine
+  reservation=$(openstack reservation lease show mine -f value \\
+      -c reservations | sed -n 's/^ *"id": "\\(.*\\)",$/\\1/p')
   openstack server create --image {image} --flavor {flavor} --nic none \\
-      --hint reservation=<id of the reservation> --wait my-server
+      --hint reservation=$reservation --wait my-server
   openstack reservation lease delete mine
 
 openrc-alt is another project's, openrc-admin the operator's:
@@ -100,7 +101,10 @@ def _run(arguments: argparse.Namespace) -> int:
     keep = arguments.keep
     directory = pathlib.Path(tempfile.mkdtemp(prefix='nova-reservations-'))
     try:
-        print('starting keystone, placement, glance and nova', flush=True)
+        print(
+            f'starting keystone, placement, glance and nova in {directory}',
+            flush=True,
+        )
         began = time.monotonic()
         with cloud.running(
             directory, arguments.database_url, arguments.transport_url

@@ -33,41 +33,30 @@ paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
 """
 
 
-import os
-
-PLAIN = os.environ.get('SANDBOX_PLAIN')
-
-
 def write(layout: lo.Layout) -> None:
     """Write the files of every service into the layout's etc folder."""
-    nova = _nova(layout)
-    files: dict[str, Sections] = {
-        'keystone.conf': _keystone(layout),
-        'placement.conf': _placement(layout),
-        'glance-api.conf': _glance(layout),
-        'nova.conf': nova | ({} if PLAIN else RESERVATIONS_CONF),
-        # No database there.
-        'nova-compute.conf': {
-            section: options
-            for section, options in nova.items()
-            if 'database' not in section
-        },
+    nova = _nova(layout) | RESERVATIONS_CONF
+    files = {
+        'keystone.conf': _ini(_keystone(layout)),
+        'placement.conf': _ini(_placement(layout)),
+        'glance-api.conf': _ini(_glance(layout)),
+        'glance-api-paste.ini': _shipped('glance', 'glance-api-paste.ini'),
+        'nova.conf': _ini(nova),
+        'api-paste.ini': with_reservations(_shipped('nova', 'api-paste.ini')),
+        # That of the computes, which have no database.
+        'nova-compute.conf': _ini(
+            {
+                section: options
+                for section, options in nova.items()
+                if 'database' not in section
+            }
+        ),
     }
-    for name, sections in files.items():
-        (layout.etc / name).write_text(_ini(sections))
     for daemon in lo.CONTROLLERS + lo.COMPUTES:
         _, host = daemon.split('@')
-        (layout.etc / f'{daemon}.conf').write_text(
-            _ini({'DEFAULT': {'host': host}})
-        )
-    (layout.etc / 'glance-api-paste.ini').write_text(
-        _shipped('glance', 'glance-api-paste.ini')
-    )
-    (layout.etc / 'api-paste.ini').write_text(
-        (str if PLAIN else with_reservations)(
-            _shipped('nova', 'api-paste.ini')
-        )
-    )
+        files[f'{daemon}.conf'] = _ini({'DEFAULT': {'host': host}})
+    for name, text in files.items():
+        (layout.etc / name).write_text(text)
 
 
 def with_reservations(paste: str) -> str:

@@ -140,8 +140,7 @@ def _prepare_nova(layout: lo.Layout) -> None:
     _run('nova-manage', conf, 'cell_v2', 'map_cell0', cell0)
     _run('nova-manage', conf, 'cell_v2', 'create_cell', '--name=cell1')
     _run('nova-manage', conf, 'db', 'sync')
-    if not os.environ.get('SANDBOX_PLAIN'):
-        _run('nova-reservations-manage', conf, 'db', 'sync')
+    _run('nova-reservations-manage', conf, 'db', 'sync')
 
 
 _PREPARE = {
@@ -152,9 +151,20 @@ _PREPARE = {
 }
 
 
+def _application(service: str) -> Any:
+    application = importlib.import_module(_MODULES[service]).application
+    if service == 'keystone':
+        # It would do so with the first request, and refuse others that come
+        # at the same time by the rules that it has not read yet.
+        from keystone.common import rbac_enforcer
+
+        rbac_enforcer.RBACEnforcer()._enforcer.load_rules()
+    return application
+
+
 def _serve(service: str, descriptor: int) -> None:
     """Serve an API in this process, and with Nova's all of Nova."""
-    application = importlib.import_module(_MODULES[service]).application
+    application = _application(service)
     if service == 'nova':
         from nova_reservations.sandbox import embedded
 
@@ -187,7 +197,7 @@ class _Workers(base.BaseApplication):
             self.cfg.set(option, value)
 
     def load(self) -> Any:
-        return importlib.import_module(_MODULES[self._service]).application
+        return _application(self._service)
 
 
 def _be(layout: lo.Layout, daemon: str) -> None:

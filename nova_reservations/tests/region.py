@@ -314,6 +314,9 @@ def _without_times(lease: values.Lease) -> Mapping[str, Any]:
     picture = dataclasses.asdict(lease)
     for name in ('version', 'attempt', 'due_at', 'updated_at'):
         del picture[name]
+    picture['events'] = sorted(
+        picture['events'], key=lambda event: event['event_type']
+    )
     for part in (*picture['reservations'], *picture['events']):
         del part['updated_at']
     return picture

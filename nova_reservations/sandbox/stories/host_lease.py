@@ -43,6 +43,8 @@ class _HostLease:
         self.alt = person.Person(auth_url, 'alt')
         #: All hosts but the last are enrolled.
         *self.hosts, self.ordinary = self.operator.hosts()
+        #: Id of a server that has nothing to do with any lease.
+        self.bystander = ''
         #: Ids of all reservations that there were.
         self.reservations: list[str] = []
 
@@ -61,8 +63,8 @@ class _HostLease:
         with self.step(
             'an ordinary server lands on the ordinary host'
         ) as seen:
-            server = accepted(self.demo.boot('ordinary'))
-            self._expect_on(server, [self.ordinary])
+            self.bystander = accepted(self.demo.boot('ordinary'))
+            self._expect_on(self.bystander, [self.ordinary])
             seen(self.ordinary)
         with self.step('there is no host for it without that one') as seen:
             self.operator.set_compute(self.ordinary, 'disabled')
@@ -80,8 +82,13 @@ class _HostLease:
             began = time.monotonic()
             lease = self._lease(None, now() + hours(1), len(self.hosts))
             seen(f'created in {time.monotonic() - began:.2f} s')
-            self._wait_for(lease, 'ACTIVE', _LATE)
+            left = _LATE - (time.monotonic() - began)
+            self._wait_for(lease, 'ACTIVE', left)
             seen(f'ACTIVE after {time.monotonic() - began:.2f} s')
+        with self.step('they are in its aggregate, and still in the pool'):
+            aggregate = self.operator.aggregates()[self._reservation(lease)]
+            expect('hosts', self.hosts, sorted(aggregate['hosts']))
+            self._expect_pool()
         return lease
 
     def use(self, lease: str) -> None:
@@ -215,12 +222,15 @@ class _HostLease:
 
     def look_what_is_left(self) -> None:
         with self.step('the ordinary server has lived through it') as seen:
-            expect(
-                'servers',
-                ['ordinary'],
-                self.operator.servers_on(self.ordinary),
+            server = self.demo.server(self.bystander)
+            expect('status', 'ACTIVE', server['status'])
+            seen(server['status'])
+            body(self.demo.compute.delete(f'/servers/{self.bystander}'), 204)
+            until(
+                'gone',
+                lambda: self.demo.server(self.bystander),
+                lambda server: server is None,
             )
-            seen('ACTIVE')
         with self.step('the enrolled hosts are empty and free'):
             self._expect_empty(self.hosts)
             allocations = body(

@@ -132,8 +132,14 @@ def test_a_lease_in_error_can_be_deleted_and_is_gone_when_empty(make_region):
 
 def test_a_long_end_does_not_delay_a_start(make_region):
     region = make_region('one', 'two')
-    with_slow_server(region)
-    late = region.lease(start=60, end=120)
+    with_slow_server(
+        region, hypervisor_properties='["==","$service_name","one"]'
+    )
+    late = region.lease(
+        start=60,
+        end=120,
+        hypervisor_properties='["==","$service_name","two"]',
+    )
     worker = region.worker('only', threads=1)
     region.now = NOON + minutes(60)
     region.work(worker)

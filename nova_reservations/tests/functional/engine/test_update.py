@@ -102,7 +102,7 @@ class TestDates:
         lease = region.lease(start=5, end=60)
         region.lease(start=60, end=90)
         region.work()
-        before = region.aggregate_of(lease)
+        before = {*region.aggregate_of(lease)}
         region.change(lease, end=90)
         region.work()
         assert region.aggregate_of(lease) == region.hosts_of(lease) != before
@@ -310,7 +310,7 @@ class TestDemand:
 
     def test_unknown_reservations_are_named(self, region):
         lease = region.lease(start=30)
-        with pytest.raises(exception.InvalidInput, match='IDs are: x$'):
+        with pytest.raises(exception.InvalidInput, match='IDs are: x'):
             region.leases.update(
                 lease.id,
                 leases.LeaseChanges(reservations={'x': {'min': 1}}),

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many resources are held over time, for those who plan."""
+
+from collections.abc import Iterable
+import datetime
+import itertools
+
+Window = tuple[int, datetime.datetime, datetime.datetime]
+"""A resource, and from when until just before when it is held."""
+
+
+def held(
+    windows: Iterable[Window],
+    start: datetime.datetime,
+    end: datetime.datetime,
+    step: datetime.timedelta,
+) -> list[int]:
+    """Return, for each step from start to end, how many resources are held
+    at some instant of it; one that two windows hold counts once.
+
+    The last step may be shorter. Costs the windows and the steps, not one
+    times the other.
+    """
+    count = -((start - end) // step)
+    changes = [0] * (count + 1)
+    upto = dict[int, int]()
+    for resource, begin, over in sorted(windows):
+        first = max((begin - start) // step, upto.get(resource, 0))
+        last = min(-((start - over) // step), count)
+        if first < last:
+            changes[first] += 1
+            changes[last] -= 1
+            upto[resource] = last
+    return list(itertools.accumulate(changes[:-1]))

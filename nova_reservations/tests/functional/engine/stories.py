@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that need a worker's next steps; each story returns its lease."""
+
+from nova_reservations import exception
+from nova_reservations.tests.region import minutes
+from nova_reservations.tests.region import NOON
+
+THE_END = 90
+"""All that the stories begin is over by then; in minutes after noon."""
+
+
+def prepare(region):
+    lease = region.lease(start=20, end=60, minimum=3)
+    region.now = NOON + minutes(10)
+    return lease
+
+
+def start(region):
+    return region.lease(end=60, minimum=3)
+
+
+def prepared_start(region):
+    lease = prepare(region)
+    region.work()
+    region.now = NOON + minutes(20)
+    return lease
+
+
+def refused_start(region):
+    gather = region.cloud.gather
+
+    def without_the_last(reservation_id, project_id, hosts, check):
+        gather(reservation_id, project_id, hosts[:-1], check)
+        raise exception.CloudRefused(what='a host', reason='unknown')
+
+    region.cloud.gather = without_the_last
+    return region.lease(end=60, minimum=3)
+
+
+def missed_start(region):
+    lease = region.lease(start=5, end=20, minimum=3)
+    region.work()
+    region.now = NOON + minutes(20)
+    return lease
+
+
+def update(region):
+    one = '["==","$service_name","one"]'
+    lease = region.active_lease(end=60, resource_properties=one)
+    region.change(lease, min=3, max=3, resource_properties='')
+    return lease
+
+
+def warning(region):
+    lease = region.active_lease(end=80, minimum=3)
+    region.now = NOON + minutes(20)
+    return lease
+
+
+def end(region):
+    lease = region.active_lease(end=60, minimum=3)
+    for host in region.hosts_of(lease):
+        region.cloud.boot(host, 'lessee', server=f'on {host}')
+    region.now = NOON + minutes(60)
+    return lease
+
+
+def slow_end(region):
+    lease = end(region)
+    region.cloud.slow_servers |= set(region.cloud.servers)
+    region.work()
+    region.cloud.finish_deletes()
+    region.now += minutes(1)
+    return lease
+
+
+def late_end(region):
+    """An end that took too long, and is over now."""
+    lease = end(region)
+    region.cloud.slow_servers |= set(region.cloud.servers)
+    region.work()
+    region.now += minutes(11)
+    region.work()
+    assert region.status(lease) == 'ERROR'
+    region.cloud.finish_deletes()
+    region.now += minutes(1)
+    return lease
+
+
+def delete_active(region):
+    lease = end(region)
+    region.now = NOON + minutes(30)
+    region.delete(lease)
+    return lease
+
+
+def delete_prepared(region):
+    lease = prepare(region)
+    region.work()
+    region.delete(lease)
+    return lease
+
+
+def delete_ending(region):
+    lease = slow_end(region)
+    region.delete(lease)
+    return lease
+
+
+ALL = [
+    prepare,
+    start,
+    prepared_start,
+    refused_start,
+    missed_start,
+    update,
+    warning,
+    end,
+    slow_end,
+    late_end,
+    delete_active,
+    delete_prepared,
+    delete_ending,
+]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker is killed before each of its steps, and another one goes on.
+
+A step is a transaction that writes, or a write to the cloud: to be killed
+before one is to be killed after the one before. What there is at the end
+must be what there is when nobody is killed.
+"""
+
+import contextlib
+import itertools
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.tests import fake_cloud
+from nova_reservations.tests.functional.engine import stories
+from nova_reservations.tests.region import Killed
+from nova_reservations.tests.region import minutes
+from nova_reservations.tests.region import Steps
+
+
+def kill(step):
+    raise Killed(step)
+
+
+def outcome(region, worker=None):
+    """Return what there is when all claims of now are over, and at last."""
+    for pause in (0.6, 0.1):
+        region.now += minutes(pause)
+        region.work(worker)
+    soon = comparable(region)
+    region.forward(until=stories.THE_END, by=worker)
+    return soon, comparable(region)
+
+
+def comparable(region):
+    """Return the picture as text, in which what has an id that is different
+    each time has the number of its place instead."""
+    picture = region.picture()
+    ids = [
+        payload['lease_id']
+        for kind, payload in region.notes
+        if kind == 'lease.create'
+    ]
+    for lease in picture['leases'].values():
+        for part in (*lease['reservations'], *lease['events']):
+            ids.append(part['id'])
+    text = repr(picture)
+    for number, known in enumerate(ids):
+        text = text.replace(known, f'<{number}>')
+    return text
+
+
+@pytest.mark.parametrize('story', stories.ALL)
+def test_another_worker_finishes_what_a_killed_one_began(make_region, story):
+    region = make_region('one', 'two', 'three')
+    story(region)
+    region.work()
+    undisturbed = outcome(region)
+    for number in itertools.count(1):
+        region = make_region('one', 'two', 'three')
+        story(region)
+        with Steps(region, number, kill) as steps:
+            victim = region.worker('victim')
+            with contextlib.suppress(Killed):
+                victim.tick(region.now)
+            victim.drain()
+        if not steps.reached:
+            break
+        assert outcome(region, region.worker('other')) == undisturbed
+    assert number > 3
+
+
+@pytest.mark.parametrize('undo', [True, False])
+def test_a_killed_enrolment_is_finished_by_another(make_region, undo):
+    for number in itertools.count(1):
+        region = make_region('one')
+        region.cloud.known['two'] = fake_cloud.facts('two')
+        if undo:
+            server = region.cloud.boot('two', 'somebody')
+        with Steps(region, number, kill) as steps:
+            with contextlib.suppress(Killed, exception.HostInUse):
+                region.enrol('two', gpu='wrong')
+        if not steps.reached:
+            break
+        assert 'two' not in region.hosts_of(region.lease(end=1))
+        if undo:
+            del region.cloud.servers[server]
+        assert region.enrol('two', ssd='yes').properties == {'ssd': 'yes'}
+        assert region.cloud.pool == region.cloud.marked == {'one', 'two'}
+        assert region.hosts_of(region.lease(start=5, minimum=2)) == {
+            'one',
+            'two',
+        }
+    assert number > 4
+
+
+def test_a_killed_removal_is_finished_by_another(make_region):
+    for number in itertools.count(1):
+        region = make_region('one', 'two')
+        (host,) = region.hosts.find(values.HostQuery(name='two'))
+        with Steps(region, number, kill) as steps:
+            with contextlib.suppress(Killed):
+                region.hosts.remove(host.id, region.now)
+        if not steps.reached:
+            break
+        region.hosts.remove(host.id, region.now)
+        assert region.cloud.pool == region.cloud.marked == {'one'}
+        assert not region.hosts.is_enrolled('two')
+    assert number > 3

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests, and other workers, that come between two steps of a worker."""
+
+import contextlib
+import itertools
+import threading
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.tests.functional.engine import stories
+from nova_reservations.tests.region import minutes
+from nova_reservations.tests.region import Steps
+
+SECONDS = 30
+
+
+@pytest.mark.parametrize('story', stories.ALL)
+def test_a_lease_deleted_between_two_steps_is_gone(make_region, story):
+    for number in itertools.count(1):
+        region = make_region('one', 'two', 'three')
+        lease = story(region)
+
+        def delete(step, region=region, lease=lease):
+            with contextlib.suppress(exception.NotFound):
+                region.delete(lease)
+
+        with Steps(region, number, delete) as steps:
+            region.work()
+        if not steps.reached:
+            break
+        region.forward(until=stories.THE_END)
+        assert_nothing_is_left(region, lease)
+
+
+def assert_nothing_is_left(region, lease):
+    picture = region.picture()
+    assert lease.id not in picture['leases']
+    assert picture['held'] == []
+    assert picture['aggregates'] == {}
+    assert picture['servers'] == []
+    assert region.told(lease).count('delete') == 1
+
+
+@pytest.mark.parametrize(
+    'changes', [{'end': 70}, {'name': 'new'}, {'start': 5, 'end': 70}]
+)
+@pytest.mark.parametrize('story', [stories.prepare, stories.start])
+def test_a_lease_changed_between_two_steps_is_what_was_answered(
+    make_region, story, changes
+):
+    for number in itertools.count(1):
+        region = make_region('one', 'two', 'three')
+        lease = story(region)
+        answers = []
+
+        def change(step, region=region, lease=lease, answers=answers):
+            with contextlib.suppress(
+                exception.InvalidInput, exception.InvalidState
+            ):
+                answers.append(region.change(lease, **changes))
+
+        with Steps(region, number, change) as steps:
+            region.work()
+        if not steps.reached:
+            break
+        for answer in answers:
+            seen = region.see(lease)
+            assert (seen.name, seen.start_date, seen.end_date) == (
+                answer.name,
+                answer.start_date,
+                answer.end_date,
+            )
+        region.forward(until=25)
+        assert region.status(lease) == 'ACTIVE'
+        assert region.aggregate_of(lease) == {'one', 'two', 'three'}
+        region.forward(until=stories.THE_END)
+        assert region.status(lease) == 'TERMINATED'
+        assert region.told(lease).count('event.start_lease') == 1
+    assert number > 3
+
+
+def test_a_host_swapped_between_two_steps_is_not_in_the_aggregate(make_region):
+    for number in itertools.count(1):
+        region = make_region('one', 'two')
+        lease = region.lease(
+            start=5, hypervisor_properties='["==","$service_name","one"]'
+        )
+
+        def swap(step, region=region, lease=lease):
+            region.change(
+                lease, hypervisor_properties='["==","$service_name","two"]'
+            )
+
+        with Steps(region, number, swap) as steps:
+            region.work()
+        if not steps.reached:
+            break
+        assert region.aggregate_of(lease) == {'two'}
+        region.forward(until=5)
+        assert region.aggregate_of(lease) == region.hosts_of(lease) == {'two'}
+    assert number > 3
+
+
+def test_an_active_lease_ended_while_hosts_are_added_ends(make_region):
+    for number in itertools.count(1):
+        region = make_region('one', 'two', 'three')
+        lease = stories.update(region)
+        region.now += minutes(1)
+
+        def end(step, region=region, lease=lease):
+            region.change(lease, end=0)
+
+        with Steps(region, number, end) as steps:
+            region.work()
+        if not steps.reached:
+            break
+        region.forward(until=3)
+        assert region.status(lease) == 'TERMINATED'
+        assert region.cloud.aggregates == {}
+    assert number > 3
+
+
+class Sleeper:
+    """A worker that is stopped before a step, and woken later."""
+
+    def __init__(self, region, number):
+        self.stopped = threading.Event()
+        self.woken = threading.Event()
+        self.steps = Steps(region, number, self._sleep)
+        self.worker = region.worker('sleeper')
+        with self.steps:
+            self.thread = threading.Thread(target=self._work, args=[region])
+            self.thread.start()
+            assert self.stopped.wait(SECONDS)
+
+    def _work(self, region):
+        self.worker.tick(region.now)
+        self.worker.drain()
+        self.stopped.set()
+
+    def _sleep(self, step):
+        self.stopped.set()
+        assert self.woken.wait(SECONDS)
+
+    def wake(self):
+        self.woken.set()
+        self.thread.join(SECONDS)
+        assert not self.thread.is_alive()
+
+
+@pytest.mark.parametrize('until', [0, stories.THE_END])
+@pytest.mark.parametrize('story', stories.ALL)
+def test_a_worker_that_wakes_after_its_successor_changes_nothing(
+    make_region, story, until
+):
+    for number in itertools.count(1):
+        region = make_region('one', 'two', 'three')
+        story(region)
+        sleeper = Sleeper(region, number)
+        if not sleeper.steps.reached:
+            sleeper.wake()
+            break
+        region.now += minutes(0.6)
+        other = region.worker('other')
+        region.work(other)
+        if until:
+            region.forward(until=until, by=other)
+            region.lease(end=60, minimum=3, project='next')
+            region.work(other)
+            for host in ('one', 'two', 'three'):
+                region.cloud.boot(host, 'next')
+        before = region.picture()
+        sleeper.wake()
+        region.hosts.sweep()
+        assert region.picture() == before, sleeper.steps.taken
+    assert number > 3

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole Nova in this process, from its own fixtures, with us installed.
+
+The engine's loop is off: a test moves the clock, and looks at what is due.
+"""
+
+import datetime
+import os
+import pathlib
+import sys
+from typing import Any
+
+# Nova's functional tests would choose eventlet when they are imported.
+os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'True')
+
+import fixtures
+import nova.conf
+from nova.tests.fixtures import nova as nova_fixtures
+from nova.tests.functional import integrated_helpers
+from nova.tests.functional.api import client
+
+from nova_reservations import bootstrap
+from nova_reservations import conf
+from nova_reservations import values
+from nova_reservations.db import api
+from nova_reservations.db import migration
+from nova_reservations.engine import leases
+
+CONF = nova.conf.CONF
+
+PASTE = pathlib.Path(sys.prefix, 'etc', 'nova', 'api-paste.ini')
+FILTER = """
+[filter:reservations]
+paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
+"""
+
+MINE = nova_fixtures.PROJECT_ID
+OTHERS = '7e0a9b7c51b34f3ea7a1b5ff2d1b4f0e'
+
+
+class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
+    """:cvar hosts: compute hosts that are there; none is enrolled.
+
+    :ivar now: what the databases say it is.
+    """
+
+    compute_driver = 'fake.MediumFakeDriver'
+    hosts: tuple[str, ...] = ('host1', 'host2', 'host3')
+
+    def setUp(self) -> None:
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+        self._install(directory)
+        super().setUp()
+        self.computes = {
+            host: self._start_compute(host) for host in self.hosts
+        }
+        self.services = bootstrap.build(CONF)
+        self.addCleanup(self.services.database.dispose)
+        self.worker = bootstrap.build_worker(CONF, self.services)
+        self.addCleanup(self.worker.stop)
+        self.others_api = client.TestOpenStackClient(
+            'fake',
+            self.api_fixture.base_url,
+            project_id=OTHERS,
+            roles=['reader', 'member'],
+        )
+        self.others_api.microversion = self.microversion
+
+    def _clear_attrs(self) -> None:
+        # pytest deletes the test's method from self, after Nova did.
+        method = self.__dict__.pop(self._testMethodName, None)
+        super()._clear_attrs()
+        if method is not None:
+            self.__dict__[self._testMethodName] = method
+
+    def _install(self, directory: pathlib.Path) -> None:
+        """Do what an operator does, before any service starts."""
+        paste = directory / 'api-paste.ini'
+        paste.write_text(
+            PASTE.read_text().replace(
+                'keystonecontext', 'keystonecontext reservations'
+            ).replace('[filter:keystonecontext reservations]',
+                      '[filter:keystonecontext]') + FILTER)
+        conf.register_opts(CONF)
+        self.flags(api_paste_config=str(paste), group='wsgi')
+        self.flags(
+            connection=f'sqlite:///{directory}/reservations.db',
+            enable_engine=False,
+            group='reservations',
+        )
+        self.flags(
+            available_filters=[
+                'nova.scheduler.filters.all_filters',
+                'nova_reservations.scheduler.host_filter.ReservationFilter',
+            ],
+            enabled_filters=[
+                *CONF.filter_scheduler.enabled_filters,
+                'ReservationFilter',
+            ],
+            group='filter_scheduler',
+        )
+        database = api.Database(CONF.reservations.connection)
+        migration.sync(database)
+        database.dispose()
+        self.useFixture(
+            fixtures.MockPatchObject(
+                api.Database, 'now', side_effect=lambda: self.now
+            )
+        )
+
+    # Leases
+
+    def pass_time(self, **duration: float) -> None:
+        self.now += datetime.timedelta(**duration)
+
+    def work(self) -> None:
+        """Do all that is due now."""
+        self.worker.tick()
+        self.worker.drain()
+
+    def enrol(self, *hosts: str) -> list[values.Host]:
+        return [
+            self.services.hosts.enrol(host, {}, self.now) for host in hosts
+        ]
+
+    def lease(
+        self,
+        hosts: int = 1,
+        *,
+        project_id: str = MINE,
+        starts_in: datetime.timedelta = datetime.timedelta(0),
+        resource_properties: str = '',
+    ) -> values.Lease:
+        """Lease hosts for an hour, and begin if it is from now on."""
+        start = self.now + starts_in
+        lease = self.services.leases.create(
+            leases.NewLease(
+                name='lease',
+                project_id=project_id,
+                user_id='user',
+                start=start,
+                end=start + datetime.timedelta(hours=1),
+                before_end=None,
+                reservations=(
+                    leases.NewReservation(
+                        values.HOST,
+                        {
+                            'min': hosts,
+                            'max': hosts,
+                            'resource_properties': resource_properties,
+                        },
+                    ),
+                ),
+            ),
+            self.now,
+        )
+        self.work()
+        return self.services.leases.get(lease.id)
+
+    def hosts_of(self, lease: values.Lease) -> set[str]:
+        [reservation] = lease.reservations
+        access = self.services.leases.access(reservation.id)
+        assert access is not None
+        return set(access.hosts)
+
+    # Servers
+
+    def post(
+        self,
+        lease: values.Lease | None = None,
+        *,
+        hint: str | None = None,
+        api: client.TestOpenStackClient | None = None,
+        count: int = 1,
+        **server: Any,
+    ) -> dict[str, Any]:
+        """Ask Nova for a server, in the lease if one is given."""
+        if lease is not None:
+            hint = lease.reservations[0].id
+        body: dict[str, Any] = {
+            'server': self._build_server(networks='none', **server)
+        }
+        if count > 1:
+            body['server'] |= {'min_count': count, 'max_count': count}
+        if hint is not None:
+            body['os:scheduler_hints'] = {'reservation': hint}
+        return (api or self.api).post_server(body)
+
+    def boot(
+        self, lease: values.Lease | None = None, **asked: Any
+    ) -> dict[str, Any]:
+        """Return a server that runs."""
+        return self._wait_for_state_change(self.post(lease, **asked), 'ACTIVE')
+
+    def refused(
+        self, lease: values.Lease | None = None, **asked: Any
+    ) -> str:
+        """Return why the scheduler found no host for a server."""
+        server = self._wait_for_state_change(
+            self.post(lease, **asked), 'ERROR'
+        )
+        return server['fault']['message']
+
+    def host_of(self, server: dict[str, Any]) -> str:
+        return self.admin_api.get_server(server['id'])[
+            'OS-EXT-SRV-ATTR:host'
+        ]
+
+    def wait_until(self, lease_is_over: Any) -> None: ...

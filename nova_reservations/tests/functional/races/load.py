@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lessees and workers that race for the same hosts, each a process.
+
+They have a database in common, and nothing else: what a real cloud would be
+told is written to a journal beside our tables.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import pathlib
+import random
+import signal
+import time
+from typing import Any
+
+from oslo_config import cfg
+import sqlalchemy as sa
+
+from nova_reservations import conf
+from nova_reservations import exception
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import api
+from nova_reservations.engine import hosts
+from nova_reservations.engine import leases
+from nova_reservations.engine import lifecycle
+from nova_reservations.engine import settings
+from nova_reservations.engine import worker
+from nova_reservations.plugins import base
+from nova_reservations.plugins import host
+from nova_reservations.tests import fake_cloud
+
+SLOT = 2
+"""Seconds: all windows begin and end with a slot, so that many touch."""
+
+SLOTS = 8
+
+OPTIONS = settings.Settings(
+    prepare_ahead=datetime.timedelta(seconds=3),
+    before_end=datetime.timedelta(0),
+    host_refresh_interval=datetime.timedelta(days=1),
+)
+
+JOURNAL = sa.Table(
+    'journal',
+    sa.MetaData(),
+    sa.Column('id', sa.Integer, primary_key=True),
+    sa.Column('what', sa.String(64)),
+    sa.Column('lease', sa.String(36)),
+    sa.Column('hosts', sa.JSON),
+)
+
+
+class Journal:
+    def __init__(self, database: api.Database) -> None:
+        self.database = database
+
+    def write(self, what: str, lease_id: str, names: list[str]) -> None:
+        with self.database.writer() as session:
+            session.execute(
+                sa.insert(JOURNAL).values(
+                    what=what, lease=lease_id, hosts=names
+                )
+            )
+
+    def notify(self, event_type: str, payload: Mapping[str, Any]) -> None:
+        self.write(event_type, payload['lease_id'], [])
+
+
+class JournaledHost(host.PhysicalHost):
+    """Hosts that are only written about."""
+
+    journal: Journal
+
+    def prepare(self, booking: base.Booking) -> None:
+        booking.check()
+
+    def start(self, booking: base.Booking) -> None:
+        self._write('start', booking)
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        self._write('end', booking)
+        return None
+
+    def _write(self, what: str, booking: base.Booking) -> None:
+        booking.check()
+        self.journal.write(
+            what,
+            booking.lease.id,
+            [resource.name for resource in booking.resources],
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Party:
+    """What a process has of its own."""
+
+    database: api.Database
+    leases: leases.Leases
+    hosts: hosts.Hosts
+    lifecycle: lifecycle.Lifecycle
+
+
+def join(url: str, *names: str) -> Party:
+    """:param names: of hosts, for the one process that enrols them"""
+    opts = cfg.ConfigOpts()
+    conf.register_opts(opts)
+    opts([])
+    cloud = fake_cloud.FakeCloud(*names)
+    database = api.Database(url)
+    journal = Journal(database)
+    kind = JournaledHost(cloud, opts)
+    kind.journal = journal
+    types = {values.HOST: kind}
+    return Party(
+        database=database,
+        leases=leases.Leases(database, types, OPTIONS, journal.notify),
+        hosts=hosts.Hosts(database, cloud, OPTIONS),
+        lifecycle=lifecycle.Lifecycle(
+            database, types, OPTIONS, journal.notify, clock=database.now
+        ),
+    )
+
+
+def lessee(url: str, seed: int, attempts: int) -> Counter[str]:
+    """Lease, change and delete at random; return how it was answered."""
+    party = join(url)
+    dice = random.Random(seed)  # noqa: S311
+    mine: list[str] = []
+    answers: Counter[str] = Counter()
+    for _ in range(attempts):
+        act = dice.choice([_create, _create, _create, _update, _delete])
+        if act is not _create:
+            # An attempt is one to create; others come on top.
+            answers[_answer(act, party, dice, mine)] += 1
+        answers['create ' + _answer(_create, party, dice, mine)] += 1
+    party.database.dispose()
+    return answers
+
+
+def _answer(act: Any, party: Party, dice: random.Random, mine: Any) -> str:
+    try:
+        act(party, dice, mine)
+    except exception.ReservationsError as error:
+        return type(error).__name__
+    return 'done'
+
+
+def _window(
+    party: Party, dice: random.Random
+) -> tuple[datetime.datetime, datetime.datetime, datetime.datetime]:
+    now = party.database.now()
+    first = int(now.timestamp()) // SLOT + dice.randrange(SLOTS)
+    start, end = (
+        datetime.datetime.fromtimestamp(slot * SLOT, datetime.UTC)
+        for slot in (first, first + dice.randint(1, SLOTS // 2))
+    )
+    return now, max(start, now), max(end, now + datetime.timedelta(seconds=1))
+
+
+def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
+    now, start, end = _window(party, dice)
+    minimum = dice.choice([1, 1, 1, 2, 3])
+    asked = {'min': minimum, 'max': minimum + dice.choice([0, 0, 2])}
+    lease = party.leases.create(
+        leases.NewLease(
+            name='race',
+            project_id='p',
+            user_id='u',
+            start=start,
+            end=end,
+            before_end=None,
+            reservations=(leases.NewReservation(values.HOST, asked),),
+        ),
+        now,
+    )
+    mine.append(lease.id)
+
+
+def _update(party: Party, dice: random.Random, mine: list[str]) -> None:
+    lease = party.leases.get(dice.choice(mine or ['none']))
+    now, start, end = _window(party, dice)
+    if lease.status != states.Lease.PENDING:
+        start = lease.start_date
+    maximum = dice.randint(1, 4)
+    change = dice.choice(
+        [
+            leases.LeaseChanges(name='other'),
+            leases.LeaseChanges(end=end),
+            leases.LeaseChanges(start=start, end=end),
+            leases.LeaseChanges(
+                reservations={
+                    lease.reservations[0].id: {'min': 1, 'max': maximum}
+                }
+            ),
+        ]
+    )
+    party.leases.update(lease.id, change, now)
+
+
+def _delete(party: Party, dice: random.Random, mine: list[str]) -> None:
+    lease_id = dice.choice(mine or ['none'])
+    party.leases.delete(lease_id, party.database.now())
+
+
+def one_of_all(url: str, attempts: int) -> Counter[str]:
+    """Ask so often for one host of a window that all others want too."""
+    party = join(url)
+    answers: Counter[str] = Counter()
+    now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
+    for _ in range(attempts):
+        asked = leases.NewLease(
+            name='race',
+            project_id='p',
+            user_id='u',
+            start=now + datetime.timedelta(hours=1),
+            end=now + datetime.timedelta(hours=2),
+            before_end=None,
+            reservations=(
+                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
+            ),
+        )
+        try:
+            party.leases.create(asked, now)
+        except exception.ReservationsError as error:
+            answers[type(error).__name__] += 1
+        else:
+            answers['done'] += 1
+    party.database.dispose()
+    return answers
+
+
+def work(url: str, name: str, until: pathlib.Path) -> None:
+    """Be a worker until there is such a file."""
+    party = join(url)
+    one = worker.Worker(name, party.database, party.lifecycle, party.hosts, 4)
+    while not until.exists():
+        one.tick(party.database.now())
+        # As the loop does; a busy one would race only with itself.
+        time.sleep(0.1)
+    one.stop()
+    party.database.dispose()
+
+
+def start_and_stop(url: str, hint: pathlib.Path) -> None:
+    """Be a worker that goes no further than into the start of a lease."""
+    party = join(url)
+    (kind,) = party.lifecycle.types.values()
+
+    def stopped(booking: base.Booking) -> None:
+        JournaledHost.start(kind, booking)  # type: ignore[arg-type]
+        hint.touch()
+        signal.pause()
+
+    kind.start = stopped  # type: ignore[method-assign]
+    one = worker.Worker('x', party.database, party.lifecycle, party.hosts, 1)
+    one.tick(party.database.now())
+    one.drain()

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many processes for few hosts, against an oracle that is slow and obvious."""
+
+from collections import Counter
+from concurrent import futures
+import dataclasses
+import datetime
+import itertools
+import multiprocessing
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from nova_reservations import values
+from nova_reservations.db import api
+from nova_reservations.db import models
+from nova_reservations.engine import leases
+from nova_reservations.engine import lifecycle
+from nova_reservations.engine import worker
+from nova_reservations.tests.functional.races import load
+
+HOSTS = [f'host{number}' for number in range(8)]
+LESSEES = 8
+ATTEMPTS = 64
+WORKERS = 2
+PATIENCE = 60
+"""Seconds until all that was begun is over."""
+
+SPAWN = multiprocessing.get_context('spawn')
+
+
+@pytest.fixture
+def party(any_database):
+    """All hosts are enrolled, and there is a journal."""
+    load.JOURNAL.create(any_database.engine())
+    party = load.join(any_database.url, *HOSTS)
+    for name in HOSTS:
+        party.hosts.enrol(name, {}, party.database.now())
+    yield party
+    party.database.dispose()
+
+
+@pytest.fixture
+def crowd(any_database):
+    """Processes; threads where the database is a file."""
+    if any_database.url.startswith('sqlite'):
+        pool = futures.ThreadPoolExecutor(LESSEES + WORKERS)
+    else:
+        pool = futures.ProcessPoolExecutor(LESSEES + WORKERS, mp_context=SPAWN)
+    with pool:
+        yield pool
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    lease: str
+    host: int
+    start: datetime.datetime
+    end: datetime.datetime
+
+
+def what_is_held(database: api.Database) -> list[Held]:
+    """Return what is promised and not released, in one look."""
+    with database.reader() as session:
+        return [
+            Held(*row)
+            for row in session.execute(
+                sa.select(
+                    models.Reservation.lease_id,
+                    models.Allocation.resource_id,
+                    models.Allocation.start_date,
+                    models.Allocation.end_date,
+                )
+                .join(
+                    models.Reservation,
+                    models.Reservation.id == models.Allocation.reservation_id,
+                )
+                .where(models.Allocation.released == sa.false())
+            )
+        ]
+
+
+def given_twice(held: list[Held]) -> list[tuple[Held, Held]]:
+    """Return what is held by two at some instant."""
+    return [
+        (one, other)
+        for one, other in itertools.combinations(held, 2)
+        if one.host == other.host
+        and one.start < other.end
+        and other.start < one.end
+    ]
+
+
+def journal(database):
+    with database.reader() as session:
+        return session.execute(
+            sa.select(load.JOURNAL).order_by(load.JOURNAL.c.id)
+        ).all()
+
+
+def used_twice(entries):
+    """Return who was given a host that somebody else had not yet left."""
+    user = {}
+    found = []
+    for entry in entries:
+        for name in entry.hosts:
+            if entry.what == 'start':
+                if user.setdefault(name, entry.lease) != entry.lease:
+                    found.append((name, user[name], entry.lease))
+            elif user.get(name) == entry.lease:
+                del user[name]
+    return found
+
+
+def watch(party, until):
+    """Look for hosts that are given twice, until it is so."""
+    deadline = time.monotonic() + PATIENCE
+    while not until():
+        assert given_twice(what_is_held(party.database)) == []
+        assert time.monotonic() < deadline, 'it takes too long'
+        time.sleep(0.2)
+
+
+def test_no_host_is_given_twice_and_each_lease_starts_and_ends_once(
+    party, crowd, tmp_path
+):
+    url, stop = party.database.url, tmp_path / 'stop'
+    workers = [
+        crowd.submit(load.work, url, f'worker {number}', stop)
+        for number in range(WORKERS)
+    ]
+    lessees = [
+        crowd.submit(load.lessee, url, seed, ATTEMPTS)
+        for seed in range(LESSEES)
+    ]
+    try:
+        watch(party, lambda: all(one.done() for one in lessees))
+        watch(party, lambda: not what_is_held(party.database))
+    finally:
+        stop.touch()
+    for one in workers:
+        one.result()
+    answers = sum((one.result() for one in lessees), Counter())
+    print(dict(answers))  # for -rP
+    created = {
+        answer: count
+        for answer, count in answers.items()
+        if answer.startswith('create ')
+    }
+    assert set(created) <= {
+        'create done',
+        'create NotEnoughResources',
+        'create Contended',
+    }
+    assert sum(created.values()) >= 500
+    assert created['create done'] > 50
+    assert answers['create Contended'] + answers['Contended'] <= 10
+    entries = journal(party.database)
+    assert used_twice(entries) == []
+    ended_as_they_began(party, entries)
+    nothing_is_lost(party)
+
+
+def ended_as_they_began(party, entries):
+    told = Counter((entry.lease, entry.what) for entry in entries)
+    assert {
+        count
+        for (_, what), count in told.items()
+        if what.startswith('lease.') and what != 'lease.update'
+    } == {1}
+    alive = {
+        lease.id: str(lease.status)
+        for lease in party.leases.find(values.LeaseQuery())
+    }
+    assert set(alive.values()) <= {'TERMINATED', 'ERROR'}
+    for lease_id, status in alive.items():
+        if status == 'TERMINATED':
+            assert told[lease_id, 'lease.event.start_lease'] == 1
+            assert told[lease_id, 'lease.event.end_lease'] == 1
+            assert told[lease_id, 'end'] >= 1
+
+
+def nothing_is_lost(party):
+    now = party.database.now()
+    every = {'min': len(HOSTS), 'max': len(HOSTS)}
+    party.leases.create(
+        leases.NewLease(
+            name='all',
+            project_id='p',
+            user_id='u',
+            start=now,
+            end=now + datetime.timedelta(hours=1),
+            before_end=None,
+            reservations=(leases.NewReservation(values.HOST, every),),
+        ),
+        now,
+    )
+
+
+def test_of_all_who_want_the_same_window_as_many_win_as_there_are_hosts(
+    party, crowd
+):
+    racers = [
+        crowd.submit(load.one_of_all, party.database.url, 5)
+        for _ in range(LESSEES)
+    ]
+    answers = sum((one.result() for one in racers), Counter())
+    assert answers == {
+        'done': len(HOSTS),
+        'NotEnoughResources': LESSEES * 5 - len(HOSTS),
+    }
+
+
+@pytest.mark.parametrize('database_url', ['mysql'], indirect=True)
+def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
+    now = party.database.now()
+    lease = party.leases.create(
+        leases.NewLease(
+            name='killed',
+            project_id='p',
+            user_id='u',
+            start=now,
+            end=now + datetime.timedelta(hours=1),
+            before_end=None,
+            reservations=(
+                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
+            ),
+        ),
+        now,
+    )
+    hint = tmp_path / 'starting'
+    victim = SPAWN.Process(
+        target=load.start_and_stop, args=(party.database.url, hint)
+    )
+    victim.start()
+    deadline = time.monotonic() + PATIENCE
+    while not hint.exists():
+        assert victim.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    victim.kill()
+    victim.join()
+    assert party.leases.get(lease.id).status == 'STARTING'
+    later = party.database.now() + worker.CLAIM
+    other = worker.Worker(
+        'other',
+        party.database,
+        lifecycle.Lifecycle(
+            party.database,
+            party.lifecycle.types,
+            load.OPTIONS,
+            party.lifecycle.notify,
+            clock=lambda: later,
+        ),
+        party.hosts,
+        1,
+    )
+    other.tick(later)
+    other.stop()
+    assert party.leases.get(lease.id).status == 'ACTIVE'
+    started = [entry.what for entry in journal(party.database)]
+    assert started.count('lease.event.start_lease') == 1
