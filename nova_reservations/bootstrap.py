@@ -44,6 +44,7 @@ def build(
 
     :param nova: in place of the Nova that this process is of
     :raises: UnknownResourceType if conf names one that is not installed
+    :raises: DatabaseUnavailable if conf names none that can be used
     """
     group = conf.reservations
     options = settings.Settings(
@@ -55,7 +56,13 @@ def build(
             seconds=group.host_refresh_interval
         ),
     )
-    database = api.Database(group.connection or conf.api_database.connection)
+    connection = group.connection or conf.api_database.connection
+    if not connection:
+        raise exception.DatabaseUnavailable(
+            reason='nova.conf sets neither [reservations] connection nor '
+            '[api_database] connection'
+        )
+    database = api.Database(connection)
     nova = nova or cloud.NovaCloud(conf)
     notify = notify or cloud.notify
     types = _resource_types(conf, nova)

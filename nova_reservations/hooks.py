@@ -305,21 +305,23 @@ HOOKS = (
 )
 
 
+@functools.cache
 def check(process: str) -> None:
     """Stop unless this Nova is one that we can hook into.
 
     :param process: 'api' or 'scheduler', whose hooks are looked at
     :raises: UnsupportedNova, naming all that does not fit
     """
-    misfits = list(_misfits(process))
-    if misfits:
+    found = list(misfits(process))
+    if found:
         raise exception.UnsupportedNova(
             f'nova_reservations can not hook into Nova '
-            f'{metadata.version("nova")}: {"; ".join(misfits)}'
+            f'{metadata.version("nova")}: {"; ".join(found)}'
         )
 
 
-def _misfits(process: str) -> Iterator[str]:
+def misfits(process: str) -> Iterator[str]:
+    """Yield what of this Nova is not as a process of ours needs it."""
     major = int(metadata.version('nova').split('.')[0])
     if major not in SUPPORTED:
         yield f'supported are {SUPPORTED[0]} to {SUPPORTED[-1]}'

@@ -64,10 +64,14 @@ class Sighting:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pool:
-    """The aggregate ``freepool``, as Nova has it."""
+    """The aggregate ``freepool``, as Nova has it.
+
+    :ivar availability_zone: None, unless somebody gave it one.
+    """
 
     uuid: str
     hosts: frozenset[str]
+    availability_zone: str | None = None
 
 
 class Cloud(Protocol):

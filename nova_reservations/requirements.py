@@ -253,13 +253,17 @@ class _Parser:
         return tuple(self.expression(tree, depth + 1) for tree in trees)
 
     def text(self, value: Any) -> str:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return str(value)
-        if not isinstance(value, str):
-            raise self.malformed(
-                f'{reprlib.repr(value)} is neither a string nor a number'
-            )
-        return value
+        match value:
+            case str():
+                return value
+            case int() if not isinstance(value, bool):
+                return str(value)
+            case float() if math.isfinite(value):
+                return str(value)
+            case _:
+                raise self.malformed(
+                    f'{reprlib.repr(value)} is neither a string nor a number'
+                )
 
     def comparison(self, name: str, key: str, value: str) -> Expression:
         self.comparisons += 1

@@ -228,12 +228,17 @@ class LeaseQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostQuery:
-    """A page of hosts, in the order of their ids."""
+    """A page of hosts; what is None filters nothing.
+
+    :ivar marker: the id of the last host of the page before.
+    """
 
     name: str | None = None
     availability_zone: str | None = None
     limit: int | None = None
     marker: int | None = None
+    sort_key: str = 'id'
+    descending: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

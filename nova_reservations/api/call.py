@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A request to the lease API, with what an action needs to answer it."""
 
+from collections.abc import Callable
 import dataclasses
 import datetime
 from typing import Any
 import urllib.parse
 
+import nova.conf
 import webob
 
 from nova_reservations import bootstrap
@@ -13,8 +15,19 @@ from nova_reservations import bootstrap
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
+    """
+    :ivar path: of the request, below the mount.
+    :ivar build: returns the services; they are not there before they are
+        needed.
+    """
+
     request: webob.Request
-    services: bootstrap.Services
+    path: str
+    build: Callable[[], bootstrap.Services]
+
+    @property
+    def services(self) -> bootstrap.Services:
+        return self.build()
 
     @property
     def context(self) -> Any:
@@ -25,11 +38,27 @@ class Call:
         """The time by which leases start and end."""
         return self.services.database.now()
 
+    @property
+    def url(self) -> str:
+        """The request's URL without its query, as clients reach it."""
+        url: str = self.request.path_url
+        # What an operator tells Nova about a proxy holds for us.
+        prefix = nova.conf.CONF.api.compute_link_prefix
+        if prefix:
+            return prefix.rstrip('/') + urllib.parse.urlsplit(url).path
+        return url
+
+    @property
+    def mount(self) -> str:
+        """The URL that the paths of the routes are below.
+
+        Only for requests to paths that name nothing.
+        """
+        return self.url.removesuffix(self.path)
+
     def next_link(
         self, query: dict[str, str], marker: str
     ) -> list[dict[str, str]]:
         """Return the link to the page that begins after marker."""
         parameters = urllib.parse.urlencode({**query, 'marker': marker})
-        return [
-            {'rel': 'next', 'href': f'{self.request.path_url}?{parameters}'}
-        ]
+        return [{'rel': 'next', 'href': f'{self.url}?{parameters}'}]

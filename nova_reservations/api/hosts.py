@@ -32,6 +32,8 @@ def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
             # One more than wanted tells whether there is a next page.
             limit=None if limit is None else limit + 1,
             marker=int(query['marker']) if 'marker' in query else None,
+            sort_key=query.get('sort_key', 'id'),
+            descending=query.get('sort_dir') == 'desc',
         )
     )
     shown = [view.show(host) for host in hosts]

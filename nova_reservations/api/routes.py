@@ -4,7 +4,6 @@ action and back."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
-import dataclasses
 import json
 import re
 from typing import Any
@@ -18,35 +17,42 @@ from nova_reservations.api import call as api_call
 from nova_reservations.api import faults
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
+from nova_reservations.api import openapi
 from nova_reservations.api import validation
+from nova_reservations.api import versions
+from nova_reservations.api.action import Action
+from nova_reservations.api.action import Routes
 from nova_reservations.api.schemas import hosts as host_schemas
 from nova_reservations.api.schemas import leases as lease_schemas
+from nova_reservations.api.schemas import openapi as openapi_schemas
+from nova_reservations.api.schemas import versions as version_schemas
 
 MOUNT = '/os-reservations'
-VERSION = '1.0'
+VERSION = versions.VERSION
 MAX_BODY_BYTES = 64 * 1024
 
 _NO_QUERY = validation.Schema({'maxProperties': 0})
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Action:
-    """What one method does at one path.
-
-    :ivar run: gets the call, what the path names, and ``query`` and
-        ``body`` where there is a schema for it.
-    :ivar status: of the answer, unless it is a refusal.
-    """
-
-    run: Callable[..., dict[str, Any] | None]
-    status: int = 200
-    query: validation.Schema | None = None
-    body: validation.Schema | None = None
-    response: validation.Schema | None = None
+_VERSIONS = Action(
+    versions.index, 300, response=version_schemas.INDEX_RESPONSE
+)
 
 
-ROUTES: Mapping[str, Mapping[str, Action]] = {
-    '/leases': {
+def _describe(call: api_call.Call) -> dict[str, Any]:
+    """Describe the API in this document."""
+    return openapi.document(call.mount, ROUTES, call.services.leases.types)
+
+
+ROUTES: Routes = {
+    '/': {'GET': _VERSIONS},
+    '/versions': {'GET': _VERSIONS},
+    '/v1': {
+        'GET': Action(versions.show, response=version_schemas.SHOW_RESPONSE)
+    },
+    '/v1/openapi.json': {
+        'GET': Action(_describe, response=openapi_schemas.SHOW_RESPONSE)
+    },
+    '/v1/leases': {
         'GET': Action(
             leases.index,
             query=lease_schemas.INDEX,
@@ -57,18 +63,22 @@ ROUTES: Mapping[str, Mapping[str, Action]] = {
             201,
             body=lease_schemas.CREATE,
             response=lease_schemas.SHOW_RESPONSE,
+            refusals=(409,),
         ),
     },
-    '/leases/{lease_id}': {
-        'GET': Action(leases.show, response=lease_schemas.SHOW_RESPONSE),
+    '/v1/leases/{lease_id}': {
+        'GET': Action(
+            leases.show, response=lease_schemas.SHOW_RESPONSE, refusals=(404,)
+        ),
         'PUT': Action(
             leases.update,
             body=lease_schemas.UPDATE,
             response=lease_schemas.SHOW_RESPONSE,
+            refusals=(404, 409),
         ),
-        'DELETE': Action(leases.delete, 204),
+        'DELETE': Action(leases.delete, 204, refusals=(404, 409)),
     },
-    '/os-hosts': {
+    '/v1/os-hosts': {
         'GET': Action(
             hosts.index,
             query=host_schemas.INDEX,
@@ -79,58 +89,67 @@ ROUTES: Mapping[str, Mapping[str, Action]] = {
             201,
             body=host_schemas.CREATE,
             response=host_schemas.SHOW_RESPONSE,
+            refusals=(404, 409),
         ),
     },
-    '/os-hosts/allocations': {
+    '/v1/os-hosts/allocations': {
         'GET': Action(
             hosts.allocations,
             query=host_schemas.ALLOCATIONS,
             response=host_schemas.ALLOCATIONS_RESPONSE,
         )
     },
-    '/os-hosts/capacity': {
+    '/v1/os-hosts/capacity': {
         'GET': Action(
             hosts.capacity,
             query=host_schemas.CAPACITY,
             response=host_schemas.CAPACITY_RESPONSE,
         )
     },
-    '/os-hosts/properties': {
+    '/v1/os-hosts/properties': {
         'GET': Action(
             hosts.properties,
             query=host_schemas.PROPERTIES,
             response=host_schemas.PROPERTIES_RESPONSE,
         )
     },
-    '/os-hosts/properties/{name}': {
+    '/v1/os-hosts/properties/{name}': {
         'PATCH': Action(
             hosts.update_property,
             body=host_schemas.UPDATE_PROPERTY,
             response=host_schemas.PROPERTY_RESPONSE,
+            refusals=(404,),
         )
     },
-    '/os-hosts/{host_id}': {
-        'GET': Action(hosts.show, response=host_schemas.SHOW_RESPONSE),
+    '/v1/os-hosts/{host_id}': {
+        'GET': Action(
+            hosts.show, response=host_schemas.SHOW_RESPONSE, refusals=(404,)
+        ),
         'PUT': Action(
             hosts.update,
             body=host_schemas.UPDATE,
             response=host_schemas.SHOW_RESPONSE,
+            refusals=(404, 409),
         ),
-        'DELETE': Action(hosts.delete, 204),
+        'DELETE': Action(hosts.delete, 204, refusals=(404, 409)),
     },
-    '/os-hosts/{host_id}/allocation': {
+    '/v1/os-hosts/{host_id}/allocation': {
         'GET': Action(
             hosts.allocation,
             query=host_schemas.ALLOCATIONS,
             response=host_schemas.ALLOCATION_RESPONSE,
+            refusals=(404,),
         )
     },
 }
-"""Below ``/os-reservations/v1``; the first path that matches counts."""
+"""Below the mount; the first path that matches counts."""
 
 _PATTERNS = [
     (
-        re.compile(re.sub(r'{(\w+)}', r'(?P<\1>[^/]+?)', path) + r'(\.json)?'),
+        re.compile(
+            re.sub(r'\\{(\w+)\\}', r'(?P<\1>[^/]+?)', re.escape(path))
+            + r'(\.json)?'
+        ),
         actions,
     )
     for path, actions in ROUTES.items()
@@ -167,12 +186,7 @@ def _answer(
     path: str,
     services: Callable[[], bootstrap.Services],
 ) -> webob.Response:
-    if document := _version_document(request, path):
-        return document
-    action, names = _find(
-        request.method,
-        path.removeprefix('/v1') if path.startswith('/v1/') else '',
-    )
+    action, names = _find(request.method, path or '/')
     if action.query is not None:
         names['query'] = validation.parse_query(request.query_string)
         action.query.check(names['query'])
@@ -181,7 +195,7 @@ def _answer(
     if action.body is not None:
         names['body'] = validation.parse_json(_body(request))
         action.body.check(names['body'])
-    result = action.run(api_call.Call(request, services()), **names)
+    result = action.run(api_call.Call(request, path, services), **names)
     if result is None:
         return webob.Response(status=action.status, content_type=None)
     return _json(action.status, result)
@@ -201,24 +215,6 @@ def _check_version(request: webob.Request) -> None:
             f'Version {asked} is not supported by the API. Minimum is '
             f'{VERSION} and maximum is {VERSION}.'
         )
-
-
-def _version_document(
-    request: webob.Request, path: str
-) -> webob.Response | None:
-    if path not in ('', '/', '/versions', '/v1'):
-        return None
-    mount = request.path_url.removesuffix(path)
-    version = {
-        'id': f'v{VERSION}',
-        'status': 'CURRENT',
-        'min_version': VERSION,
-        'max_version': VERSION,
-        'links': [{'rel': 'self', 'href': f'{mount}/v1'}],
-    }
-    if path == '/v1':
-        return _json(200, {'version': version})
-    return _json(300, {'versions': [version]})
 
 
 def _find(method: str, path: str) -> tuple[Action, dict[str, Any]]:

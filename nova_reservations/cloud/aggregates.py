@@ -7,6 +7,9 @@ each. None of our aggregates has an availability zone: Nova would refuse to
 add a host with servers.
 """
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 from collections.abc import Collection
 from collections.abc import Mapping
 import functools
@@ -72,7 +75,9 @@ class Aggregates:
         found = _find_pool()
         if found is None:
             return None
-        return ports.Pool(found.uuid, frozenset(found.hosts))
+        return ports.Pool(
+            found.uuid, frozenset(found.hosts), found.availability_zone
+        )
 
     def provider_aggregates(
         self, hosts: Collection[values.Resource]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute hosts: which there are, and what Nova and placement say of them."""
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence

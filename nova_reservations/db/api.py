@@ -54,8 +54,13 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
+        """:raises: DatabaseUnavailable if no driver understands the URL"""
         self.url = url
-        parsed = sa.make_url(url)
+        try:
+            parsed = sa.make_url(url)
+            parsed.get_dialect().import_dbapi()
+        except (sa.exc.ArgumentError, ImportError) as error:
+            raise exception.DatabaseUnavailable(reason=error) from error
         if parsed.get_backend_name() in ('mysql', 'mariadb'):
             # A name may have any character, whatever Nova's own tables
             # take; without this it is a database error.
@@ -104,6 +109,15 @@ class Database:
             tzinfo=datetime.UTC
         )
 
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[sa.Connection]:
+        """A connection whose transactions are the caller's to begin.
+
+        :raises: DatabaseUnavailable
+        """
+        with _translated(), self.engine().connect() as connection:
+            yield connection
+
     def engine(self) -> sa.Engine:
         engine: sa.Engine = self._facade.writer.get_engine()
         return engine
@@ -122,13 +136,25 @@ class _Context:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except db_exc.DBConnectionError as error:
-        raise exception.DatabaseUnavailable(reason=error) from error
+    except (
+        db_exc.DBConnectionError,
+        db_exc.DBNonExistentDatabase,
+        # oslo.db lets through what it does not know: a server of PostgreSQL
+        # that is down, a password that is wrong, a disk that is full.
+        sa.exc.OperationalError,
+    ) as error:
+        raise exception.DatabaseUnavailable(reason=_cause(error)) from error
     except db_exc.DBDeadlock as error:
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
     except db_exc.DBDuplicateEntry as error:
         raise exception.Conflict(kind='row', id=error.columns) from error
+
+
+def _cause(error: Exception) -> str:
+    """Return what the driver said, on one line."""
+    wrapped = getattr(error, 'inner_exception', error)
+    return ' '.join(str(getattr(wrapped, 'orig', wrapped)).split())
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:

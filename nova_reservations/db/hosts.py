@@ -30,6 +30,17 @@ HOST_PROPERTY = models.table(models.HostProperty)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 
+SORT_KEYS = {
+    'id': RESOURCE.c.id,
+    'name': RESOURCE.c.name,
+    'created_at': RESOURCE.c.created_at,
+    'hypervisor_hostname': HOST.c.hypervisor_hostname,
+    'availability_zone': HOST.c.availability_zone,
+    'vcpus': HOST.c.vcpus,
+    'memory_mb': HOST.c.memory_mb,
+    'local_gb': HOST.c.local_gb,
+}
+
 POOL = 'pool'
 """The counter that changes with the set of enrolled hosts."""
 
@@ -194,7 +205,18 @@ def get(session: orm.Session, resource_id: int) -> values.Host:
 
 
 def find(session: orm.Session, query: values.HostQuery) -> list[values.Host]:
-    statement = _select().order_by(RESOURCE.c.id)
+    """Return a page of hosts, or all of them where there is no limit.
+
+    :raises: InvalidInput if the marker is no host
+    """
+    key = SORT_KEYS[query.sort_key]
+    statement = _select().order_by(
+        *(
+            (key.desc(), RESOURCE.c.id.desc())
+            if query.descending
+            else (key.asc(), RESOURCE.c.id.asc())
+        )
+    )
     if query.name is not None:
         statement = statement.where(
             sa.or_(
@@ -207,10 +229,30 @@ def find(session: orm.Session, query: values.HostQuery) -> list[values.Host]:
             HOST.c.availability_zone == query.availability_zone
         )
     if query.marker is not None:
-        statement = statement.where(RESOURCE.c.id > query.marker)
+        statement = statement.where(_after(session, query, key))
     if query.limit is not None:
         statement = statement.limit(query.limit)
     return _hosts(session, statement)
+
+
+def _after(
+    session: orm.Session, query: values.HostQuery, key: sa.ColumnElement[Any]
+) -> sa.ColumnElement[bool]:
+    marker = session.execute(
+        sa.select(key, RESOURCE.c.id)
+        .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        .where(RESOURCE.c.id == query.marker)
+    ).first()
+    if marker is None:
+        raise exception.InvalidInput(
+            reason=f'marker {query.marker} is no host'
+        )
+    last, last_id = marker
+    if query.descending:
+        return sa.or_(
+            key < last, sa.and_(key == last, RESOURCE.c.id < last_id)
+        )
+    return sa.or_(key > last, sa.and_(key == last, RESOURCE.c.id > last_id))
 
 
 def by_uuid(session: orm.Session, uuid: str) -> values.Host | None:

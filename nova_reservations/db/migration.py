@@ -23,16 +23,22 @@ def _config() -> alembic.config.Config:
 
 
 def sync(database: api.Database, revision: str = 'head') -> None:
-    """Bring the schema to a revision; what is there already stays."""
+    """Bring the schema to a revision; what is there already stays.
+
+    :raises: DatabaseUnavailable
+    """
     config = _config()
-    with database.engine().connect() as connection:
+    with database.connection() as connection:
         config.attributes['connection'] = connection
         alembic.command.upgrade(config, revision)
 
 
 def version(database: api.Database) -> str | None:
-    """Return the schema's revision; None where there is none yet."""
-    with database.engine().connect() as connection:
+    """Return the schema's revision; None where there is none yet.
+
+    :raises: DatabaseUnavailable
+    """
+    with database.connection() as connection:
         return alembic.migration.MigrationContext.configure(
             connection, opts={'version_table': VERSION_TABLE}
         ).get_current_revision()
@@ -52,7 +58,7 @@ def check(database: api.Database) -> None:
 
     A newer one is fine: within a release migrations only add.
 
-    :raises: SchemaTooOld
+    :raises: SchemaTooOld, DatabaseUnavailable
     """
     current = version(database)
     known = {

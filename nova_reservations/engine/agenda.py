@@ -69,7 +69,8 @@ def due_at(
     """Return when a worker must look at the lease next; None: never."""
     if step(lease, now, options) is not None:
         return now
-    if lease.status == states.Lease.PENDING:
+    if lease.status in (states.Lease.PENDING, states.Lease.STARTING):
+        # Starting and not due: only where the database's clock was set back.
         if lease.prepared or not options.prepare_ahead:
             return lease.start_date
         return lease.start_date - options.prepare_ahead

@@ -43,12 +43,13 @@ class Audit:
         :raises: CloudUnavailable
         """
         return [
-            *self._of_leases(now),
-            *self._of_pool(),
-            *self._of_aggregates(now),
+            *self.of_leases(now),
+            *self.of_pool(),
+            *self.of_aggregates(now),
         ]
 
-    def _of_leases(self, now: datetime.datetime) -> Iterator[Finding]:
+    def of_leases(self, now: datetime.datetime) -> Iterator[Finding]:
+        """Yield what is wrong with leases, in the database alone."""
         with self.database.reader() as session:
             overdue = audit.overdue(session, now - PATIENCE)
             forgotten = audit.forgotten(session)
@@ -76,21 +77,28 @@ class Audit:
                 self._write(allocations.release, [reservation_id]),
             )
 
-    def _of_pool(self) -> Iterator[Finding]:
+    def of_pool(self) -> Iterator[Finding]:
+        """Yield what is wrong with the hosts that are enrolled.
+
+        :raises: CloudUnavailable
+        """
         with self.database.reader() as session:
-            enrolled = [
-                host.resource
-                for host in hosts.find(session, values.HostQuery())
-                if host.reservable
-            ]
+            known = hosts.find(session, values.HostQuery())
+        enrolled = [host.resource for host in known if host.reservable]
         marked = self.cloud.survey()
         pool = self.cloud.find_pool()
         in_placement = self.cloud.provider_aggregates(enrolled)
+        if pool is not None and pool.availability_zone:
+            yield Finding(
+                'Aggregate freepool has an availability zone, which takes '
+                "its hosts out of theirs: unset the aggregate's "
+                'availability_zone'
+            )
         for host in enrolled:
             if host.uuid not in marked:
                 yield Finding(
-                    f'Host {host.name} lacks the trait of the pool: '
-                    'ordinary servers may land on it',
+                    f'Host {host.name} lacks the trait of the pool, so '
+                    'ordinary servers may land on it: add it again',
                     self._call(self.cloud.mark, host),
                 )
             if (
@@ -100,18 +108,28 @@ class Audit:
             ):
                 yield Finding(
                     f'Host {host.name} is not in the aggregate freepool, in '
-                    'Nova and in placement',
+                    'Nova and in placement: add it again',
                     self._call(self.cloud.join_pool, host),
                 )
-        known = {host.uuid for host in enrolled}
-        for uuid in sorted(set(marked) - known):
+        for half in known:
+            if not half.reservable:
+                yield Finding(
+                    f'Host {half.facts.service_host} is enrolled half-way: '
+                    'add it again, or remove it'
+                )
+        for uuid in sorted(set(marked) - {each.facts.uuid for each in known}):
             yield Finding(
                 f'Provider {uuid} has the trait of the pool, but is not '
-                'enrolled: no server can land on it',
+                'enrolled, so no server can land on it: add it, and remove '
+                'it if you do not want it',
                 self._unmark(uuid),
             )
 
-    def _of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:
+    def of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:
+        """Yield what is wrong with what Nova holds for reservations.
+
+        :raises: CloudUnavailable
+        """
         in_nova = self.cloud.lease_aggregates()
         with self.database.reader() as session:
             wanted = audit.gathered(session)

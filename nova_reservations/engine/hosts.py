@@ -122,6 +122,16 @@ class Hosts:
             )
             return hosts.get(session, known.id)
 
+    def mend(self, host_id: int) -> None:
+        """Give an enrolled host back what marks it, where it was lost.
+
+        :raises: NotFound, CloudUnavailable, CloudRefused
+        """
+        host = self.get(host_id)
+        self.cloud.ensure_pool()
+        self.cloud.mark(host.resource)
+        self.cloud.join_pool(host.resource)
+
     def remove(self, host_id: int, now: datetime.datetime) -> None:
         """Open the host to everybody again.
 

@@ -6,10 +6,20 @@ environment has NOVA_RESERVATIONS_TEST_REQUIRE_SERVICES=1, as in CI, a test
 that skips, for whatever reason, fails.
 """
 
+import os
+
+# Nova's functional tests choose eventlet, for the whole process, unless they
+# are told before anything imports them.
+os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+
+from nova import monkey_patch
+
+monkey_patch.patch()
+
+# ruff: noqa: E402
 from collections.abc import Iterator
 import contextlib
 import functools
-import os
 import pathlib
 import uuid
 

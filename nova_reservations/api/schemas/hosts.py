@@ -5,14 +5,14 @@ from nova_reservations import values
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 
-_ID = {
+ID = {
     'type': 'string',
     'pattern': r'\A[0-9]{1,9}\Z',
     'description': 'the number of a host',
 }
 
 FACTS = {
-    'id': _ID,
+    'id': ID,
     'vcpus': {'type': 'integer'},
     'cpu_info': {'type': 'string'},
     'hypervisor_type': {'type': 'string'},
@@ -32,7 +32,8 @@ FACTS = {
 the same object and so can't have these names."""
 
 _NEVER: dict[str, Any] = {'not': {}}
-_PROPERTY_NAME = {
+PROPERTY_NAME = {
+    'type': 'string',
     'maxLength': 64,
     'pattern': r'\A[\w.:-]+\Z',
     'description': 'letters, digits and . : - _',
@@ -48,21 +49,35 @@ _PROPERTY = {
 INDEX = validation.Schema(
     parameters.optional(
         limit=parameters.LIMIT,
-        marker=_ID,
+        marker=ID,
         name=parameters.NAME,
         availability_zone=parameters.NAME,
+        sort_key={
+            'enum': [
+                'id',
+                'name',
+                'hypervisor_hostname',
+                'availability_zone',
+                'vcpus',
+                'memory_mb',
+                'local_gb',
+                'created_at',
+            ]
+        },
+        sort_dir=parameters.SORT_DIR,
     )
 )
 
 CREATE = validation.Schema(
     {
+        'title': 'NewHost',
         'type': 'object',
         'properties': {
             **dict.fromkeys(FACTS, _NEVER),
             'name': parameters.NAME,
         },
         'required': ['name'],
-        'propertyNames': _PROPERTY_NAME,
+        'propertyNames': PROPERTY_NAME,
         'additionalProperties': _PROPERTY,
         'maxProperties': 256,
     }
@@ -70,9 +85,10 @@ CREATE = validation.Schema(
 
 UPDATE = validation.Schema(
     {
+        'title': 'ChangedHost',
         'type': 'object',
         'properties': {**dict.fromkeys(FACTS, _NEVER), 'name': _NEVER},
-        'propertyNames': _PROPERTY_NAME,
+        'propertyNames': PROPERTY_NAME,
         # null unsets.
         'additionalProperties': {
             **_PROPERTY,
@@ -108,6 +124,7 @@ UPDATE_PROPERTY = validation.Schema(
 )
 
 _HOST = {
+    'title': 'Host',
     'type': 'object',
     'properties': FACTS,
     'required': list(FACTS),
@@ -126,7 +143,7 @@ INDEX_RESPONSE = validation.Schema(
 SHOW_RESPONSE = validation.Schema(parameters.exactly(host=_HOST))
 
 _ALLOCATION = parameters.exactly(
-    resource_id=_ID,
+    resource_id=ID,
     reservations={
         'type': 'array',
         'items': parameters.exactly(

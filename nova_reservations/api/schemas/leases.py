@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 from nova_reservations import states
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
@@ -19,7 +21,7 @@ INDEX = validation.Schema(
                 'id',
             ]
         },
-        sort_dir={'enum': ['asc', 'desc']},
+        sort_dir=parameters.SORT_DIR,
         status={'enum': list(states.Lease)},
         name=parameters.NAME,
         project_id=parameters.NAME,
@@ -31,7 +33,8 @@ INDEX = validation.Schema(
 _BEFORE_END_DATE = {**parameters.DATE, 'type': ['string', 'null']}
 
 # What each type of resource asks for beside these is in its own schema.
-_NEW_RESERVATION = {
+NEW_RESERVATION: dict[str, Any] = {
+    'title': 'NewReservation',
     'type': 'object',
     'properties': {
         'resource_type': {'type': 'string', 'minLength': 1, 'maxLength': 64}
@@ -39,7 +42,8 @@ _NEW_RESERVATION = {
     'required': ['resource_type'],
     'maxProperties': 64,
 }
-_CHANGED_RESERVATION = {
+CHANGED_RESERVATION: dict[str, Any] = {
+    'title': 'ChangedReservation',
     'type': 'object',
     'properties': {
         'id': parameters.UUID,
@@ -51,6 +55,7 @@ _CHANGED_RESERVATION = {
 
 CREATE = validation.Schema(
     {
+        'title': 'NewLease',
         **parameters.optional(
             name=parameters.NAME,
             start_date=parameters.DATE,
@@ -60,7 +65,7 @@ CREATE = validation.Schema(
             reservations={
                 'type': 'array',
                 'maxItems': MAX_RESERVATIONS,
-                'items': _NEW_RESERVATION,
+                'items': NEW_RESERVATION,
             },
             # Blazar's clients send it; the events of a lease are our matter.
             events={'type': 'array'},
@@ -70,31 +75,38 @@ CREATE = validation.Schema(
 )
 
 UPDATE = validation.Schema(
-    parameters.optional(
-        name=parameters.NAME,
-        start_date=parameters.DATE,
-        end_date=parameters.DATE,
-        before_end_date=_BEFORE_END_DATE,
-        reservations={
-            'type': 'array',
-            'maxItems': MAX_RESERVATIONS,
-            'items': _CHANGED_RESERVATION,
-        },
-        events={'type': 'array'},
-    )
+    {
+        'title': 'ChangedLease',
+        **parameters.optional(
+            name=parameters.NAME,
+            start_date=parameters.DATE,
+            end_date=parameters.DATE,
+            before_end_date=_BEFORE_END_DATE,
+            reservations={
+                'type': 'array',
+                'maxItems': MAX_RESERVATIONS,
+                'items': CHANGED_RESERVATION,
+            },
+            events={'type': 'array'},
+        ),
+    }
 )
 
-_EVENT = parameters.exactly(
-    id=parameters.UUID,
-    lease_id=parameters.UUID,
-    event_type={'enum': list(states.EventType)},
-    time=parameters.SHOWN_DATE,
-    status={'enum': list(states.Event)},
-    created_at=parameters.SHOWN_STAMP,
-    updated_at=parameters.SHOWN_STAMP,
-)
+_EVENT = {
+    'title': 'Event',
+    **parameters.exactly(
+        id=parameters.UUID,
+        lease_id=parameters.UUID,
+        event_type={'enum': list(states.EventType)},
+        time=parameters.SHOWN_DATE,
+        status={'enum': list(states.Event)},
+        created_at=parameters.SHOWN_STAMP,
+        updated_at=parameters.SHOWN_STAMP,
+    ),
+}
 
 _RESERVATION = {
+    'title': 'Reservation',
     **parameters.exactly(
         id=parameters.UUID,
         lease_id=parameters.UUID,
@@ -110,22 +122,25 @@ _RESERVATION = {
     'additionalProperties': True,
 }
 
-_LEASE = parameters.exactly(
-    id=parameters.UUID,
-    name=parameters.NAME,
-    project_id={'type': 'string'},
-    user_id={'type': 'string'},
-    start_date=parameters.SHOWN_DATE,
-    end_date=parameters.SHOWN_DATE,
-    trust_id={'type': 'null'},
-    status={'enum': list(states.Lease)},
-    status_reason={'type': ['string', 'null']},
-    degraded={'type': 'boolean'},
-    created_at=parameters.SHOWN_STAMP,
-    updated_at=parameters.SHOWN_STAMP,
-    reservations={'type': 'array', 'items': _RESERVATION},
-    events={'type': 'array', 'items': _EVENT},
-)
+_LEASE = {
+    'title': 'Lease',
+    **parameters.exactly(
+        id=parameters.UUID,
+        name=parameters.NAME,
+        project_id={'type': 'string'},
+        user_id={'type': 'string'},
+        start_date=parameters.SHOWN_DATE,
+        end_date=parameters.SHOWN_DATE,
+        trust_id={'type': 'null'},
+        status={'enum': list(states.Lease)},
+        status_reason={'type': ['string', 'null']},
+        degraded={'type': 'boolean'},
+        created_at=parameters.SHOWN_STAMP,
+        updated_at=parameters.SHOWN_STAMP,
+        reservations={'type': 'array', 'items': _RESERVATION},
+        events={'type': 'array', 'items': _EVENT},
+    ),
+}
 
 INDEX_RESPONSE = validation.Schema(
     {

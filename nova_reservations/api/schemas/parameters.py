@@ -25,6 +25,7 @@ LIMIT = {
     'pattern': r'\A[1-9][0-9]{0,8}\Z',
     'description': 'a number from 1',
 }
+SORT_DIR = {'enum': ['asc', 'desc']}
 BOOLEAN = {'enum': ['True', 'true', '1', 'False', 'false', '0']}
 
 # In answers.

@@ -6,6 +6,9 @@ import pytest
 from nova_reservations import policies
 from nova_reservations.api import routes
 
+# For whoever has a token.
+OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
+
 
 def documented():
     """Return the method and path of every operation that has a rule."""
@@ -18,9 +21,10 @@ def documented():
 
 def test_every_route_has_a_documented_rule_and_no_rule_is_left_over():
     assert documented() == {
-        (method, f'{routes.MOUNT}/v1{path}')
+        (method, f'{routes.MOUNT}{path}')
         for path, actions in routes.ROUTES.items()
         for method in actions
+        if path not in OPEN
     }
 
 

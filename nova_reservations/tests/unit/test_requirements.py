@@ -154,6 +154,7 @@ def test_several_sources_must_all_be_met():
         ('["==", "vcpus", "8"]', 'neither [operator, "$key", value]'),
         ('["~", "$vcpus", "8"]', '~ is no operator: use one of == !='),
         ('["==", "$gpu", true]', 'True is neither a string nor a number'),
+        (['==', '$gpu', float('nan')], 'nan is neither a string nor'),
         ('["==", "$gpu", null]', 'None is neither a string nor a number'),
         ('["==", "$gpu", "\\u0000"]', 'NUL'),
         ('["==", "$gpu", "\\ud800"]', 'surrogate'),

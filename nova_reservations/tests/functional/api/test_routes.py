@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import HealthCheck
 from hypothesis import settings
 from hypothesis import strategies
+import nova.conf
 import pytest
 
 from nova_reservations.api import routes
@@ -19,15 +20,18 @@ BODIES = {
     ('PUT', '/os-hosts/{host_id}'): {'gpu': 'A100'},
     ('PATCH', '/os-hosts/properties/{name}'): {'private': True},
 }
+# For whoever has a token.
+OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
 QUERIES = {'/os-hosts/capacity': '?start=now&end=2050-01-01 10:00&step=365d'}
 
 
 @pytest.mark.parametrize(
     ('method', 'path'),
     [
-        (method, path)
+        (method, path.removeprefix('/v1'))
         for path, actions in routes.ROUTES.items()
         for method in actions
+        if path not in OPEN
     ],
 )
 def test_every_route_refuses_who_has_no_role(
@@ -79,6 +83,16 @@ def test_the_mount_tells_which_versions_there_are(member, path):
     }
 
 
+def test_links_go_through_the_proxy_that_nova_knows_of(member):
+    nova.conf.CONF.set_override(
+        'compute_link_prefix', 'https://cloud.example.org/compute', 'api'
+    )
+    answer = member.send('GET', '/os-reservations')
+    assert answer.json['versions'][0]['links'][0]['href'] == (
+        'https://cloud.example.org/compute/v2.1/os-reservations/v1'
+    )
+
+
 def test_the_version_tells_of_itself(member):
     answer = member.send('GET', '/os-reservations/v1')
     assert answer.status_int == 200
@@ -97,6 +111,7 @@ def test_the_version_tells_of_itself(member):
         '/v1/os-hosts/1/allocations',
         '/v1/leases%0a',
         '/v1leases',
+        '/v1/openapiXjson',
         '/v1/%ff',
     ],
 )
@@ -112,6 +127,12 @@ def test_the_suffix_json_is_accepted(member, path):
     assert member.send('GET', f'/os-reservations/v1{path}').json == {
         'leases': []
     }
+
+
+def test_what_tells_of_the_api_is_only_read(member):
+    answer = member.send('DELETE', '/os-reservations')
+    assert answer.status_int == 405
+    assert answer.headers['Allow'] == 'GET'
 
 
 @pytest.mark.parametrize('method', ['PATCH', 'DELETE', 'HEAD', 'MOON'])

@@ -4,23 +4,22 @@
 The engine's loop is off: a test moves the clock, and looks at what is due.
 """
 
+from collections.abc import Callable
 import datetime
-import os
 import pathlib
 import sys
 from typing import Any
 
-# Nova's functional tests would choose eventlet when they are imported.
-os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'True')
-
 import fixtures
 import nova.conf
-from nova.tests.fixtures import nova as nova_fixtures
+from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import integrated_helpers
-from nova.tests.functional.api import client
+from nova.tests.functional.api import client as api_client
 
 from nova_reservations import bootstrap
 from nova_reservations import conf
+from nova_reservations import hooks
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
 from nova_reservations.db import migration
@@ -41,11 +40,14 @@ OTHERS = '7e0a9b7c51b34f3ea7a1b5ff2d1b4f0e'
 class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     """:cvar hosts: compute hosts that are there; none is enrolled.
 
+    :cvar api_is_ours: False leaves our filter out of nova-api: what it would
+        refuse reaches the scheduler.
     :ivar now: what the databases say it is.
     """
 
     compute_driver = 'fake.MediumFakeDriver'
     hosts: tuple[str, ...] = ('host1', 'host2', 'host3')
+    api_is_ours = True
 
     def setUp(self) -> None:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -59,7 +61,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self.addCleanup(self.services.database.dispose)
         self.worker = bootstrap.build_worker(CONF, self.services)
         self.addCleanup(self.worker.stop)
-        self.others_api = client.TestOpenStackClient(
+        self.others_api = api_client.TestOpenStackClient(
             'fake',
             self.api_fixture.base_url,
             project_id=OTHERS,
@@ -78,12 +80,19 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """Do what an operator does, before any service starts."""
         paste = directory / 'api-paste.ini'
         paste.write_text(
-            PASTE.read_text().replace(
-                'keystonecontext', 'keystonecontext reservations'
-            ).replace('[filter:keystonecontext reservations]',
-                      '[filter:keystonecontext]') + FILTER)
+            PASTE.read_text()
+            .replace('keystonecontext', 'keystonecontext reservations')
+            .replace(
+                '[filter:keystonecontext reservations]',
+                '[filter:keystonecontext]',
+            )
+            + FILTER
+        )
         conf.register_opts(CONF)
-        self.flags(api_paste_config=str(paste), group='wsgi')
+        self.flags(
+            api_paste_config=str(paste if self.api_is_ours else PASTE),
+            group='wsgi',
+        )
         self.flags(
             connection=f'sqlite:///{directory}/reservations.db',
             enable_engine=False,
@@ -100,6 +109,9 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             ],
             group='filter_scheduler',
         )
+        # Nova's fixtures will stand in the place of some hooks.
+        for process in ('api', 'scheduler'):
+            hooks.check(process)
         database = api.Database(CONF.reservations.connection)
         migration.sync(database)
         database.dispose()
@@ -116,7 +128,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     def work(self) -> None:
         """Do all that is due now."""
-        self.worker.tick()
+        self.worker.tick(self.now)
         self.worker.drain()
 
     def enrol(self, *hosts: str) -> list[values.Host]:
@@ -130,7 +142,6 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         *,
         project_id: str = MINE,
         starts_in: datetime.timedelta = datetime.timedelta(0),
-        resource_properties: str = '',
     ) -> values.Lease:
         """Lease hosts for an hour, and begin if it is from now on."""
         start = self.now + starts_in
@@ -144,12 +155,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                 before_end=None,
                 reservations=(
                     leases.NewReservation(
-                        values.HOST,
-                        {
-                            'min': hosts,
-                            'max': hosts,
-                            'resource_properties': resource_properties,
-                        },
+                        values.HOST, {'min': hosts, 'max': hosts}
                     ),
                 ),
             ),
@@ -157,6 +163,19 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         )
         self.work()
         return self.services.leases.get(lease.id)
+
+    def end(self, lease: values.Lease) -> values.Lease:
+        """Let the lease's time pass; its servers may still be leaving."""
+        self.now = max(self.now, lease.end_date)
+        self.work()
+        return self.services.leases.get(lease.id)
+
+    def end_completely(self, lease: values.Lease) -> None:
+        def has_ended() -> None:
+            self.pass_time(seconds=10)
+            self.assertEqual(states.Lease.TERMINATED, self.end(lease).status)
+
+        self._wait_for_assert(has_ended)
 
     def hosts_of(self, lease: values.Lease) -> set[str]:
         [reservation] = lease.reservations
@@ -171,7 +190,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         lease: values.Lease | None = None,
         *,
         hint: str | None = None,
-        api: client.TestOpenStackClient | None = None,
+        api: api_client.TestOpenStackClient | None = None,
         count: int = 1,
         **server: Any,
     ) -> dict[str, Any]:
@@ -193,18 +212,24 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """Return a server that runs."""
         return self._wait_for_state_change(self.post(lease, **asked), 'ACTIVE')
 
-    def refused(
-        self, lease: values.Lease | None = None, **asked: Any
-    ) -> str:
-        """Return why the scheduler found no host for a server."""
-        server = self._wait_for_state_change(
-            self.post(lease, **asked), 'ERROR'
-        )
+    def why_not(self, lease: values.Lease | None = None, **asked: Any) -> str:
+        """Return why Nova found no host for a server."""
+        server = self.post(lease, **asked)
+        server = self._wait_for_state_change(server, 'ERROR')
         return server['fault']['message']
 
-    def host_of(self, server: dict[str, Any]) -> str:
-        return self.admin_api.get_server(server['id'])[
-            'OS-EXT-SRV-ATTR:host'
-        ]
+    def status_of_refusal(self, call: Callable[..., Any], *args: Any) -> int:
+        """Return the status by which nova-api refuses the request."""
+        refusal = self.assertRaises(
+            api_client.OpenStackApiException, call, *args
+        )
+        return refusal.response.status_code
 
-    def wait_until(self, lease_is_over: Any) -> None: ...
+    def host_of(self, server: dict[str, Any]) -> str:
+        shown = self.admin_api.get_server(server['id'])
+        return shown['OS-EXT-SRV-ATTR:host']
+
+    def stop_host(self, host: str) -> None:
+        """Have the host fail."""
+        self.computes[host].stop()
+        self.admin_api.force_down_service(host, 'nova-compute', True)

@@ -1,27 +1,128 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who lands where, when servers are made."""
 
+import datetime
 
+import fixtures
+
+from nova_reservations import exception
 from nova_reservations import states
+from nova_reservations.db import api as db_api
 from nova_reservations.tests.functional.nova import base
+
+UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
 
 
 class BootTest(base.NovaTestCase):
     def test_an_enrolled_host_refuses_an_ordinary_server(self):
-        self.enrol('host1', 'host2', 'host3')
-        self.assertIn('No valid host', self.refused())
+        self.enrol(*self.hosts)
+        self.assertIn('No valid host', self.why_not())
 
     def test_ordinary_servers_land_beside_the_pool(self):
         self.enrol('host1', 'host2')
-        self.assertEqual(
-            {'host3'}, {self.host_of(self.boot()) for _ in range(3)}
+        servers = [self.boot() for _ in range(3)]
+        self.assertEqual({'host3'}, set(map(self.host_of, servers)))
+
+    def test_without_a_pool_nothing_changes(self):
+        self.assertIn(self.host_of(self.boot()), self.hosts)
+        self.assertNotIn(
+            'CUSTOM_NOVA_RESERVATIONS_POOL', self._get_all_traits()
         )
 
-    def test_a_leases_servers_land_on_its_hosts(self):
-        self.enrol('host1', 'host2', 'host3')
+    def test_servers_of_a_lease_land_on_its_hosts_only(self):
+        self.enrol(*self.hosts)
         lease = self.lease(2)
         self.assertEqual(states.Lease.ACTIVE, lease.status)
         servers = [self.boot(lease) for _ in range(3)]
         self.assertLessEqual(
-            {self.host_of(server) for server in servers}, self.hosts_of(lease)
+            set(map(self.host_of, servers)), self.hosts_of(lease)
         )
+
+    def test_several_servers_of_one_request_land_on_its_hosts(self):
+        self.enrol('host1')
+        lease = self.lease()
+        self.post(lease, count=3, name='many')
+        for server in self.api.get_servers(search_opts={'name': 'many'}):
+            self._wait_for_state_change(server, 'ACTIVE')
+            self.assertEqual('host1', self.host_of(server))
+
+    def test_another_project_with_the_hint_is_refused(self):
+        self.enrol('host1')
+        lease = self.lease(project_id=base.OTHERS)
+        self.assertEqual(404, self.status_of_refusal(self.post, lease))
+        server = self.boot(lease, api=self.others_api)
+        self.assertEqual('host1', self.host_of(server))
+
+    def test_an_administrator_is_refused_by_az_and_host(self):
+        self.enrol('host1', 'host2')
+        self.why_not(az='nova:host1')
+        lease = self.lease()
+        [leased] = self.hosts_of(lease)
+        [other] = {'host1', 'host2'} - {leased}
+        self.why_not(lease, az=f'nova:{other}')
+        self.why_not(lease, az='nova:host3')
+        self.assertEqual(
+            leased, self.host_of(self.boot(lease, az=f'nova:{leased}'))
+        )
+
+    def test_a_flavor_of_numbered_groups_only_is_refused_clearly(self):
+        flavor = self._create_flavor(
+            extra_spec={
+                'resources:VCPU': '0',
+                'resources:MEMORY_MB': '0',
+                'resources:DISK_GB': '0',
+                'resources1:VCPU': '1',
+                'resources1:MEMORY_MB': '512',
+            }
+        )
+        self.enrol('host1', 'host2')
+        lease = self.lease()
+        self.assertIn('numbered groups', self.why_not(lease, flavor_id=flavor))
+        self.assertEqual('host3', self.host_of(self.boot(flavor_id=flavor)))
+
+    def test_a_numbered_group_beside_the_rest_is_fine(self):
+        flavor = self._create_flavor(
+            extra_spec={
+                'resources:DISK_GB': '0',
+                'resources1:DISK_GB': '1',
+            }
+        )
+        self.enrol(*self.hosts)
+        lease = self.lease()
+        server = self.boot(lease, flavor_id=flavor)
+        self.assertIn(self.host_of(server), self.hosts_of(lease))
+
+
+class SchedulerAloneTest(base.NovaTestCase):
+    """What nova-api would have refused reaches the scheduler."""
+
+    api_is_ours = False
+
+    def test_it_refuses_what_can_not_be_used(self):
+        self.enrol('host1')
+        mine = self.lease(starts_in=datetime.timedelta(days=1))
+        theirs = self.lease(project_id=base.OTHERS)
+        for hint, why in (
+            (UNKNOWN, 'could not be found'),
+            (theirs.reservations[0].id, 'could not be found'),
+            (mine.reservations[0].id, 'is PENDING'),
+            (mine.reservations[0].id.upper(), 'is not the id'),
+            ('', 'is not the id'),
+            ([UNKNOWN, UNKNOWN], 'is not the id'),
+        ):
+            self.assertIn(why, self.why_not(hint=hint))
+
+    def test_without_its_database_it_refuses_everybody(self):
+        self.enrol('host1')
+        lease = self.lease()
+        down = fixtures.MockPatchObject(
+            db_api.Database, 'reader', side_effect=self._unreachable
+        )
+        with down:
+            for asked in (None, lease):
+                self.assertIn('can not be reached', self.why_not(asked))
+        self.assertEqual('host1', self.host_of(self.boot(lease)))
+
+    @staticmethod
+    def _unreachable():
+        raise exception.DatabaseUnavailable(reason='it is down')

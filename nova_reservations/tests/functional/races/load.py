@@ -35,7 +35,7 @@ from nova_reservations.tests import fake_cloud
 SLOT = 2
 """Seconds: all windows begin and end with a slot, so that many touch."""
 
-SLOTS = 8
+SLOTS = 16
 
 OPTIONS = settings.Settings(
     prepare_ahead=datetime.timedelta(seconds=3),
@@ -136,6 +136,8 @@ def lessee(url: str, seed: int, attempts: int) -> Counter[str]:
             # An attempt is one to create; others come on top.
             answers[_answer(act, party, dice, mine)] += 1
         answers['create ' + _answer(_create, party, dice, mine)] += 1
+    for lease_id in mine[::2]:
+        answers[_answer(_delete, party, dice, [lease_id])] += 1
     party.database.dispose()
     return answers
 
@@ -155,7 +157,7 @@ def _window(
     first = int(now.timestamp()) // SLOT + dice.randrange(SLOTS)
     start, end = (
         datetime.datetime.fromtimestamp(slot * SLOT, datetime.UTC)
-        for slot in (first, first + dice.randint(1, SLOTS // 2))
+        for slot in (first, first + dice.randint(1, 4))
     )
     return now, max(start, now), max(end, now + datetime.timedelta(seconds=1))
 

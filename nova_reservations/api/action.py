@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the table of routes is made of."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+from typing import TypeAlias
+
+from nova_reservations.api import validation
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Action:
+    """What one method does at one path.
+
+    :ivar run: gets the call, what the path names, and ``query`` and
+        ``body`` where there is a schema for it.
+    :ivar status: of the answer, unless it is a refusal.
+    :ivar refusals: statuses of those that not every request may get.
+    """
+
+    run: Callable[..., dict[str, Any] | None]
+    status: int = 200
+    query: validation.Schema | None = None
+    body: validation.Schema | None = None
+    response: validation.Schema | None = None
+    refusals: tuple[int, ...] = ()
+
+
+Routes: TypeAlias = Mapping[str, Mapping[str, Action]]
+"""Path -> method -> action."""

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nova-reservations-manage``: the database and the hosts of reservations.
+
+Everything it does may be repeated: what is done already is left as it is.
+"""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Mapping
+import sys
+from typing import Any
+
+import nova.conf
+from oslo_config import cfg
+import prettytable
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.api import validation
+from nova_reservations.api.schemas import hosts as schemas
+from nova_reservations.cmd import process
+from nova_reservations.db import migration
+
+COLUMNS = (
+    'ID',
+    'Host',
+    'Hypervisor hostname',
+    'Availability zone',
+    'VCPUs',
+    'Memory MiB',
+    'Disk GiB',
+    'Reservable',
+    'Properties',
+)
+
+
+def main() -> int:
+    with process.reporting(exit_code=1):
+        nova.conf.CONF.register_cli_opt(COMMAND)
+        process.start()
+        return run(nova.conf.CONF, bootstrap.build(nova.conf.CONF))
+
+
+def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
+    """Do what the command line says; return the exit code.
+
+    :raises: SchemaTooOld, and any ReservationsError
+    """
+    if conf.command.name == 'host':
+        migration.check(services.database)
+    return conf.command.act(services, conf.command)
+
+
+def _add_parsers(commands: Any) -> None:
+    database = _group(commands, 'db', 'the tables of reservations')
+    _parser(database, 'sync', 'bring them to what this code needs', _db_sync)
+    _parser(database, 'version', 'print their revision', _db_version)
+
+    hosts = _group(commands, 'host', 'the hosts that can be leased')
+    _parser(hosts, 'list', 'list them', _host_list)
+    add = _parser(
+        hosts,
+        'add',
+        'enroll empty compute hosts; repair those that are enrolled',
+        _host_add,
+    )
+    add.add_argument(
+        'names',
+        nargs='+',
+        metavar='NAME',
+        help='service host, hypervisor hostname, or UUID of the compute node',
+    )
+    add.add_argument(
+        '--property',
+        dest='properties',
+        action='append',
+        default=[],
+        type=_property,
+        metavar='NAME=VALUE',
+        help='what users may ask for in resource_properties; may be repeated',
+    )
+    remove = _parser(
+        hosts, 'remove', 'open hosts to everybody again', _host_remove
+    )
+    remove.add_argument(
+        'names',
+        nargs='+',
+        metavar='ID|NAME',
+        help='number, service host or hypervisor hostname of an enrolled host',
+    )
+
+
+def _group(commands: Any, name: str, text: str) -> Any:
+    group = commands.add_parser(name, help=text, description=text)
+    return group.add_subparsers(dest='action', required=True)
+
+
+def _parser(
+    group: Any,
+    name: str,
+    text: str,
+    act: Callable[[bootstrap.Services, Any], int],
+) -> argparse.ArgumentParser:
+    parser = group.add_parser(name, help=text, description=text)
+    parser.set_defaults(act=act)
+    return parser
+
+
+COMMAND = cfg.SubCommandOpt(
+    'command', title='Commands', handler=_add_parsers, help='what to do'
+)
+
+
+def _property(text: str) -> tuple[str, str]:
+    name, found, value = text.partition('=')
+    try:
+        if not found:
+            raise exception.InvalidInput('NAME=VALUE is wanted')
+        # The same names and values as over the API.
+        validation.check_storable({name: value})
+        schemas.UPDATE.check({name: value})
+    except exception.InvalidInput as error:
+        raise argparse.ArgumentTypeError(f'{text!r}: {error}') from error
+    return name, value
+
+
+def _db_sync(services: bootstrap.Services, _: Any) -> int:
+    before = migration.version(services.database)
+    migration.sync(services.database)
+    after = migration.version(services.database)
+    print(
+        f'The tables are at revision {after}'
+        + (f'; they were at {before or "none"}' if before != after else '')
+    )
+    return 0
+
+
+def _db_version(services: bootstrap.Services, _: Any) -> int:
+    print(migration.version(services.database) or 'no tables')
+    return 0
+
+
+def _host_list(services: bootstrap.Services, _: Any) -> int:
+    table = prettytable.PrettyTable(COLUMNS)
+    table.align = 'l'
+    for host in services.hosts.find(values.HostQuery()):
+        facts = host.facts
+        table.add_row(
+            [
+                host.id,
+                facts.service_host,
+                facts.hypervisor_hostname,
+                facts.availability_zone,
+                facts.vcpus,
+                facts.memory_mb,
+                facts.local_gb,
+                host.reservable,
+                ', '.join(
+                    f'{name}={value}'
+                    for name, value in host.properties.items()
+                ),
+            ]
+        )
+    print(table)
+    return 0
+
+
+def _host_add(services: bootstrap.Services, arguments: Any) -> int:
+    properties = dict(arguments.properties)
+    return _each(
+        arguments.names, lambda name: _enrol(services, name, properties)
+    )
+
+
+def _enrol(
+    services: bootstrap.Services, name: str, properties: Mapping[str, str]
+) -> str:
+    now = services.database.now()
+    try:
+        host = services.hosts.enrol(name, properties, now)
+    except exception.AlreadyEnrolled as error:
+        host_id = error.values['id']
+        services.hosts.mend(host_id)
+        if properties:
+            services.hosts.update(host_id, properties, now)
+        return str(error)
+    return f'Host {host.facts.service_host} is enrolled, as host {host.id}'
+
+
+def _host_remove(services: bootstrap.Services, arguments: Any) -> int:
+    return _each(arguments.names, lambda name: _remove(services, name))
+
+
+def _remove(services: bootstrap.Services, name: str) -> str:
+    host = _find(services, name)
+    services.hosts.remove(host.id, services.database.now())
+    return f'Host {host.facts.service_host} is no longer enrolled'
+
+
+def _find(services: bootstrap.Services, name: str) -> values.Host:
+    if name.isdecimal() and len(name) < 10:
+        return services.hosts.get(int(name))
+    found = services.hosts.find(values.HostQuery(name=name))
+    if not found:
+        raise exception.NotFound(kind='Host', id=name)
+    if len(found) > 1:
+        raise exception.AmbiguousHost(
+            f'{len(found)} hosts are named {name}: use the ID of one of them, '
+            'as "host list" shows it'
+        )
+    return found[0]
+
+
+def _each(names: list[str], act: Callable[[str], str]) -> int:
+    """Act on each, whether others fail or not; return the exit code."""
+    exit_code = 0
+    for name in names:
+        try:
+            print(act(name))
+        except (
+            exception.CloudUnavailable,
+            exception.CloudRefused,
+        ) as error:
+            print(
+                f'{name}: {error}. This may be done half-way: repeat it when '
+                'the cause is gone.',
+                file=sys.stderr,
+            )
+            exit_code = 1
+        except exception.ReservationsError as error:
+            print(f'{name}: {error}', file=sys.stderr)
+            exit_code = 1
+    return exit_code

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nova-reservations-status upgrade check``: whether all is as it must be.
+
+Like nova-status it exits with 0, 1 (a warning), 2 (a failure) or 255 (it
+could not look). Each finding says what to do about it.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+import configparser
+import functools
+import os
+import textwrap
+
+import nova.conf
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+from paste.deploy import loadwsgi
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations import hooks
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.cmd import process
+from nova_reservations.db import migration
+from nova_reservations.engine import audit
+
+Code = upgradecheck.Code
+Result = upgradecheck.Result
+
+HOST_FILTER = 'nova_reservations.scheduler.host_filter.ReservationFilter'
+PASTE_FILTER = 'nova_reservations.api.middleware:Reservations.factory'
+FILTER = 'reservations'
+CONTEXT = 'keystonecontext'
+APPLICATION = 'osapi_compute_app_v21'
+"""What every pipeline of the compute API ends in."""
+
+MANY = 10
+"""No more findings of a check are listed than this."""
+
+WIDTH = 76
+
+
+def main() -> int:
+    with process.reporting(exit_code=255):
+        conf = nova.conf.CONF
+        upgradecheck.register_cli_options(conf, Checks(conf))
+        process.start()
+        # Where it looks for --json.
+        upgradecheck.CONF = conf
+        return upgradecheck.run(conf)
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """:param services: in place of those that conf describes"""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        services: bootstrap.Services | None = None,
+    ) -> None:
+        self.conf = conf
+        self._given = services
+
+    @functools.cached_property
+    def services(self) -> bootstrap.Services:
+        return self._given or bootstrap.build(self.conf)
+
+    def nova_version(self) -> Result:
+        try:
+            for name in ('api', 'scheduler'):
+                hooks.check(name)
+        except exception.UnsupportedNova as error:
+            return Result(
+                Code.FAILURE,
+                f'{error}. Install a version of nova-reservations that was '
+                'made for this Nova.',
+            )
+        return Result(Code.SUCCESS)
+
+    def scheduler(self) -> Result:
+        group = self.conf.filter_scheduler
+        findings = []
+        if HOST_FILTER not in group.available_filters:
+            findings.append(
+                'The extension is not loaded into nova-scheduler. Add to '
+                '[filter_scheduler] of nova.conf: available_filters = '
+                f'{HOST_FILTER}'
+            )
+        if 'nova.scheduler.filters.all_filters' not in group.available_filters:
+            findings.append(
+                "Nova's own filters are not available. Add to "
+                '[filter_scheduler] of nova.conf a second line: '
+                'available_filters = nova.scheduler.filters.all_filters'
+            )
+        name = HOST_FILTER.rpartition('.')[2]
+        if name not in group.enabled_filters:
+            findings.append(
+                f'{name} is not in [filter_scheduler] enabled_filters of '
+                'nova.conf: add it to the list'
+            )
+        return _result(Code.FAILURE, findings)
+
+    def api(self) -> Result:
+        name = self.conf.wsgi.api_paste_config
+        if 'OS_NOVA_CONFIG_DIR' in os.environ:
+            # Nova's WSGI application looks nowhere else.
+            path: str | None = os.path.join(
+                os.environ['OS_NOVA_CONFIG_DIR'], name
+            )
+        else:
+            path = name if os.path.isabs(name) else self.conf.find_file(name)
+        if path is None:
+            return Result(
+                Code.FAILURE,
+                f'There is no {name} beside nova.conf: set OS_NOVA_CONFIG_DIR '
+                'as it is set for nova-api.',
+            )
+        return _result(Code.FAILURE, _paste_findings(path))
+
+    def database(self) -> Result:
+        try:
+            migration.check(self.services.database)
+        except exception.DatabaseUnavailable as error:
+            return Result(
+                Code.FAILURE,
+                f'{error}. See [reservations] connection, or if there is '
+                'none [api_database] connection, in nova.conf.',
+            )
+        except exception.SchemaTooOld as error:
+            return Result(Code.FAILURE, str(error))
+        return Result(Code.SUCCESS)
+
+    def pool(self) -> Result:
+        return self._looked(self._pool)
+
+    def _pool(self) -> Result:
+        findings = [finding.problem for finding in self._audit.of_pool()]
+        if findings:
+            findings.append(
+                '"Add" and "remove" are nova-reservations-manage host '
+                'add|remove NAME'
+            )
+        return _result(Code.FAILURE, findings)
+
+    def leases(self) -> Result:
+        return self._looked(self._leases)
+
+    def _leases(self) -> Result:
+        now = self.services.database.now()
+        return _result(
+            Code.WARNING,
+            [
+                finding.problem
+                for look in (self._audit.of_leases, self._audit.of_aggregates)
+                for finding in look(now)
+            ],
+        )
+
+    def uninstalling(self) -> Result:
+        return self._looked(self._uninstalling)
+
+    def _uninstalling(self) -> Result:
+        """Tell what opens to everybody when the extension goes; no more."""
+        hosts = len(self.services.hosts.find(values.HostQuery()))
+        leases = Counter(
+            lease.status
+            for lease in self.services.leases.find(values.LeaseQuery())
+            if lease.status in states.OPEN or lease.in_nova
+        )
+        if not hosts and not leases:
+            return Result(Code.SUCCESS)
+        counts = [f'{count} {status}' for status, count in leases.items()]
+        return Result(
+            Code.SUCCESS,
+            f'Without the extension, {hosts} enrolled hosts are open to '
+            'everybody. Delete all leases first '
+            f'({", ".join(sorted(counts)) or "there are none"}), then remove '
+            'the hosts.',
+        )
+
+    def service_user(self) -> Result:
+        if self.conf.service_user.send_service_user_token:
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.WARNING,
+            'Nova has no token of its own for what it does to servers of '
+            'leases: set send_service_user_token = true and credentials in '
+            '[service_user] of nova.conf.',
+        )
+
+    @functools.cached_property
+    def _audit(self) -> audit.Audit:
+        return audit.Audit(self.services.database, self.services.hosts.cloud)
+
+    def _looked(self, look: Callable[[], Result]) -> Result:
+        """Return what look returns, or why it could not look."""
+        if self.database().code != Code.SUCCESS:
+            return Result(
+                Code.WARNING, 'Not looked at: see to the database first.'
+            )
+        try:
+            return look()
+        except exception.ReservationsError as error:
+            return Result(
+                Code.FAILURE,
+                f'{error}. This runs with the nova.conf of nova-api and needs '
+                'what nova-api needs.',
+            )
+
+    def _get_details(self, result: Result) -> str | None:
+        """Wrap each line by itself, which the original makes one of."""
+        if result.details is None:
+            return None
+        return '\n'.join(
+            textwrap.fill(line, WIDTH, subsequent_indent='  ')
+            for line in result.details.splitlines()
+        )
+
+    _upgrade_checks = (
+        ('Nova version', nova_version),
+        ('nova.conf: scheduler', scheduler),
+        ('api-paste.ini', api),
+        ('Database', database),
+        ('Enrolled hosts', pool),
+        ('Leases', leases),
+        ('Before uninstalling', uninstalling),
+        ('Service user token', service_user),
+    )
+
+
+def _result(code: Code, findings: Iterable[str]) -> Result:
+    """Return success if there are no findings."""
+    lines = [f'{finding}.' for finding in findings]
+    if not lines:
+        return Result(Code.SUCCESS)
+    if len(lines) > MANY:
+        lines[MANY:] = [f'And {len(lines) - MANY} more.']
+    return Result(code, '\n'.join(lines))
+
+
+def _paste_findings(path: str) -> list[str]:
+    try:
+        parser = loadwsgi.ConfigLoader(path).parser
+        findings = [*_filter_findings(parser), *_pipeline_findings(parser)]
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        return [f'It can not be read: {error}']
+    return [f'{path}: {finding}' for finding in findings]
+
+
+def _filter_findings(parser: configparser.ConfigParser) -> Iterator[str]:
+    section = f'filter:{FILTER}'
+    if (
+        parser.get(section, 'paste.filter_factory', fallback=None)
+        != PASTE_FILTER
+    ):
+        yield (
+            f'the filter is not defined: add the section [{section}] with '
+            f'paste.filter_factory = {PASTE_FILTER}'
+        )
+
+
+def _pipeline_findings(parser: configparser.ConfigParser) -> Iterator[str]:
+    pipelines = [
+        (section, value.split())
+        for section in parser.sections()
+        for _, value in parser.items(section)
+        if value.split()[:-1] and value.split()[-1] == APPLICATION
+    ]
+    if not pipelines:
+        yield (
+            f'no pipeline ends in {APPLICATION}: this is not the file of '
+            'nova-api'
+        )
+    for section, names in pipelines:
+        if FILTER not in names:
+            yield (
+                f'[{section}] lacks "{FILTER}", and what comes that way gets '
+                f'past leases: write it right after {CONTEXT}'
+            )
+        elif CONTEXT in names[names.index(FILTER) :]:
+            yield (
+                f'[{section}] has "{FILTER}" before {CONTEXT}, which it '
+                'needs: write it right after'
+            )

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts as rows, on every database."""
+
+import dataclasses
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import counters
+from nova_reservations.db import hosts
+from nova_reservations.tests import booking
+from nova_reservations.tests import fake_cloud
+from nova_reservations.tests.booking import NOW
+
+
+@pytest.fixture
+def session(any_database):
+    with any_database.writer() as session:
+        yield session
+
+
+def names(session, **query):
+    return [
+        host.facts.service_host
+        for host in hosts.find(session, values.HostQuery(**query))
+    ]
+
+
+def test_a_host_is_read_as_it_was_written(session):
+    facts = fake_cloud.facts('one', cpu_info='{"名": "🧊"}')
+    host_id = hosts.insert(session, facts, {'gpu': '4', 'Rack': 'x y'}, NOW)
+    host = hosts.get(session, host_id)
+    assert host.facts == facts
+    assert host.properties == {'gpu': '4', 'Rack': 'x y'}
+    assert not host.reservable
+    assert hosts.by_uuid(session, facts.uuid) == host
+
+
+def test_a_node_is_enrolled_once(any_database):
+    with any_database.writer() as session:
+        booking.enrol(session, 'one')
+    with pytest.raises(exception.Conflict):
+        with any_database.writer() as session:
+            booking.enrol(session, 'one')
+
+
+def test_a_list_has_what_its_filters_say(session):
+    for name, zone in (('a', 'x'), ('b', 'y'), ('c', 'y')):
+        booking.enrol(session, name, availability_zone=zone)
+    assert names(session) == ['a', 'b', 'c']
+    assert names(session, name='b') == ['b']
+    assert names(session, name='b.example.org') == ['b']
+    assert names(session, availability_zone='y') == ['b', 'c']
+    first, _, _ = hosts.ids(session)
+    assert names(session, marker=first, limit=1) == ['b']
+
+
+def test_facts_are_replaced_and_disturb_plans(session):
+    host_id = booking.enrol(session, 'one')
+    facts = fake_cloud.facts(
+        'one', vcpus=1, traits=frozenset({'CUSTOM_X'}), inventories=()
+    )
+    hosts.set_facts(session, host_id, facts, NOW)
+    assert hosts.get(session, host_id).facts == facts
+    with pytest.raises(exception.Conflict):
+        allocations.advance(session, {host_id: 0})
+
+
+def test_a_new_generation_of_the_provider_disturbs_none(session):
+    host_id = booking.enrol(session, 'one')
+    hosts.set_provider_generation(session, host_id, 7)
+    allocations.advance(session, {host_id: 0})
+    uuid = fake_cloud.facts('one').uuid
+    assert hosts.marks(session) == {uuid: hosts.Mark(host_id, 7, 'nova')}
+
+
+def test_what_is_not_reservable_is_not_booked(session):
+    host_id = booking.enrol(session, 'one', reservable=False)
+    with pytest.raises(exception.Conflict):
+        allocations.advance(session, {host_id: 0})
+
+
+def test_a_deleted_host_leaves_nothing_behind(session):
+    host_id = booking.enrol(session, 'one', properties={'gpu': '4'})
+    booking.book(session, host_id, 1, 2, released=True)
+    session.flush()
+    hosts.delete(session, host_id)
+    assert hosts.by_uuid(session, fake_cloud.facts('one').uuid) is None
+    assert hosts.properties(session, include_private=True) == []
+    booking.enrol(session, 'one')
+
+
+def test_a_host_that_is_held_is_not_deleted(session):
+    host_id = booking.enrol(session, 'one')
+    booking.book(session, host_id, 1, 2)
+    session.flush()
+    with pytest.raises(exception.HostInUse):
+        hosts.delete(session, host_id)
+
+
+def test_the_pool_is_all_that_are_enrolled_and_its_counter_tells(session):
+    before = counters.value(session, hosts.POOL)
+    booking.enrol(session, 'one')
+    two = booking.enrol(session, 'two', reservable=False)
+    assert hosts.pool(session) == {'one', 'two'}
+    assert counters.value(session, hosts.POOL) == before + 2
+    hosts.delete(session, two)
+    assert hosts.pool(session) == {'one'}
+    assert counters.value(session, hosts.POOL) == before + 3
+    assert hosts.is_enrolled(session, 'one.example.org')
+    assert not hosts.is_enrolled(session, 'two')
+
+
+def test_properties_are_listed_with_their_values(session):
+    booking.enrol(session, 'one', properties={'gpu': '4', 'rack': 'a'})
+    booking.enrol(session, 'two', properties={'gpu': '8'})
+    hosts.set_private(session, 'rack', True, NOW)
+    listed = hosts.properties(session, include_private=False)
+    assert [(one.name, one.values) for one in listed] == [('gpu', ('4', '8'))]
+    names = [one.name for one in hosts.properties(session, True)]
+    assert names == ['gpu', 'rack']
+
+
+def test_a_property_that_no_host_has_is_not_found(session):
+    with pytest.raises(exception.NotFound):
+        hosts.set_private(session, 'rack', True, NOW)
+
+
+def test_capacity_counts_what_is_held_of_reservable_hosts(session):
+    one = booking.enrol(session, 'one')
+    two = booking.enrol(session, 'two', reservable=False)
+    booking.book(session, one, 1, 2)
+    booking.book(session, one, 3, 4, released=True)
+    booking.book(session, two, 1, 2)
+    session.flush()
+    assert hosts.count_reservable(session) == 1
+    assert hosts.held_windows(session, booking.at(0), booking.at(9)) == [
+        (one, booking.at(1), booking.at(2))
+    ]
+    assert hosts.held_windows(session, booking.at(2), booking.at(9)) == []
+
+
+def test_a_host_is_a_resource(session):
+    host = hosts.get(session, booking.enrol(session, 'one'))
+    facts = host.facts
+    assert dataclasses.astuple(host.resource) == (
+        host.id,
+        values.HOST,
+        'one',
+        facts.uuid,
+    )

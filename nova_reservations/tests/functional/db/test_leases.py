@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases as rows: lists, pages, conditional writes; on every database."""
+
+import dataclasses
+import datetime
+import uuid
+
+from oslo_db import exception as db_exc
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import leases
+
+NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+def hours(count):
+    return datetime.timedelta(hours=count)
+
+
+def lease(**changes):
+    lease_id = str(uuid.uuid4())
+    plain = values.Lease(
+        id=lease_id,
+        name='a lease',
+        project_id='p',
+        user_id='u',
+        start_date=NOON,
+        end_date=NOON + hours(1),
+        status=states.Lease.PENDING,
+        status_reason=None,
+        degraded=False,
+        in_nova=False,
+        prepared=False,
+        version=0,
+        attempt=0,
+        claimed_by=None,
+        due_at=None,
+        created_at=NOON,
+        updated_at=None,
+        reservations=(
+            values.Reservation(
+                id=str(uuid.uuid4()),
+                lease_id=lease_id,
+                resource_type=values.HOST,
+                status=states.Reservation.PENDING,
+                params={'min': 1, 'text': '名前 🧊', 'list': [1, None]},
+                missing_resources=False,
+                resources_changed=False,
+                created_at=NOON,
+                updated_at=None,
+            ),
+        ),
+        events=tuple(
+            values.Event(
+                id=str(uuid.uuid4()),
+                lease_id=lease_id,
+                event_type=kind,
+                time=NOON + hours(number),
+                status=states.Event.UNDONE,
+                created_at=NOON,
+                updated_at=None,
+            )
+            for number, kind in enumerate(states.EventType)
+        ),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def store(database, *new):
+    with database.writer() as session:
+        for one in new:
+            leases.insert(session, one)
+
+
+def read(database, one):
+    with database.reader() as session:
+        return leases.get(session, one.id)
+
+
+def listed(database, **query):
+    with database.reader() as session:
+        return [
+            one.name
+            for one in leases.find(session, values.LeaseQuery(**query))
+        ]
+
+
+def test_a_lease_is_read_as_it_was_written(any_database):
+    one = lease(name="名前 🧊 '%_", status_reason='x' * 5000)
+    store(any_database, one)
+    assert read(any_database, one) == one
+
+
+def test_there_is_no_other(any_database):
+    with pytest.raises(exception.NotFound):
+        read(any_database, lease())
+
+
+def test_fractions_of_seconds_are_cut_off(any_database):
+    one = lease(due_at=NOON + datetime.timedelta(microseconds=999_999))
+    store(any_database, one)
+    assert read(any_database, one).due_at == NOON
+
+
+def test_times_of_other_zones_are_stored_in_utc(any_database):
+    tokyo = datetime.timezone(hours(9))
+    one = lease(due_at=NOON.astimezone(tokyo))
+    store(any_database, one)
+    assert read(any_database, one).due_at == NOON
+    assert read(any_database, one).due_at.utcoffset() == hours(0)
+
+
+def test_a_list_has_what_its_filters_say(any_database):
+    store(
+        any_database,
+        lease(name='mine'),
+        lease(name='of others', project_id='q'),
+        lease(name='active', status=states.Lease.ACTIVE),
+        lease(
+            name='later',
+            start_date=NOON + hours(2),
+            end_date=NOON + hours(3),
+        ),
+    )
+    assert listed(any_database, project_id='q') == ['of others']
+    assert listed(any_database, status=states.Lease.ACTIVE) == ['active']
+    assert listed(any_database, name='mine') == ['mine']
+    assert listed(any_database, name='Mine') == []
+    assert listed(any_database, start_after=NOON + hours(2)) == ['later']
+    assert set(listed(any_database, end_before=NOON + hours(1))) == {
+        'mine',
+        'of others',
+        'active',
+    }
+
+
+@pytest.mark.parametrize('descending', [False, True])
+@pytest.mark.parametrize('key', sorted(leases.SORT_KEYS))
+def test_pages_are_the_list_cut_in_pieces(database, key, descending):
+    """Also where many are alike in what they are sorted by."""
+    new = [
+        lease(
+            name=f'lease {number}',
+            start_date=NOON + hours(number // 4),
+            end_date=NOON + hours(9),
+            created_at=NOON + hours(number // 3),
+        )
+        for number in range(10)
+    ]
+    store(database, *new)
+    order = {'sort_key': key, 'descending': descending}
+    whole = listed(database, **order)
+    assert len(whole) == 10
+    ids = {one.name: one.id for one in new}
+    pages, marker = [], None
+    while page := listed(database, limit=3, marker=marker, **order):
+        pages += page
+        marker = ids[page[-1]]
+    assert pages == whole
+
+
+def test_a_list_without_a_limit_is_whole(any_database):
+    store(any_database, *(lease(name=str(n)) for n in range(501)))
+    assert len(listed(any_database)) == 501
+
+
+@pytest.mark.parametrize('owner', ['q', None])
+def test_a_marker_that_the_project_can_not_see_is_none(database, owner):
+    other = lease(project_id=owner or 'p')
+    store(database, lease(), *([other] if owner else []))
+    with pytest.raises(exception.InvalidInput, match='is no lease'):
+        listed(database, project_id='p', marker=other.id)
+
+
+def test_a_marker_that_no_longer_meets_the_filter_is_still_one(database):
+    one = lease(status=states.Lease.ACTIVE)
+    store(database, one)
+    assert listed(database, status=states.Lease.PENDING, marker=one.id) == []
+
+
+def test_a_change_is_made_once_to_what_was_seen(any_database):
+    seen = lease()
+    store(any_database, seen)
+    with any_database.writer() as session:
+        leases.change(session, seen, NOON + hours(1), name='new')
+    changed = read(any_database, seen)
+    assert (changed.name, changed.version) == ('new', 1)
+    assert changed.updated_at == NOON + hours(1)
+    with pytest.raises(exception.Conflict):
+        with any_database.writer() as session:
+            leases.change(session, seen, NOON, name='late')
+    assert read(any_database, seen) == changed
+
+
+def test_a_lease_that_was_changed_since_it_was_seen_stays(any_database):
+    seen = lease()
+    store(any_database, seen)
+    with any_database.writer() as session:
+        leases.change(session, seen, NOON)
+    with pytest.raises(exception.Conflict):
+        with any_database.writer() as session:
+            leases.delete(session, seen)
+    with any_database.writer() as session:
+        leases.delete(session, read(any_database, seen))
+    with pytest.raises(exception.NotFound):
+        read(any_database, seen)
+
+
+def test_a_status_that_there_is_not_is_refused_by_the_database(any_database):
+    seen = lease()
+    store(any_database, seen)
+    with pytest.raises((db_exc.DBError, exception.DatabaseUnavailable)):
+        with any_database.writer() as session:
+            leases.change(session, seen, NOON, status='ASLEEP')
+    assert read(any_database, seen) == seen

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+import alembic.autogenerate
+import alembic.migration
+import pytest
+import sqlalchemy as sa
+
+from nova_reservations import exception
+from nova_reservations.db import api
+from nova_reservations.db import migration
+from nova_reservations.db import models
+
+
+@pytest.fixture
+def empty(database_url):
+    """A database without our tables, on each kind of server in turn."""
+    database = api.Database(database_url)
+    yield database
+    database.dispose()
+
+
+def set_version(database, version):
+    with database.engine().begin() as connection:
+        connection.execute(
+            sa.text(f'UPDATE {migration.VERSION_TABLE} SET version_num = :v'),  # noqa: S608
+            {'v': version},
+        )
+
+
+def test_the_migrations_make_the_tables_of_the_models(any_database):
+    with any_database.engine().connect() as connection:
+        context = alembic.migration.MigrationContext.configure(
+            connection,
+            opts={
+                'compare_type': True,
+                'compare_server_default': True,
+                'version_table': migration.VERSION_TABLE,
+            },
+        )
+        assert (
+            alembic.autogenerate.compare_metadata(
+                context, models.Base.metadata
+            )
+            == []
+        )
+
+
+def test_they_make_the_checks_of_the_models(any_database):
+    """Which Alembic does not compare."""
+    wanted = {
+        (table.name, str(constraint.name))
+        for table in models.Base.metadata.tables.values()
+        for constraint in table.constraints
+        if isinstance(constraint, sa.CheckConstraint)
+    }
+    inspector = sa.inspect(any_database.engine())
+    found = {
+        (table, check['name'])
+        for table in inspector.get_table_names()
+        for check in inspector.get_check_constraints(table)
+        # MariaDB has one for each column of JSON.
+        if check['name'].startswith('ck_')
+    }
+    assert found == wanted
+
+
+def test_every_index_and_constraint_has_a_name(any_database):
+    inspector = sa.inspect(any_database.engine())
+    for table in models.Base.metadata.tables:
+        for found in (
+            *inspector.get_indexes(table),
+            *inspector.get_unique_constraints(table),
+            *inspector.get_foreign_keys(table),
+        ):
+            assert found['name'].startswith(('ix_nr_', 'uq_nr_', 'fk_nr_'))
+
+
+def test_the_tables_stand_beside_those_of_others(empty):
+    with empty.engine().begin() as connection:
+        connection.execute(sa.text('CREATE TABLE instances (id INTEGER)'))
+    migration.sync(empty)
+    tables = set(sa.inspect(empty.engine()).get_table_names())
+    assert tables - {'instances'} == {
+        *models.Base.metadata.tables,
+        migration.VERSION_TABLE,
+    }
+
+
+def test_to_sync_again_changes_nothing(any_database):
+    before = migration.version(any_database)
+    migration.sync(any_database)
+    assert migration.version(any_database) == before == migration.head()
+
+
+def test_a_database_without_our_tables_is_refused(empty):
+    assert migration.version(empty) is None
+    with pytest.raises(exception.SchemaTooOld, match='db sync'):
+        migration.check(empty)
+
+
+def test_a_schema_that_is_older_is_refused(any_database, monkeypatch):
+    monkeypatch.setattr(migration, 'head', lambda: '9999')
+    with pytest.raises(exception.SchemaTooOld, match='this code needs 9999'):
+        migration.check(any_database)
+
+
+def test_a_schema_that_is_newer_is_tolerated(any_database):
+    set_version(any_database, 'of a later release')
+    migration.check(any_database)
+
+
+def test_a_schema_of_this_code_is_fine(any_database):
+    migration.check(any_database)

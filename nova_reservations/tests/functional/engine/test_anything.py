@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever users, workers, and crashes do, in whatever order."""
+
+import contextlib
+import pathlib
+import tempfile
+
+from hypothesis import HealthCheck
+from hypothesis import settings
+from hypothesis import stateful
+from hypothesis import strategies as st
+
+from nova_reservations import exception
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import api
+from nova_reservations.db import migration
+from nova_reservations.tests import region as regions
+
+HOSTS = ('one', 'two', 'three')
+REFUSALS = (
+    exception.InvalidInput,
+    exception.InvalidState,
+    exception.NotEnoughResources,
+)
+TIMES = st.integers(0, 12).map(lambda tens: tens * 10)
+
+
+class Machine(stateful.RuleBasedStateMachine):
+    """Leases are named by numbers, and those that were refused have one
+    too: which are refused depends on the hosts that others got, by chance."""
+
+    leases = stateful.Bundle('leases')
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = tempfile.TemporaryDirectory()
+        template = pathlib.Path(self.directory.name) / 'template.db'
+        database = api.Database(f'sqlite:///{template}')
+        migration.sync(database)
+        database.dispose()
+        self.factory = regions.Factory(template, template.parent)
+        self.region = self.factory(*HOSTS)
+        self.made: list[values.Lease | None] = []
+        self.crashes = 0
+
+    def teardown(self) -> None:
+        try:
+            self._finish()
+        finally:
+            self.factory.close()
+            self.directory.cleanup()
+
+    def _finish(self) -> None:
+        """Let all time pass: nothing may be left of anything."""
+        region = self.region
+        region.cloud.slow_servers.clear()
+        for _ in range(3):
+            # An expired claim, an overdue end: each needs a while.
+            region.now += regions.minutes(600)
+            region.work(region.worker('last'))
+        for lease in region.leases.find(values.LeaseQuery()):
+            assert lease.status in ('TERMINATED', 'ERROR'), lease
+            assert lease.status_reason or lease.status == 'TERMINATED'
+            assert not lease.in_nova
+            assert region.hosts_of(lease) == set()
+        assert region.cloud.aggregates == {}
+        assert region.cloud.servers == {}
+        assert region.hosts_of(region.lease(minimum=len(HOSTS)))
+
+    @stateful.rule(
+        target=leases,
+        start=TIMES,
+        length=TIMES,
+        count=st.integers(1, 3),
+        project=st.sampled_from(['p', 'q']),
+    )
+    def create(self, start, length, count, project):
+        self.made.append(None)
+        with contextlib.suppress(*REFUSALS):
+            self.made[-1] = self.region.lease(
+                start=start,
+                end=start + length,
+                minimum=count,
+                project=project,
+            )
+        return len(self.made) - 1
+
+    @stateful.rule(
+        lease=leases,
+        changes=st.fixed_dictionaries(
+            {},
+            optional={
+                'start': TIMES,
+                'end': TIMES,
+                'min': st.integers(1, 3),
+                'max': st.integers(1, 3),
+                'name': st.just('new'),
+            },
+        ),
+    )
+    def update(self, lease, changes):
+        if self.made[lease] is not None:
+            with contextlib.suppress(*REFUSALS, exception.NotFound):
+                self.region.change(self.made[lease], **changes)
+
+    @stateful.rule(lease=leases)
+    def delete(self, lease):
+        if self.made[lease] is not None:
+            with contextlib.suppress(exception.NotFound):
+                self.region.delete(self.made[lease])
+
+    @stateful.rule(lease=leases, slow=st.booleans())
+    def boot(self, lease, slow):
+        """As Nova's scheduler lets them: only while the lease is active."""
+        region, one = self.region, self.made[lease]
+        access = one and region.leases.access(one.reservations[0].id)
+        if not access or access.status != states.Lease.ACTIVE:
+            return
+        for host in sorted(access.hosts & region.aggregate_of(one)):
+            server = region.cloud.boot(host, one.project_id)
+            if slow:
+                region.cloud.slow_servers.add(server)
+
+    @stateful.rule()
+    def servers_leave(self):
+        self.region.cloud.finish_deletes()
+
+    @stateful.rule(passed=st.sampled_from([0, 0.1, 1, 10, 35]))
+    def time_passes(self, passed):
+        self.region.now += regions.minutes(passed)
+
+    @stateful.rule()
+    def work(self):
+        self.region.work()
+
+    @stateful.rule(number=st.integers(1, 12))
+    def crash(self, number):
+        def kill(step):
+            raise regions.Killed
+
+        self.crashes += 1
+        victim = self.region.worker(f'victim {self.crashes}', threads=1)
+        with regions.Steps(self.region, number, kill):
+            with contextlib.suppress(regions.Killed):
+                victim.tick(self.region.now)
+            victim.drain()
+
+    @stateful.invariant()
+    def no_host_is_promised_twice(self):
+        found = self.region.hosts.allocations(self.region.now)
+        for held in found.values():
+            held = [one for one in held if not one.released]
+            for number, one in enumerate(held):
+                for other in held[number + 1 :]:
+                    assert (
+                        one.end_date <= other.start_date
+                        or other.end_date <= one.start_date
+                    )
+
+    @stateful.invariant()
+    def no_host_is_of_two_active_leases(self):
+        used = [
+            host
+            for lease in self.region.leases.find(values.LeaseQuery())
+            if lease.status == states.Lease.ACTIVE
+            for host in self.region.hosts_of(lease)
+        ]
+        assert len(used) == len(set(used))
+
+    @stateful.invariant()
+    def no_server_is_on_a_host_that_is_free(self):
+        held = {
+            host
+            for lease in self.region.leases.find(values.LeaseQuery())
+            for host in self.region.hosts_of(lease)
+        }
+        assert {
+            server.host for server in self.region.cloud.servers.values()
+        } <= held
+
+    @stateful.invariant()
+    def what_is_not_in_nova_has_no_aggregate(self):
+        for lease in self.region.leases.find(values.LeaseQuery()):
+            if not lease.in_nova:
+                assert self.region.aggregate_of(lease) is None
+
+    @stateful.invariant()
+    def what_a_worker_must_look_at_is_due_some_time(self):
+        for lease in self.region.leases.find(values.LeaseQuery()):
+            over = lease.status == 'TERMINATED' or (
+                lease.status == 'ERROR' and not lease.in_nova
+            )
+            assert over or lease.due_at is not None
+
+
+TestAnything = Machine.TestCase
+TestAnything.settings = settings(
+    max_examples=40,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
