@@ -59,8 +59,7 @@ def build(
     connection = group.connection or conf.api_database.connection
     if not connection:
         raise exception.DatabaseUnavailable(
-            reason='nova.conf sets neither [reservations] connection nor '
-            '[api_database] connection'
+            reason='no connection is configured'
         )
     database = api.Database(connection)
     nova = nova or cloud.NovaCloud(conf)

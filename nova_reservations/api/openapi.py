@@ -70,10 +70,8 @@ _HEADERS = {
     },
 }
 
-# Python's patterns -> those of JSON Schema, which are JavaScript's: there,
-# \w and \d are of ASCII only.
-_PATTERNS = {r'\A': '^', r'\Z': '$', r'\w': r'\p{L}\p{N}_', r'\d': '[0-9]'}
-
+# Python's anchors -> those of JSON Schema, which are JavaScript's.
+_ANCHORS = {r'\A': '^', r'\Z': '$'}
 
 # All that is looked at belongs to the class.
 Types: TypeAlias = Mapping[str, base.ResourceType | type[base.ResourceType]]
@@ -266,7 +264,7 @@ class _Writer:
             case 'allOf' | 'anyOf' | 'oneOf':
                 return [self._schema(its) for its in value]
             case 'pattern':
-                for python, javascript in _PATTERNS.items():
+                for python, javascript in _ANCHORS.items():
                     value = value.replace(python, javascript)
         return value
 

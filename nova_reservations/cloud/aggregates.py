@@ -75,8 +75,12 @@ class Aggregates:
         found = _find_pool()
         if found is None:
             return None
+        # What was found by its metadata has only that of them.
+        whole = objects.Aggregate.get_by_uuid(
+            nova_context.get_admin_context(), found.uuid
+        )
         return ports.Pool(
-            found.uuid, frozenset(found.hosts), found.availability_zone
+            whole.uuid, frozenset(whole.hosts), whole.availability_zone
         )
 
     def provider_aggregates(

@@ -6,6 +6,7 @@ import contextlib
 
 from oslo_db import exception as db_exc
 import oslo_messaging
+from sqlalchemy import exc as sa_exc
 
 from nova_reservations import exception
 
@@ -19,7 +20,12 @@ def translated() -> Iterator[None]:
     """
     try:
         yield
-    except db_exc.DBError as error:
+    except (
+        db_exc.DBError,
+        db_exc.CantStartEngineError,
+        # What oslo.db does not know, as PostgreSQL's server being down.
+        sa_exc.OperationalError,
+    ) as error:
         raise exception.CloudUnavailable(
             service="Nova's database", reason=error
         ) from error

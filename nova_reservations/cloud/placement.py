@@ -133,10 +133,16 @@ def set_members(
             )
 
     for _ in range(ATTEMPTS):
-        wrong = _members(aggregate) ^ wanted
+        members = _members(aggregate)
+        wrong = sorted(members ^ wanted)
         if not wrong:
             return
-        parallel.each(change, sorted(wrong))
+        if not members:
+            # Placement creates an aggregate with the first provider in it. Of
+            # several that come at once all but one fail on its unique key,
+            # and sleep a second (oslo.db's wrap_db_retry) to try again.
+            change(wrong.pop(0))
+        parallel.each(change, wrong)
     raise exception.CloudUnavailable(
         service='Placement',
         reason=f'aggregate {aggregate} was changed by others each time',

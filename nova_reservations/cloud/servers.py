@@ -12,7 +12,7 @@ from nova import exception as nova_exception
 from nova import objects
 from nova.compute import api as compute_api
 from nova.compute import task_states
-import oslo_messaging
+from oslo_log import log
 
 from nova_reservations import ports
 from nova_reservations import values
@@ -20,6 +20,8 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+
+LOG = log.getLogger(__name__)
 
 # A server that is on one host, in one of these states, and holds something
 # of another, is on its way there. In any other state it was evacuated from
@@ -90,18 +92,19 @@ class Servers:
             for name in names
         }
 
-    @failures.translated()
     def delete_servers(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
-        def delete(server: ports.Server) -> str | None:
+        def delete(uuid: str) -> str | None:
             check()
-            return self._delete(server.uuid)
+            return self._delete(uuid)
 
-        refusals = parallel.each(delete, servers)
+        # One that is being moved is on two hosts.
+        uuids = sorted({server.uuid for server in servers})
+        refusals = parallel.each(delete, uuids)
         return {
-            server.uuid: why
-            for server, why in zip(servers, refusals, strict=True)
+            uuid: why
+            for uuid, why in zip(uuids, refusals, strict=True)
             if why is not None
         }
 
@@ -119,10 +122,10 @@ class Servers:
             self._compute.delete(context, instance)
         except nova_exception.InstanceNotFound:
             return None
-        except (
-            nova_exception.NovaException,
-            oslo_messaging.MessagingException,
-        ) as error:
+        except Exception as error:
+            # A compute host that is asked on the way fails in any words; one
+            # server must not keep the others.
+            LOG.warning('Server %s is not deleted', uuid, exc_info=True)
             return str(error)
         return None
 

@@ -36,10 +36,11 @@ COLUMNS = (
 
 
 def main() -> int:
-    with process.reporting(exit_code=1):
-        nova.conf.CONF.register_cli_opt(COMMAND)
-        process.start()
-        return run(nova.conf.CONF, bootstrap.build(nova.conf.CONF))
+    conf = nova.conf.CONF
+    with process.reporting(conf, exit_code=1):
+        conf.register_cli_opt(COMMAND)
+        process.start(conf)
+        return run(conf, bootstrap.build(conf))
 
 
 def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:

@@ -7,12 +7,11 @@ import sys
 
 from nova import config
 from nova import objects
-import nova.conf
 from oslo_config import cfg
 from oslo_log import log
 import oslo_messaging
 
-from nova_reservations import conf
+from nova_reservations import conf as options
 from nova_reservations import exception
 
 # What an operator does not want to read beside the answer.
@@ -22,35 +21,35 @@ _LOG_LEVELS = (
     'nova_reservations=WARNING',
     'oslo_db=ERROR',
     'oslo_policy=ERROR',
+    'oslo_service=WARNING',
 )
 
 
-def start() -> None:
+def start(conf: cfg.ConfigOpts) -> None:
     """Read the command line and nova.conf, as Nova's own commands do.
 
+    :param conf: Nova's
     :raises: cfg.Error if a file can't be read, or a value is not allowed
     :raises: oslo_messaging.MessagingException if transport_url is none
     """
-    conf.register_opts(nova.conf.CONF)
+    options.register_opts(conf)
     config.parse_args(sys.argv)
     log.set_defaults(
         default_log_levels=[*log.get_default_log_levels(), *_LOG_LEVELS]
     )
-    log.setup(nova.conf.CONF, 'nova')
+    # Not to stdout, which may be read by a program.
+    conf.set_default('use_stderr', True)
+    log.setup(conf, 'nova')
     objects.register_all()
 
 
 @contextlib.contextmanager
-def reporting(exit_code: int) -> Iterator[None]:
+def reporting(conf: cfg.ConfigOpts, exit_code: int) -> Iterator[None]:
     """Exit with a line on stderr where an operator has to do something."""
     try:
         yield
     except exception.DatabaseUnavailable as error:
-        _fail(
-            exit_code,
-            f'{error}. See [reservations] connection, or if there is none '
-            f'[api_database] connection, in {_files()}.',
-        )
+        _fail(exit_code, f'{error}. {where_connection(conf)}')
     except (
         cfg.Error,
         exception.ReservationsError,
@@ -61,12 +60,16 @@ def reporting(exit_code: int) -> Iterator[None]:
         _fail(exit_code, 'Interrupted; all commands may be repeated.')
 
 
+def where_connection(conf: cfg.ConfigOpts) -> str:
+    """Tell where to look if the database can't be used."""
+    files = conf.config_file
+    return (
+        'See [reservations] connection, or if there is none [api_database] '
+        f'connection, in {", ".join(files) if files else "nova.conf"}'
+        + ('.' if files else ': none was found, name it by --config-file.')
+    )
+
+
 def _fail(exit_code: int, message: str) -> None:
     print(message, file=sys.stderr)
     sys.exit(exit_code)
-
-
-def _files() -> str:
-    """Name the configuration files that were read."""
-    files = nova.conf.CONF.config_file or []
-    return ', '.join(files) or 'nova.conf, of which none was found'

@@ -13,6 +13,7 @@ import configparser
 import functools
 import os
 import textwrap
+from typing import Any
 
 import nova.conf
 from oslo_config import cfg
@@ -31,7 +32,10 @@ from nova_reservations.engine import audit
 Code = upgradecheck.Code
 Result = upgradecheck.Result
 
-HOST_FILTER = 'nova_reservations.scheduler.host_filter.ReservationFilter'
+HOST_FILTERS = (
+    'nova.scheduler.filters.all_filters',
+    'nova_reservations.scheduler.host_filter.ReservationFilter',
+)
 PASTE_FILTER = 'nova_reservations.api.middleware:Reservations.factory'
 FILTER = 'reservations'
 CONTEXT = 'keystonecontext'
@@ -41,17 +45,38 @@ APPLICATION = 'osapi_compute_app_v21'
 MANY = 10
 """No more findings of a check are listed than this."""
 
-WIDTH = 76
+WIDTH = 80
 
 
 def main() -> int:
-    with process.reporting(exit_code=255):
-        conf = nova.conf.CONF
+    conf = nova.conf.CONF
+    with process.reporting(conf, exit_code=255):
         upgradecheck.register_cli_options(conf, Checks(conf))
-        process.start()
+        process.start(conf)
         # Where it looks for --json.
         upgradecheck.CONF = conf
         return upgradecheck.run(conf)
+
+
+def _with_database(check: Callable[['Checks'], Result]) -> Any:
+    """Have a check fail by its result where it can't look."""
+
+    @functools.wraps(check)
+    def result(self: 'Checks') -> Result:
+        if self.database().code != Code.SUCCESS:
+            return Result(
+                Code.WARNING, 'Not looked at: see to the database first.'
+            )
+        try:
+            return check(self)
+        except exception.ReservationsError as error:
+            return Result(
+                Code.FAILURE,
+                f'{error}. This command needs in nova.conf what nova-api '
+                'and nova-scheduler need.',
+            )
+
+    return result
 
 
 class Checks(upgradecheck.UpgradeCommands):
@@ -84,23 +109,23 @@ class Checks(upgradecheck.UpgradeCommands):
     def scheduler(self) -> Result:
         group = self.conf.filter_scheduler
         findings = []
-        if HOST_FILTER not in group.available_filters:
+        if not {*HOST_FILTERS} <= {*group.available_filters}:
             findings.append(
-                'The extension is not loaded into nova-scheduler. Add to '
-                '[filter_scheduler] of nova.conf: available_filters = '
-                f'{HOST_FILTER}'
+                'nova-scheduler does not know our filter, or only ours. '
+                'Have both lines in [filter_scheduler]:'
             )
-        if 'nova.scheduler.filters.all_filters' not in group.available_filters:
-            findings.append(
-                "Nova's own filters are not available. Add to "
-                '[filter_scheduler] of nova.conf a second line: '
-                'available_filters = nova.scheduler.filters.all_filters'
-            )
-        name = HOST_FILTER.rpartition('.')[2]
+            findings += [
+                f'  available_filters = {name}' for name in HOST_FILTERS
+            ]
+        name = HOST_FILTERS[-1].rpartition('.')[-1]
         if name not in group.enabled_filters:
             findings.append(
-                f'{name} is not in [filter_scheduler] enabled_filters of '
-                'nova.conf: add it to the list'
+                'nova-scheduler does not use our filter. Add it to the list '
+                'in [filter_scheduler]:'
+            )
+            findings.append(
+                '  enabled_filters = '
+                f'{", ".join([*group.enabled_filters, name])}'
             )
         return _result(Code.FAILURE, findings)
 
@@ -119,37 +144,38 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'There is no {name} beside nova.conf: set OS_NOVA_CONFIG_DIR '
                 'as it is set for nova-api.',
             )
-        return _result(Code.FAILURE, _paste_findings(path))
+        findings = _paste_findings(path)
+        return _result(Code.FAILURE, findings and [f'In {path}:', *findings])
 
     def database(self) -> Result:
         try:
             migration.check(self.services.database)
         except exception.DatabaseUnavailable as error:
             return Result(
-                Code.FAILURE,
-                f'{error}. See [reservations] connection, or if there is '
-                'none [api_database] connection, in nova.conf.',
+                Code.FAILURE, f'{error}. {process.where_connection(self.conf)}'
             )
-        except exception.SchemaTooOld as error:
+        except (
+            cfg.Error,
+            exception.SchemaTooOld,
+            exception.UnknownResourceType,
+        ) as error:
             return Result(Code.FAILURE, str(error))
         return Result(Code.SUCCESS)
 
+    @_with_database
     def pool(self) -> Result:
-        return self._looked(self._pool)
-
-    def _pool(self) -> Result:
         findings = [finding.problem for finding in self._audit.of_pool()]
-        if findings:
-            findings.append(
-                '"Add" and "remove" are nova-reservations-manage host '
-                'add|remove NAME'
-            )
-        return _result(Code.FAILURE, findings)
+        return _result(
+            Code.FAILURE,
+            findings
+            and [
+                'Add or remove by nova-reservations-manage host add|remove:',
+                *findings,
+            ],
+        )
 
+    @_with_database
     def leases(self) -> Result:
-        return self._looked(self._leases)
-
-    def _leases(self) -> Result:
         now = self.services.database.now()
         return _result(
             Code.WARNING,
@@ -160,10 +186,8 @@ class Checks(upgradecheck.UpgradeCommands):
             ],
         )
 
+    @_with_database
     def uninstalling(self) -> Result:
-        return self._looked(self._uninstalling)
-
-    def _uninstalling(self) -> Result:
         """Tell what opens to everybody when the extension goes; no more."""
         hosts = len(self.services.hosts.find(values.HostQuery()))
         leases = Counter(
@@ -196,27 +220,18 @@ class Checks(upgradecheck.UpgradeCommands):
     def _audit(self) -> audit.Audit:
         return audit.Audit(self.services.database, self.services.hosts.cloud)
 
-    def _looked(self, look: Callable[[], Result]) -> Result:
-        """Return what look returns, or why it could not look."""
-        if self.database().code != Code.SUCCESS:
-            return Result(
-                Code.WARNING, 'Not looked at: see to the database first.'
-            )
-        try:
-            return look()
-        except exception.ReservationsError as error:
-            return Result(
-                Code.FAILURE,
-                f'{error}. This runs with the nova.conf of nova-api and needs '
-                'what nova-api needs.',
-            )
-
     def _get_details(self, result: Result) -> str | None:
         """Wrap each line by itself, which the original makes one of."""
         if result.details is None:
             return None
         return '\n'.join(
-            textwrap.fill(line, WIDTH, subsequent_indent='  ')
+            textwrap.fill(
+                line,
+                WIDTH,
+                subsequent_indent='  ',
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
             for line in result.details.splitlines()
         )
 
@@ -234,11 +249,11 @@ class Checks(upgradecheck.UpgradeCommands):
 
 def _result(code: Code, findings: Iterable[str]) -> Result:
     """Return success if there are no findings."""
-    lines = [f'{finding}.' for finding in findings]
+    lines = list(findings)
     if not lines:
         return Result(Code.SUCCESS)
     if len(lines) > MANY:
-        lines[MANY:] = [f'And {len(lines) - MANY} more.']
+        lines[MANY:] = [f'And {len(lines) - MANY} more']
     return Result(code, '\n'.join(lines))
 
 
@@ -248,7 +263,7 @@ def _paste_findings(path: str) -> list[str]:
         findings = [*_filter_findings(parser), *_pipeline_findings(parser)]
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         return [f'It can not be read: {error}']
-    return [f'{path}: {finding}' for finding in findings]
+    return findings
 
 
 def _filter_findings(parser: configparser.ConfigParser) -> Iterator[str]:
@@ -257,10 +272,9 @@ def _filter_findings(parser: configparser.ConfigParser) -> Iterator[str]:
         parser.get(section, 'paste.filter_factory', fallback=None)
         != PASTE_FILTER
     ):
-        yield (
-            f'the filter is not defined: add the section [{section}] with '
-            f'paste.filter_factory = {PASTE_FILTER}'
-        )
+        yield 'The filter is not defined. Add:'
+        yield f'  [{section}]'
+        yield f'  paste.filter_factory = {PASTE_FILTER}'
 
 
 def _pipeline_findings(parser: configparser.ConfigParser) -> Iterator[str]:
@@ -272,7 +286,7 @@ def _pipeline_findings(parser: configparser.ConfigParser) -> Iterator[str]:
     ]
     if not pipelines:
         yield (
-            f'no pipeline ends in {APPLICATION}: this is not the file of '
+            f'No pipeline ends in {APPLICATION}: this is not the file of '
             'nova-api'
         )
     for section, names in pipelines:

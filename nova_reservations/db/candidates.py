@@ -84,15 +84,11 @@ def shortage(
     offers = _Offers(window, now, ignore_reservation)
     count = sa.select(sa.func.count()).select_from(models.Resource)
     meeting = _meeting(demand, count)
-    enrolled, matching, free = (
+    matching, free = (
         session.scalar(query) or 0
-        for query in (
-            count.where(_of_type(demand)),
-            meeting,
-            meeting.where(offers.free),
-        )
+        for query in (meeting, meeting.where(offers.free))
     )
-    return selection.Shortage(enrolled, matching, taken=matching - free)
+    return selection.Shortage(matching, taken=matching - free)
 
 
 def unknown_keys(

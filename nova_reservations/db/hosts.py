@@ -262,18 +262,10 @@ def by_uuid(session: orm.Session, uuid: str) -> values.Host | None:
 
 def is_enrolled(session: orm.Session, name: str) -> bool:
     """Whether name is an enrolled service host or hypervisor hostname."""
-    return (
-        session.scalar(
-            sa.select(RESOURCE.c.id)
-            .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
-            .where(
-                sa.or_(
-                    RESOURCE.c.name == name, HOST.c.hypervisor_hostname == name
-                )
-            )
-            .limit(1)
-        )
-        is not None
+    # One index each; a condition on both would use neither.
+    return any(
+        session.scalar(sa.select(sa.exists().where(column == name)))
+        for column in (RESOURCE.c.name, HOST.c.hypervisor_hostname)
     )
 
 

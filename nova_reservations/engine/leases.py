@@ -308,9 +308,8 @@ class Leases:
             session, demand, window, now, ignore_reservation=reservation.id
         )
         reason = (
-            f'{shortage.matching} of {shortage.enrolled} hosts match, '
-            f'{shortage.taken} of them are taken in this window, '
-            f'{demand.minimum} wanted'
+            f'{shortage.matching} hosts match, {shortage.taken} are taken '
+            f'in this window, {demand.minimum} wanted'
         )
         if kept:
             reason += (

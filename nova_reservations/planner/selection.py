@@ -43,12 +43,10 @@ class Candidate:
 class Shortage:
     """Why a demand was refused.
 
-    :ivar enrolled: all resources of the type.
-    :ivar matching: those of them that meet the requirements.
+    :ivar matching: resources of the type that meet the requirements.
     :ivar taken: those of matching that are not free in the window.
     """
 
-    enrolled: int
     matching: int
     taken: int
 

@@ -36,7 +36,14 @@ PROPERTY_NAME = {
     'type': 'string',
     'maxLength': 64,
     'pattern': r'\A[\w.:-]+\Z',
-    'description': 'letters, digits and . : - _',
+    # What requirements read as something else.
+    'not': {
+        'pattern': r'\A(region|free_memory_mb|free_disk_gb'
+        r'|(trait|inventory|capabilities):.*)\Z'
+    },
+    'description': 'letters, digits and . : - _, and no name that '
+    'requirements read as a fact: region, free_memory_mb, free_disk_gb, '
+    'trait:..., inventory:..., capabilities:...',
 }
 _PROPERTY = {
     'type': ['string', 'number', 'boolean'],

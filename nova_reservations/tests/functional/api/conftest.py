@@ -88,6 +88,13 @@ class Person:
         check_shape(method, f'/v1{path.partition("?")[0]}', answer)
         return answer
 
+    def wsgi(self, environ: Any, start_response: Any) -> Any:
+        """The app of a server whose clients all have this one's token."""
+        environ['nova.context'] = self.context
+        environ['SCRIPT_NAME'] = '/v2.1'
+        environ['PATH_INFO'] = environ['PATH_INFO'].removeprefix('/v2.1')
+        return self.app(environ, start_response)
+
     def lease(self, **changes: Any) -> dict[str, Any]:
         """Lease a host for an hour from now on, unless changed."""
         answer = self(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from typing import ClassVar
 
 import jsonschema
 import pytest
@@ -93,15 +94,16 @@ def test_a_policy_is_named_with_its_default():
     )
 
 
-def test_a_lease_can_ask_for_each_type_of_resource(services, member):
-    class Moon(base.ResourceType):
-        schema = {
-            'properties': {'phase': {'type': 'string'}},
-            'required': ['phase'],
-            'additionalProperties': False,
-        }
-        update_schema = {'properties': {}, 'additionalProperties': False}
+class Moon(base.ResourceType):
+    schema: ClassVar = {
+        'properties': {'phase': {'type': 'string'}},
+        'required': ['phase'],
+        'additionalProperties': False,
+    }
+    update_schema: ClassVar = {'additionalProperties': False}
 
+
+def test_a_lease_can_ask_for_each_type_of_resource(services, member):
     services.leases.types['virtual:moon'] = Moon
     schemas = member('GET', '/openapi.json').json['components']['schemas']
     of_host, of_moon = schemas['NewReservation']['anyOf']

@@ -148,9 +148,7 @@ def test_a_plan_is_what_brute_force_allows(
         host_id for host_id, host in hosts.items() if host.vcpus >= vcpus
     }
     free = {host_id for host_id in matching if hosts[host_id].free(*span, now)}
-    assert shortage == selection.Shortage(
-        len(hosts), len(matching), len(matching - free)
-    )
+    assert shortage == selection.Shortage(len(matching), len(matching - free))
     chosen = selection.choose(found, demand, seed='lease')
     if len(free) < minimum:
         assert chosen is None

@@ -202,7 +202,7 @@ class TestDates:
         lease = region.active_lease(end=60)
         region.lease(start=60, end=90)
         assert refused(region, lease, end=61) == (
-            'Not enough hosts available: 1 of 1 hosts match, 1 of them are '
+            'Not enough hosts available: 1 hosts match, 1 are '
             'taken in this window, 1 wanted, and an active lease keeps the 1 '
             'that it has'
         )
@@ -276,7 +276,7 @@ class TestDemand:
     def test_more_than_there_is_is_refused_with_the_count(self, region):
         lease = region.lease(start=30)
         assert refused(region, lease, min=4, max=4) == (
-            'Not enough hosts available: 3 of 3 hosts match, 0 of them are '
+            'Not enough hosts available: 3 hosts match, 0 are '
             'taken in this window, 4 wanted'
         )
 

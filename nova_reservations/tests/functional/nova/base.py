@@ -232,4 +232,11 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     def stop_host(self, host: str) -> None:
         """Have the host fail."""
         self.computes[host].stop()
-        self.admin_api.force_down_service(host, 'nova-compute', True)
+        self.admin_api.put_service_force_down(
+            self.computes[host].service_ref.uuid, True
+        )
+
+    def aggregates(self) -> dict[str, dict[str, Any]]:
+        """Return name -> aggregate, as Nova shows it."""
+        shown = self.admin_api.api_get('/os-aggregates').body['aggregates']
+        return {aggregate['name']: aggregate for aggregate in shown}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that move: in leases, beside them, and after their end."""
 
+from nova.compute import instance_actions
+
 from nova_reservations.tests.functional.nova import base
 
 
@@ -32,16 +34,14 @@ class MoveTest(base.NovaTestCase):
     def test_a_leased_server_does_not_leave_its_only_host(self):
         lease = self.lease(1)
         server = self.boot(lease)
-        for move in (
-            {'migrate': None},
-            {'migrate': {'host': 'host3'}},
-            {'resize': {'flavorRef': self.api.get_flavors()[1]['id']}},
+        larger = self.api.get_flavors()[1]['id']
+        for action, arguments in (
+            (instance_actions.MIGRATE, None),
+            (instance_actions.RESIZE, {'flavorRef': larger}),
         ):
-            self.assertEqual(
-                400,
-                self.status_of_refusal(
-                    self.admin_api.post_server_action, server['id'], move
-                ),
+            self.api.post_server_action(server['id'], {action: arguments})
+            self._assert_resize_migrate_action_fail(
+                server, action, 'NoValidHost'
             )
         self._live_migrate(server, 'error')
         self._live_migrate(server, 'error', host='host3')

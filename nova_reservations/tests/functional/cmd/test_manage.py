@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from nova_reservations import exception
+
+
+def cells(answer):
+    """Return the rows of a table as lists."""
+    return [
+        [cell.strip() for cell in line.strip('|').split('|')]
+        for line in answer.out.splitlines()
+        if line.startswith('|')
+    ]
+
+
+def test_the_tables_are_made_once(bare_controller):
+    assert bare_controller.manage('db', 'version').out == 'no tables\n'
+    first = bare_controller.manage('db', 'sync')
+    assert first.exit_code == 0
+    assert 'they were at none' in first.out
+    again = bare_controller.manage('db', 'sync')
+    assert again.exit_code == 0
+    assert 'they were' not in again.out
+    version = bare_controller.manage('db', 'version').out.strip()
+    assert version in again.out
+
+
+def test_hosts_want_tables(bare_controller):
+    answer = bare_controller.manage('host', 'list')
+    assert 'nova-reservations-manage db sync' in str(answer.exit_code)
+
+
+def test_enrolled_hosts_are_listed(controller):
+    answer = controller.manage(
+        'host', 'add', 'h1', 'h3.example.org', '--property', 'gpu=a=b'
+    )
+    assert answer.exit_code == 0
+    assert answer.out.splitlines() == [
+        'Host h1 is enrolled, as host 1',
+        'Host h3 is enrolled, as host 2',
+    ]
+    heading, *rows = cells(controller.manage('host', 'list'))
+    assert [row[:3] for row in rows] == [
+        ['1', 'h1', 'h1.example.org'],
+        ['2', 'h3', 'h3.example.org'],
+    ]
+    assert rows[0][heading.index('Properties')] == 'gpu=a=b'
+    assert rows[0][heading.index('Reservable')] == 'True'
+
+
+def test_one_host_that_fails_does_not_stop_the_others(controller):
+    controller.cloud.boot('h1', 'somebody')
+    answer = controller.manage('host', 'add', 'h1', 'unknown', 'h2')
+    assert answer.exit_code == 1
+    assert answer.out.startswith('Host h2 is enrolled')
+    in_use, unknown = answer.err.splitlines()
+    assert in_use.startswith('h1: Host h1 is in use: servers')
+    assert unknown == 'unknown: Host unknown could not be found'
+
+
+def test_adding_a_host_again_repairs_and_describes_it(controller):
+    controller.manage('host', 'add', 'h1')
+    controller.cloud.marked.clear()
+    controller.cloud.pool.clear()
+    answer = controller.manage('host', 'add', 'h1', '--property', 'rack=7')
+    assert answer.exit_code == 0
+    assert answer.out == 'Host h1 is enrolled already, as host 1\n'
+    assert controller.cloud.marked == controller.cloud.pool == {'h1'}
+    assert 'rack=7' in controller.manage('host', 'list').out
+
+
+@pytest.mark.parametrize('name', ['1', 'h1', 'h1.example.org'])
+def test_a_removed_host_is_open_again(controller, name):
+    controller.manage('host', 'add', 'h1')
+    answer = controller.manage('host', 'remove', name)
+    assert answer.exit_code == 0
+    assert answer.out == 'Host h1 is no longer enrolled\n'
+    assert not controller.cloud.marked | controller.cloud.pool
+    assert len(cells(controller.manage('host', 'list'))) == 1
+
+
+@pytest.mark.parametrize('name', ['7', '9' * 30, 'h2'])
+def test_what_is_not_enrolled_can_not_be_removed(controller, name):
+    answer = controller.manage('host', 'remove', name)
+    assert answer.exit_code == 1
+    assert answer.err == f'{name}: Host {name} could not be found\n'
+
+
+@pytest.mark.parametrize(
+    'text', ['gpu', '=1', 'vcpus=3', 'name=x', 'a b=c', 'a=' + 'x' * 2000]
+)
+def test_properties_are_those_that_the_api_takes(controller, text):
+    answer = controller.manage('host', 'add', 'h1', '--property', text)
+    assert answer.exit_code == 2
+    assert 'argument --property' in answer.err
+    assert not controller.cloud.marked
+
+
+def test_an_enrolment_that_breaks_off_is_told_and_goes_on(controller):
+    def down(step):
+        if step == 'join_pool':
+            raise exception.CloudUnavailable(
+                service="Nova's message bus", reason='no route'
+            )
+
+    controller.cloud.before = down
+    answer = controller.manage('host', 'add', 'h1')
+    assert answer.exit_code == 1
+    assert "h1: Nova's message bus can not be reached" in answer.err
+    assert 'repeat it' in answer.err
+    assert cells(controller.manage('host', 'list'))[1][7] == 'False'
+    controller.cloud.before = lambda step: None
+    assert controller.manage('host', 'add', 'h1').exit_code == 0
+    assert cells(controller.manage('host', 'list'))[1][7] == 'True'
+
+
+@pytest.mark.parametrize(
+    'connection',
+    [
+        '',
+        'nonsense',
+        'mysql+pymysql://u:hidden@127.0.0.1:1/x',
+        'postgresql+psycopg2://u:hidden@127.0.0.1:1/x',
+        'sqlite:////nowhere/x.db',
+        'unknown://u:hidden@127.0.0.1:1/x',
+    ],
+)
+@pytest.mark.parametrize(
+    'words', [('db', 'sync'), ('db', 'version'), ('host', 'list')]
+)
+def test_a_database_that_can_not_be_used_is_one_line(
+    bare_controller, connection, words
+):
+    bare_controller.conf_file.write_text(
+        f'[reservations]\nconnection = {connection}\n'
+        '[api_database]\nconnection =\n'
+    )
+    answer = bare_controller.manage(*words)
+    assert answer.exit_code == 1
+    assert 'See [reservations] connection' in answer.err
+    assert answer.err.count('\n') == 1
+    assert 'hidden' not in answer.err
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('[reservations', 'Failed to parse'),
+        ('[reservations]\nend_timeout = soon', 'end_timeout'),
+    ],
+)
+def test_a_mistake_in_nova_conf_is_one_line(bare_controller, text, said):
+    bare_controller.conf_file.write_text(text)
+    answer = bare_controller.manage('db', 'version')
+    assert answer.exit_code == 1
+    assert said in answer.err
+    assert answer.err.count('\n') == 1

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+import datetime
+
+from nova_reservations import values
+from nova_reservations.cmd import status
+from nova_reservations.engine import leases
+from nova_reservations.tests.unit.cmd import test_configuration as files
+
+SUCCESS, WARNING, FAILURE = status.Code
+
+
+def lease_a_host(controller):
+    services = controller.services()
+    now = services.database.now()
+    services.leases.create(
+        leases.NewLease(
+            name='lease',
+            project_id='project',
+            user_id='user',
+            start=now + datetime.timedelta(hours=1),
+            end=now + datetime.timedelta(hours=2),
+            before_end=None,
+            reservations=(
+                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
+            ),
+        ),
+        now,
+    )
+
+
+def test_each_step_of_an_installation_makes_one_check_green(bare_controller):
+    controller = bare_controller
+    conf = controller.conf_file.read_text()
+    paste = controller.conf_file.parent / 'api-paste.ini'
+    paste.write_text(files.SHIPPED)
+
+    def red():
+        return {
+            name
+            for name, (code, _) in controller.results().items()
+            if code != SUCCESS
+        }
+
+    after_database = {
+        'Enrolled hosts',
+        'Leases',
+        'Before uninstalling',
+    }
+    wrong = {
+        'nova.conf: scheduler',
+        'api-paste.ini',
+        'Database',
+        'Service user token',
+        *after_database,
+    }
+    assert red() == wrong
+
+    conf += (
+        '[filter_scheduler]\n' + files.OF_NOVA + files.AVAILABLE
+    ) + files.ENABLED
+    controller.conf_file.write_text(conf)
+    wrong.remove('nova.conf: scheduler')
+    assert red() == wrong
+
+    paste.write_text(files.WHOLE)
+    wrong.remove('api-paste.ini')
+    assert red() == wrong
+
+    assert controller.manage('db', 'sync').exit_code == 0
+    wrong -= {'Database', *after_database}
+    assert red() == wrong
+    assert controller.status().exit_code == WARNING
+
+    controller.conf_file.write_text(
+        conf + '[service_user]\nsend_service_user_token = true\n'
+    )
+    assert not red()
+    assert controller.status().exit_code == SUCCESS
+
+
+def test_a_missing_schema_says_what_to_run(bare_controller):
+    code, said = bare_controller.results()['Database']
+    assert code == FAILURE
+    assert 'nova-reservations-manage db sync' in said
+
+
+def test_a_database_that_is_down_says_where_to_look(bare_controller):
+    bare_controller.conf_file.write_text(
+        '[reservations]\nconnection = postgresql+psycopg2://127.0.0.1:1/x\n'
+    )
+    code, said = bare_controller.results()['Database']
+    assert code == FAILURE
+    assert f'connection, in {bare_controller.conf_file}' in said
+
+
+def test_hosts_that_lost_their_marks_are_named_and_repaired(controller):
+    controller.manage('host', 'add', 'h1', 'h2', 'h3')
+    assert controller.results()['Enrolled hosts'] == (SUCCESS, None)
+    controller.cloud.marked.remove('h1')
+    controller.cloud.pool.remove('h2')
+    code, said = controller.results()['Enrolled hosts']
+    assert code == FAILURE
+    assert 'Host h1 lacks the trait' in said
+    assert 'Host h2 is not in the aggregate freepool' in said
+    assert 'h3' not in said
+    controller.manage('host', 'add', 'h1', 'h2')
+    assert controller.results()['Enrolled hosts'] == (SUCCESS, None)
+
+
+def test_a_trait_that_was_left_over_is_named(controller):
+    controller.cloud.marked.add('h2')
+    code, said = controller.results()['Enrolled hosts']
+    assert code == FAILURE
+    assert controller.cloud.known['h2'].uuid in said
+
+
+def test_a_host_that_is_enrolled_half_way_is_named(controller):
+    def stop(step):
+        if step == 'join_pool':
+            raise KeyboardInterrupt
+
+    controller.cloud.before = stop
+    answer = controller.manage('host', 'add', 'h1')
+    assert answer.exit_code == 1
+    assert 'may be repeated' in answer.err
+    controller.cloud.before = lambda step: None
+    code, said = controller.results()['Enrolled hosts']
+    assert code == FAILURE
+    assert 'Host h1 is enrolled half-way' in said
+    assert 'has the trait' not in said
+
+
+def test_many_findings_are_counted(controller):
+    code, said = status.Code.FAILURE, [f'finding {n}' for n in range(99)]
+    lines = status._result(code, said).details.splitlines()
+    assert len(lines) == status.MANY + 1
+    assert lines[-1] == f'And {99 - status.MANY} more'
+
+
+def test_it_tells_what_to_drain_before_uninstalling(controller):
+    assert controller.results()['Before uninstalling'] == (SUCCESS, None)
+    controller.manage('host', 'add', 'h1', 'h2')
+    lease_a_host(controller)
+    code, said = controller.results()['Before uninstalling']
+    assert code == SUCCESS
+    assert '2 enrolled hosts' in said
+    assert '1 PENDING' in said
+
+
+def test_aggregates_of_no_lease_are_named(controller):
+    controller.cloud.aggregates['left-over'] = {'h1'}
+    code, said = controller.results()['Leases']
+    assert code == WARNING
+    assert 'left-over' in said
+
+
+def test_every_check_that_is_not_green_is_printed_with_what_to_do(
+    bare_controller,
+):
+    answer = bare_controller.status()
+    assert answer.exit_code == FAILURE
+    assert answer.out.count('| Check: ') == len(bare_controller.results())
+    said = ' '.join(answer.out.replace('|', ' ').split())
+    assert 'run "nova-reservations-manage db sync"' in said

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The port of the cloud on Nova's own objects and a real placement."""
+
+import uuid
+
+import fixtures
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova import objects
+from nova.scheduler.client import report
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.cloud import parallel
+from nova_reservations.cloud import placement
+from nova_reservations.tests.functional.nova import base
+
+RESERVATION = 'c0c0c0c0-0000-4000-8000-0000000000c0'
+
+
+def go_on() -> None:
+    """The claim stands."""
+
+
+class CloudTest(base.NovaTestCase):
+    def setUp(self):
+        super().setUp()
+        self.cloud = self.services.hosts.cloud
+        self.resources = [self._resource(host) for host in self.hosts]
+
+    def _resource(self, host):
+        [resource] = self.cloud.find_hosts(host)
+        return resource
+
+    def _gather(self, *resources):
+        self.cloud.gather(RESERVATION, base.MINE, resources, go_on)
+
+    def _members(self, aggregate):
+        """Return hosts that Nova has in it, and those that placement has."""
+        return (
+            {
+                host
+                for known in self.aggregates().values()
+                if known['uuid'] == aggregate
+                for host in known['hosts']
+            },
+            {
+                resource.name
+                for resource in self.resources
+                if aggregate in self._get_provider_aggregates(resource.uuid)
+            },
+        )
+
+    def test_a_host_is_found_by_each_of_its_names_exactly(self):
+        host1 = self.resources[0]
+        self.assertEqual([host1], self.cloud.find_hosts(host1.uuid))
+        self.assertEqual(
+            values.Resource(0, values.HOST, 'host1', host1.uuid), host1
+        )
+        for name in ('host', 'host%', 'HOST1', str(uuid.uuid4())):
+            self.assertEqual([], self.cloud.find_hosts(name))
+
+    def test_gathering_twice_is_gathering_once(self):
+        for _ in range(2):
+            self._gather(*self.resources[:2])
+            self.assertEqual(
+                ({'host1', 'host2'},) * 2, self._members(RESERVATION)
+            )
+        self.assertEqual([RESERVATION], list(self.aggregates()))
+        self.assertEqual(
+            {
+                'reservations:reservation': RESERVATION,
+                'reservations:owner': base.MINE,
+                'blazar:owner': base.MINE,
+            },
+            self.aggregates()[RESERVATION]['metadata'],
+        )
+        self.assertEqual(
+            {RESERVATION: {'host1', 'host2'}}, self.cloud.lease_aggregates()
+        )
+
+    def test_gathering_mends_what_others_changed(self):
+        self._gather(*self.resources[:2])
+        self._set_aggregate(self.resources[0].uuid, str(uuid.uuid4()))
+        self._set_aggregate(self.resources[2].uuid, RESERVATION)
+        self.admin_api.add_host_to_aggregate(
+            self.aggregates()[RESERVATION]['id'], 'host3'
+        )
+        self.assertFalse(
+            self.cloud.is_gathered(RESERVATION, self.resources[:2])
+        )
+        self._gather(*self.resources[:2])
+        self.assertTrue(
+            self.cloud.is_gathered(RESERVATION, self.resources[:2])
+        )
+        self.assertEqual(({'host1', 'host2'},) * 2, self._members(RESERVATION))
+
+    def test_two_workers_that_do_the_same_both_succeed(self):
+        self.cloud.ensure_pool()
+
+        def act(_):
+            self._gather(*self.resources)
+            for resource in self.resources:
+                self.cloud.mark(resource)
+                self.cloud.join_pool(resource)
+
+        parallel.each(act, range(2))
+        everything = set(self.hosts)
+        for aggregate in self.aggregates().values():
+            self.assertEqual(
+                (everything, everything), self._members(aggregate['uuid'])
+            )
+        self.assertCountEqual(['freepool', RESERVATION], self.aggregates())
+
+    def test_an_unknown_host_is_named(self):
+        for unknown in (
+            values.Resource(0, values.HOST, 'host9', self.resources[0].uuid),
+            values.Resource(0, values.HOST, 'host1', str(uuid.uuid4())),
+        ):
+            refusal = self.assertRaises(
+                exception.CloudRefused, self._gather, unknown
+            )
+            self.assertRegex(str(refusal), f'{unknown.name}|{unknown.uuid}')
+
+    def test_a_worker_that_lost_its_claim_changes_nothing(self):
+        def lost():
+            raise exception.ClaimLost(id='lease', worker='me')
+
+        self.assertRaises(
+            exception.ClaimLost,
+            self.cloud.gather,
+            RESERVATION,
+            base.MINE,
+            self.resources,
+            lost,
+        )
+        self.assertEqual({}, self.aggregates())
+
+    def test_disbanding_finds_what_only_placement_has(self):
+        self._gather(*self.resources[:2])
+        self._set_aggregate(self.resources[2].uuid, RESERVATION)
+        for _ in range(2):
+            self.cloud.disband(RESERVATION, [], go_on)
+            self.assertEqual((set(), set()), self._members(RESERVATION))
+        self.assertEqual({}, self.aggregates())
+
+    def test_another_ones_aggregate_of_this_name_is_left_alone(self):
+        self.admin_api.post_aggregate({'aggregate': {'name': RESERVATION}})
+        self.assertRaises(
+            exception.CloudRefused, self._gather, self.resources[0]
+        )
+
+    def test_a_freepool_that_is_there_is_taken_up(self):
+        self.admin_api.post_aggregate({'aggregate': {'name': 'freepool'}})
+        for _ in range(2):
+            self.cloud.ensure_pool()
+            self.cloud.join_pool(self.resources[0])
+        [pool] = self.aggregates().values()
+        self.assertEqual(({'host1'},) * 2, self._members(pool['uuid']))
+        for _ in range(2):
+            self.cloud.leave_pool(self.resources[0])
+        self.assertEqual((set(), set()), self._members(pool['uuid']))
+
+    def test_a_freepool_with_an_availability_zone_is_refused(self):
+        self._create_aggregate('freepool', availability_zone='a')
+        self.assertRaises(exception.CloudRefused, self.cloud.ensure_pool)
+
+    def test_a_mark_leaves_other_traits(self):
+        host1 = self.resources[0]
+        before = self._get_provider_traits(host1.uuid)
+        self.cloud.ensure_pool()
+        for _ in range(2):
+            self.cloud.mark(host1)
+        self.assertCountEqual(
+            [*before, placement.POOL_TRAIT],
+            self._get_provider_traits(host1.uuid),
+        )
+        for _ in range(2):
+            self.cloud.unmark(host1)
+        self.assertCountEqual(before, self._get_provider_traits(host1.uuid))
+
+    def test_a_survey_shows_marked_hosts_and_what_changed(self):
+        self.assertEqual({}, self.cloud.survey())
+        self.cloud.ensure_pool()
+        self.cloud.mark(self.resources[0])
+        first = self.cloud.survey()
+        self.assertEqual([self.resources[0].uuid], list(first))
+        self.assertEqual(first, self.cloud.survey())
+        self._reserve_placement_resource('host1', 'VCPU', 1)
+        aggregate = self._create_aggregate('zone', availability_zone='a')
+        self.admin_api.add_host_to_aggregate(aggregate, 'host1')
+        [sighting] = self.cloud.survey().values()
+        self.assertEqual('a', sighting.availability_zone)
+        self.assertGreater(
+            sighting.provider_generation,
+            first[self.resources[0].uuid].provider_generation,
+        )
+
+    def test_facts_are_those_of_nova_and_placement(self):
+        flavor = self._create_flavor(
+            memory_mb=512, disk=3, ephemeral=0, swap=0
+        )
+        self.boot(az='nova:host1', flavor_id=flavor)
+        gone = values.Resource(0, values.HOST, 'gone', str(uuid.uuid4()))
+        [facts] = self.cloud.facts([self.resources[0], gone])
+        inventories = {
+            inventory.resource_class: inventory
+            for inventory in facts.inventories
+        }
+        self.assertEqual('host1', facts.service_host)
+        self.assertEqual('host1', facts.hypervisor_hostname)
+        self.assertEqual(10, facts.vcpus)
+        self.assertEqual(8192, facts.memory_mb)
+        self.assertEqual(1028, facts.local_gb)
+        self.assertEqual('fake', facts.hypervisor_type)
+        self.assertEqual('nova', facts.availability_zone)
+        self.assertIn('COMPUTE_NODE', facts.traits)
+        self.assertEqual(
+            inventories['MEMORY_MB'].capacity - 512, facts.free_memory_mb
+        )
+        self.assertEqual(
+            inventories['DISK_GB'].capacity - 3, facts.free_disk_gb
+        )
+
+    def test_who_holds_what_without_a_server_is_told(self):
+        stranger = str(uuid.uuid4())
+        self.placement.put(
+            f'/allocations/{stranger}',
+            {
+                'allocations': {
+                    self.resources[0].uuid: {'resources': {'VCPU': 1}}
+                },
+                'project_id': base.MINE,
+                'user_id': 'user',
+                'consumer_generation': None,
+                'consumer_type': 'UNKNOWN',
+            },
+            version='1.38',
+        )
+        occupancy = self.cloud.occupancy(self.resources)
+        self.assertEqual((stranger,), occupancy['host1'].leftovers)
+        self.assertTrue(occupancy['host2'].empty)
+
+    def test_a_resized_server_is_on_both_its_hosts(self):
+        server = self.boot()
+        first = self.host_of(server)
+        self._migrate_server(server)
+        second = self.host_of(server)
+        occupancy = self.cloud.occupancy(self.resources)
+        for host in (first, second):
+            [found] = occupancy[host].servers
+            self.assertEqual(server['id'], found.uuid)
+            self.assertEqual(base.MINE, found.project_id)
+            self.assertEqual((), occupancy[host].leftovers)
+
+    def test_a_server_that_nova_does_not_know_is_deleted(self):
+        ghost = ports.Server(str(uuid.uuid4()), base.MINE, 'host1', 'active')
+        self.assertEqual({}, self.cloud.delete_servers([ghost], go_on))
+
+    def test_a_server_that_nova_keeps_is_told_with_the_reason(self):
+        server = self.boot()
+        host = self.host_of(server)
+        self._set_disable_terminate(server)
+        [found] = self.cloud.occupancy(self.resources)[host].servers
+        self.assertEqual(
+            {server['id']: 'its termination is disabled'},
+            self.cloud.delete_servers([found], go_on),
+        )
+
+    def _set_disable_terminate(self, server):
+        context = nova_context.get_admin_context()
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            context, server['id']
+        )
+        with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+            instance = objects.Instance.get_by_uuid(cell, server['id'])
+            instance.disable_terminate = True
+            instance.save()
+
+    def test_without_placement_it_says_so(self):
+        self.useFixture(
+            fixtures.MockPatchObject(
+                report.SchedulerReportClient,
+                'get',
+                side_effect=ks_exc.ConnectFailure('no route'),
+            )
+        )
+        for call in (
+            lambda: self._gather(self.resources[0]),
+            lambda: self.cloud.disband(RESERVATION, [], go_on),
+            lambda: self.cloud.mark(self.resources[0]),
+            lambda: self.cloud.occupancy(self.resources),
+            lambda: self.cloud.facts(self.resources),
+            self.cloud.survey,
+            self.cloud.ensure_pool,
+        ):
+            refusal = self.assertRaises(exception.CloudUnavailable, call)
+            self.assertIn('no route', str(refusal))
+
+    def test_a_cell_that_does_not_answer_is_not_taken_for_empty(self):
+        self.useFixture(
+            fixtures.MockPatchObject(nova_context, 'CELL_TIMEOUT', 0)
+        )
+        self.useFixture(
+            fixtures.MockPatchObject(
+                objects.InstanceList,
+                'get_by_filters',
+                side_effect=ConnectionError('gone away'),
+            )
+        )
+        self.assertRaises(
+            exception.CloudUnavailable, self.cloud.occupancy, self.resources
+        )

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left in Nova and placement when leases are over."""
+
+import threading
+
+import fixtures
+from nova.virt import fake
+
+from nova_reservations import exception
+from nova_reservations import states
+from nova_reservations.tests.functional.nova import base
+
+
+class EndTest(base.NovaTestCase):
+    def _assert_nothing_is_left(self, lease):
+        [reservation] = lease.reservations
+        self.assertEqual(['freepool'], list(self.aggregates()))
+        for host in self.hosts:
+            provider = self._get_provider_uuid_by_host(host)
+            self.assertEqual(
+                {}, self._get_allocations_by_provider_uuid(provider)
+            )
+            self.assertNotIn(
+                reservation.id, self._get_provider_aggregates(provider)
+            )
+
+    def test_servers_go_with_the_lease_and_hosts_return(self):
+        self.enrol('host1', 'host2')
+        lease = self.lease(2)
+        servers = [self.boot(lease) for _ in range(2)]
+        ended = self.end(lease)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        self.end_completely(lease)
+        for server in servers:
+            self._wait_until_deleted(server)
+        self._assert_nothing_is_left(lease)
+        self.assertCountEqual(
+            ['host1', 'host2'], self.aggregates()['freepool']['hosts']
+        )
+        # Ready for the next, and still closed to others.
+        self.assertIn(
+            self.host_of(self.boot(self.lease(1))), {'host1', 'host2'}
+        )
+
+    def test_servers_in_any_state_go(self):
+        self.flags(reclaim_instance_interval=3600)
+        self.enrol('host1', 'host2')
+        lease = self.lease(2)
+        locked, stopped, resized, deleted, failed = (
+            self.boot(lease) for _ in range(5)
+        )
+        act = self.admin_api.post_server_action
+        act(locked['id'], {'lock': {}})
+        self._stop_server(stopped)
+        self._resize_server(resized, self.api.get_flavors()[1]['id'])
+        self.api.delete_server(deleted['id'])
+        self._wait_for_state_change(deleted, 'SOFT_DELETED')
+        act(failed['id'], {'os-resetState': {'state': 'error'}})
+        self.end_completely(lease)
+        self._assert_nothing_is_left(lease)
+
+    def test_a_server_that_is_being_built_does_not_stay_behind(self):
+        self.enrol('host1')
+        lease = self.lease()
+        begun, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+
+        def spawn(*args, **kwargs):
+            begun.set()
+            go_on.wait(30)
+
+        self.useFixture(
+            fixtures.MockPatchObject(
+                fake.FakeDriver, 'spawn', side_effect=spawn
+            )
+        )
+        server = self.post(lease)
+        self.assertTrue(begun.wait(30))
+        ended = self.end(lease)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        go_on.set()
+        self.end_completely(lease)
+        self._wait_until_deleted(server)
+        self._assert_nothing_is_left(lease)
+
+    def test_servers_on_a_failed_host_go(self):
+        self.enrol('host1')
+        lease = self.lease()
+        server = self.boot(lease)
+        self.stop_host('host1')
+        self.end_completely(lease)
+        self._wait_until_deleted(server)
+        self._assert_nothing_is_left(lease)
+
+    def test_a_server_that_was_evacuated_from_the_lease_lives(self):
+        """Its old host is not free: placement still has it there."""
+        self.enrol('host1')
+        lease = self.lease()
+        server = self.boot(lease)
+        self.stop_host('host1')
+        self.now = lease.end_date
+        with fixtures.MockPatchObject(
+            type(self.services.hosts.cloud), 'delete_servers', return_value={}
+        ):
+            # The state first: from here on it counts as without a lease.
+            self.end(lease)
+            self._evacuate_server(server)
+        self.pass_time(seconds=10)
+        ended = self.end(lease)
+        self.assertIn(f'server {server["id"]}, which is', ended.status_reason)
+        self.assertEqual(
+            'SHUTOFF', self.api.get_server(server['id'])['status']
+        )
+
+    def test_a_host_with_a_server_is_not_enrolled(self):
+        server = self.boot()
+        host = self.host_of(server)
+        refusal = self.assertRaises(exception.HostInUse, self.enrol, host)
+        self.assertIn(server['id'], str(refusal))
+        # And is open, as before.
+        self.boot(az=f'nova:{host}')

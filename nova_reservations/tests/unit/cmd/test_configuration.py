@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nova-reservations-status says of the files that operators edit."""
+
+from collections.abc import Callable
+import pathlib
+import sys
+
+from nova.conf import scheduler
+from nova.conf import service_token
+from nova.conf import wsgi
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+import pytest
+
+from nova_reservations.cmd import status
+
+SHIPPED = pathlib.Path(sys.prefix, 'etc', 'nova', 'api-paste.ini').read_text()
+FILTER = """
+[filter:reservations]
+paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
+"""
+CONTEXT = ' keystonecontext '
+OURS = ' keystonecontext reservations '
+WHOLE = SHIPPED.replace(CONTEXT, OURS) + FILTER
+OF_NOVA = 'available_filters = nova.scheduler.filters.all_filters\n'
+ENABLED = 'enabled_filters = ComputeFilter, ReservationFilter\n'
+AVAILABLE = (
+    'available_filters = '
+    'nova_reservations.scheduler.host_filter.ReservationFilter\n'
+)
+
+Check = Callable[[status.Checks], upgradecheck.Result]
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('OS_NOVA_CONFIG_DIR', raising=False)
+
+
+@pytest.fixture
+def checks_of(tmp_path: pathlib.Path) -> Callable[..., status.Checks]:
+    """Checks where these are nova.conf, and api-paste.ini beside it."""
+
+    def make(conf: str = '', paste: str | None = None) -> status.Checks:
+        (tmp_path / 'nova.conf').write_text(conf)
+        if paste is not None:
+            (tmp_path / 'api-paste.ini').write_text(paste)
+        opts = cfg.ConfigOpts()
+        for module in (scheduler, service_token, wsgi):
+            module.register_opts(opts)
+        opts(
+            ['--config-file', str(tmp_path / 'nova.conf')],
+            default_config_dirs=[],
+        )
+        return status.Checks(opts)
+
+    return make
+
+
+def test_what_the_guide_says_is_right(checks_of):
+    checks = checks_of(
+        '[filter_scheduler]\n' + OF_NOVA + AVAILABLE + ENABLED, WHOLE
+    )
+    assert checks.scheduler().code == status.Code.SUCCESS
+    assert checks.api().code == status.Code.SUCCESS
+    assert checks.nova_version().code == status.Code.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ('options', 'said'),
+    [
+        (OF_NOVA + ENABLED, 'Have both lines'),
+        (AVAILABLE + ENABLED, 'Have both lines'),
+        (OF_NOVA + AVAILABLE, 'ServerGroupAffinityFilter, ReservationFilter'),
+    ],
+    ids=['not available', "nova's own are not available", 'not enabled'],
+)
+def test_the_filter_must_be_known_and_used(checks_of, options, said):
+    result = checks_of('[filter_scheduler]\n' + options).scheduler()
+    assert result.code == status.Code.FAILURE
+    assert said in result.details
+
+
+@pytest.mark.parametrize(
+    ('paste', 'said'),
+    [
+        (SHIPPED + FILTER, '[composite:openstack_compute_api_v21] lacks'),
+        (
+            SHIPPED.replace(CONTEXT, OURS, 1) + FILTER,
+            '[composite:openstack_compute_api_v21_legacy_v2_compatible] lacks',
+        ),
+        (
+            SHIPPED.replace(CONTEXT, ' reservations keystonecontext ')
+            + FILTER,
+            'before keystonecontext',
+        ),
+        (
+            WHOLE.replace(
+                'use = call:nova.api.auth:pipeline_factory_v21\n',
+                'use = call:nova.api.auth:pipeline_factory_v21\n'
+                'noauth2 = cors noauth2 osapi_compute_app_v21\n',
+            ),
+            'lacks "reservations"',
+        ),
+        (SHIPPED.replace(CONTEXT, OURS), '  [filter:reservations]'),
+        (
+            WHOLE.replace('api.middleware', 'api.other'),
+            'nova_reservations.api.middleware:Reservations.factory',
+        ),
+        (FILTER, 'not the file of nova-api'),
+        ('[filter:x\n', 'can not be read'),
+        (None, 'There is no api-paste.ini'),
+    ],
+    ids=[
+        'in no pipeline',
+        'not in the older pipeline',
+        'too early',
+        'not in a pipeline beside',
+        'not defined',
+        'not ours',
+        'without pipelines',
+        'malformed',
+        'missing',
+    ],
+)
+def test_the_filter_must_stand_in_every_pipeline(checks_of, paste, said):
+    result = checks_of('', paste).api()
+    assert result.code == status.Code.FAILURE
+    assert said in result.details
+
+
+def test_the_file_is_where_nova_api_reads_it(checks_of, tmp_path, monkeypatch):
+    folder = tmp_path / 'of-the-api'
+    folder.mkdir()
+    monkeypatch.setenv('OS_NOVA_CONFIG_DIR', str(folder))
+    checks = checks_of('', WHOLE)
+    assert checks.api().code == status.Code.FAILURE
+    (folder / 'api-paste.ini').write_text(WHOLE)
+    assert checks.api().code == status.Code.SUCCESS
+
+
+def test_a_service_user_is_recommended(checks_of):
+    assert checks_of('').service_user().code == status.Code.WARNING
+    conf = '[service_user]\nsend_service_user_token = true\n'
+    assert checks_of(conf).service_user().code == status.Code.SUCCESS

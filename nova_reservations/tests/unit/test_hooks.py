@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+from importlib import metadata
+
+from nova.scheduler import request_filter
+from nova.scheduler import utils
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import hooks
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    hooks.check.cache_clear()
+    yield
+    hooks.check.cache_clear()
+
+
+@pytest.mark.parametrize('process', ['api', 'scheduler'])
+def test_the_installed_nova_fits(process):
+    hooks.check(process)
+
+
+def test_one_line_names_all_that_does_not_fit(monkeypatch):
+    monkeypatch.delattr(utils.ResourceRequest, 'get_request_group')
+    monkeypatch.setattr(request_filter, 'ALL_REQUEST_FILTERS', ())
+    monkeypatch.setattr(
+        request_filter, 'process_reqspec', lambda context, spec, more: None
+    )
+    with pytest.raises(exception.UnsupportedNova) as refusal:
+        hooks.check('scheduler')
+    line = str(refusal.value)
+    assert '\n' not in line
+    assert 'nova.scheduler.utils:ResourceRequest.get_request_group is ' in line
+    assert 'ALL_REQUEST_FILTERS is a tuple, not a list' in line
+    assert 'takes (context, spec, more), not (ctxt, request_spec)' in line
+
+
+def test_a_process_needs_its_own_hooks_only(monkeypatch):
+    monkeypatch.delattr(utils.ResourceRequest, 'get_request_group')
+    hooks.check('api')
+
+
+def test_a_release_that_nobody_looked_at_is_refused(monkeypatch):
+    monkeypatch.setattr(metadata, 'version', lambda _: '35.0.0')
+    with pytest.raises(
+        exception.UnsupportedNova, match=r'Nova 35\.0\.0: supported are 32'
+    ):
+        hooks.check('api')
+
+
+def test_every_hook_says_what_it_is_for():
+    assert all(hook.purpose for hook in hooks.HOOKS)
+    assert len({(h.module, h.attribute) for h in hooks.HOOKS}) == len(
+        hooks.HOOKS
+    )
