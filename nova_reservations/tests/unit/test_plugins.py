@@ -99,9 +99,7 @@ class TestRequests:
         ):
             plugin.validate({'min': low, 'max': high})
 
-    @pytest.mark.parametrize(
-        'text', ['[', '["~", "$a", "b"]', '["==", "a"]']
-    )
+    @pytest.mark.parametrize('text', ['[', '["~", "$a", "b"]', '["==", "a"]'])
     def test_requirements_that_say_nothing_are_refused(self, plugin, text):
         with pytest.raises(exception.InvalidInput):
             plugin.validate({'min': 1, 'max': 1, 'resource_properties': text})

@@ -51,7 +51,8 @@ def upgrade() -> None:
         sa.Column('created_at', sa.DateTime(), nullable=False),
         sa.Column('updated_at', sa.DateTime(), nullable=True),
         sa.CheckConstraint(
-            "status IN ('PENDING', 'STARTING', 'ACTIVE', 'TERMINATING', 'TERMINATED', 'DELETING', 'ERROR')",
+            "status IN ('PENDING', 'STARTING', 'ACTIVE', 'TERMINATING', "
+            "'TERMINATED', 'DELETING', 'ERROR')",
             name=op.f('ck_nr_leases_status'),
         ),
         sa.PrimaryKeyConstraint('id', name=op.f('pk_nr_leases')),
