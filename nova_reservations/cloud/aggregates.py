@@ -31,6 +31,9 @@ POOL = 'freepool'
 POOL_KEY = 'reservations:pool'
 RESERVATION_KEY = 'reservations:reservation'
 
+CAST_RETRIES = 3
+"""With oslo.messaging's pauses, about ten seconds."""
+
 
 class Aggregates:
     # The pool
@@ -157,7 +160,10 @@ class Aggregates:
 
     @functools.cached_property
     def _schedulers(self) -> query.SchedulerQueryClient:
-        return query.SchedulerQueryClient()
+        client = query.SchedulerQueryClient()
+        # Without a number it would try until the bus is back.
+        client.scheduler_rpcapi.client.retry = CAST_RETRIES
+        return client
 
     def _tell_schedulers(self, uuid: str) -> None:
         """Cast the aggregate as the database has it now: of two workers that

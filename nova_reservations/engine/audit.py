@@ -90,9 +90,9 @@ class Audit:
         in_placement = self.cloud.provider_aggregates(enrolled)
         if pool is not None and pool.availability_zone:
             yield Finding(
-                'Aggregate freepool has an availability zone, which takes '
-                "its hosts out of theirs: unset the aggregate's "
-                'availability_zone'
+                'Aggregate freepool has an availability zone, which its '
+                "hosts get by it. Nova can't unset it: delete the aggregate "
+                'and add each enrolled host again'
             )
         for host in enrolled:
             if host.uuid not in marked:

@@ -109,4 +109,4 @@ class CommandTest(base.NovaTestCase):
             f'/os-aggregates/{self.pool()["id"]}/action',
             {'set_metadata': {'metadata': {'availability_zone': 'az1'}}},
         )
-        self.assertIn('availability_zone', self.findings()['Enrolled hosts'])
+        self.assertIn('availability zone', self.findings()['Enrolled hosts'])
