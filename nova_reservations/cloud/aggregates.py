@@ -31,9 +31,6 @@ POOL = 'freepool'
 POOL_KEY = 'reservations:pool'
 RESERVATION_KEY = 'reservations:reservation'
 
-CAST_RETRIES = 3
-"""With oslo.messaging's pauses, about ten seconds."""
-
 
 class Aggregates:
     # The pool
@@ -160,10 +157,7 @@ class Aggregates:
 
     @functools.cached_property
     def _schedulers(self) -> query.SchedulerQueryClient:
-        client = query.SchedulerQueryClient()
-        # Without a number it would try until the bus is back.
-        client.scheduler_rpcapi.client.retry = CAST_RETRIES
-        return client
+        return query.SchedulerQueryClient()
 
     def _tell_schedulers(self, uuid: str) -> None:
         """Cast the aggregate as the database has it now: of two workers that

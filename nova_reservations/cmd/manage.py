@@ -2,6 +2,8 @@
 """``nova-reservations-manage``: the database and the hosts of reservations.
 
 Everything it does may be repeated: what is done already is left as it is.
+While the message bus is down, what tells the schedulers waits for it, as in
+all of Nova, and says so on stderr.
 """
 
 import argparse

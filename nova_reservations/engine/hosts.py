@@ -294,18 +294,21 @@ class Hosts:
         """
         if end <= start:
             raise exception.InvalidInput('end must be later than start')
-        if (end - start) / step > MAX_POINTS:
+        length = end - start
+        if length / step > MAX_POINTS:
             raise exception.InvalidInput(
                 f'More than {MAX_POINTS} steps between start and end: ask '
                 'for a longer step, or a shorter time'
             )
+        # Added to a date, a longer one may be past all dates that there are.
+        step = min(step, length)
         with self.database.reader() as session:
             total = hosts.count_reservable(session)
             windows = hosts.held_windows(session, start, end)
         return [
             values.CapacityPoint(
                 start=start + index * step,
-                end=min(start + (index + 1) * step, end),
+                end=start + min((index + 1) * step, length),
                 hosts=total,
                 reserved=reserved,
             )

@@ -240,8 +240,12 @@ class Lifecycle:
         return wait
 
     def _bookings(
-        self, claim: Claim, lease: values.Lease
+        self,
+        claim: Claim,
+        lease: values.Lease,
+        now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
+        settled = self._settled(lease, now)
         with self.database.reader() as session:
             held = allocations.resources(
                 session, [item.id for item in lease.reservations]
@@ -254,9 +258,18 @@ class Lifecycle:
                     reservation=reservation,
                     resources=held[reservation.id],
                     prepared=lease.prepared,
+                    settled=settled,
                     check=self._check(claim, lease),
                 ),
             )
+
+    def _settled(self, lease: values.Lease, now: datetime.datetime) -> bool:
+        """Whether its end began long enough ago that all who were let in
+        before can be seen."""
+        end = lease.event(states.EventType.END)
+        if end is None or end.status == states.Event.UNDONE:
+            return False
+        return now >= (end.updated_at or now) + self.options.settle
 
     # The steps: each returns how long to wait, None to look for the next
 
@@ -265,7 +278,7 @@ class Lifecycle:
     ) -> None:
         if not lease.in_nova:
             lease = self._record(claim, lease, now, in_nova=True)
-        for kind, booking in self._bookings(claim, lease):
+        for kind, booking in self._bookings(claim, lease, now):
             try:
                 kind.prepare(booking)
             except exception.CloudRefused as error:
@@ -301,7 +314,7 @@ class Lifecycle:
                 events={states.EventType.START: states.Event.IN_PROGRESS},
             )
         try:
-            for kind, booking in self._bookings(claim, lease):
+            for kind, booking in self._bookings(claim, lease, now):
                 kind.start(booking)
         except exception.CloudRefused as error:
             self._fail(claim, lease, now, str(error))
@@ -357,7 +370,7 @@ class Lifecycle:
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
     ) -> datetime.timedelta | None:
         try:
-            for kind, booking in self._bookings(claim, lease):
+            for kind, booking in self._bookings(claim, lease, now):
                 kind.update(booking)
         except exception.CloudRefused as error:
             LOG.warning(
@@ -373,7 +386,7 @@ class Lifecycle:
     ) -> None:
         outcome = states.Event.DONE
         try:
-            for kind, booking in self._bookings(claim, lease):
+            for kind, booking in self._bookings(claim, lease, now):
                 kind.before_end(booking)
         except exception.CloudRefused as error:
             LOG.warning(
@@ -408,7 +421,7 @@ class Lifecycle:
                 events={states.EventType.END: states.Event.IN_PROGRESS},
             )
         reasons = []
-        for kind, booking in self._bookings(claim, lease):
+        for kind, booking in self._bookings(claim, lease, now):
             waiting = kind.end(booking)
             if waiting is not None:
                 reasons.append(waiting.reason)

@@ -7,10 +7,16 @@ import datetime
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """Each is the option of the same name."""
+    """Each is the option of the same name.
+
+    :ivar settle: no option: how long a request that was let in may take
+        until it is seen on its host. Whole seconds are stored: the shortest
+        that is surely more than none is two.
+    """
 
     cleaning_time: datetime.timedelta = datetime.timedelta(0)
     prepare_ahead: datetime.timedelta = datetime.timedelta(minutes=10)
     before_end: datetime.timedelta = datetime.timedelta(minutes=60)
     end_timeout: datetime.timedelta = datetime.timedelta(seconds=600)
     host_refresh_interval: datetime.timedelta = datetime.timedelta(seconds=60)
+    settle: datetime.timedelta = datetime.timedelta(seconds=2)

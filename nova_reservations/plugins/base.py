@@ -24,6 +24,9 @@ class Booking:
     """A reservation with the lease that it is in and what it was given.
 
     :ivar prepared: prepare() has finished for exactly these resources.
+    :ivar settled: whoever was let in before the end began has had the time
+        to be seen by now; at an end, what is empty before that may not stay
+        so.
     :ivar check: call it before each write to Nova.
     """
 
@@ -31,6 +34,7 @@ class Booking:
     reservation: values.Reservation
     resources: tuple[values.Resource, ...]
     prepared: bool
+    settled: bool
     check: ports.Check
 
 

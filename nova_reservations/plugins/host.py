@@ -131,7 +131,10 @@ class PhysicalHost(base.ResourceType):
             if server.project_id == booking.lease.project_id
         ]
         refused = self.cloud.delete_servers(mine, booking.check)
-        return _reason(occupancies, booking.lease.project_id, refused)
+        waiting = _reason(occupancies, booking.lease.project_id, refused)
+        if waiting is None and not booking.settled:
+            return base.Waiting('Waiting for servers that are on their way')
+        return waiting
 
 
 def _reason(

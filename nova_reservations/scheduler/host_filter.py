@@ -5,11 +5,15 @@ Nova imports this module when it makes its scheduler manager, before it
 forks: nothing is opened here that would be shared after that.
 """
 
+from collections.abc import Iterable
+
+from nova import exception as nova_exception
 from nova import objects
 import nova.conf
 from nova.scheduler import filters
 from nova.scheduler import host_manager
 from nova.scheduler import request_filter as nova_request_filter
+from oslo_log import log
 
 from nova_reservations import bootstrap
 from nova_reservations import conf
@@ -20,6 +24,7 @@ from nova_reservations.scheduler import loop
 from nova_reservations.scheduler import request_filter
 
 CONF = nova.conf.CONF
+LOG = log.getLogger(__name__)
 
 
 class ReservationFilter(filters.BaseHostFilter):
@@ -50,12 +55,27 @@ class ReservationFilter(filters.BaseHostFilter):
             if not isinstance(known, request_filter.ReservedHosts)
         ] + [self._reserved_hosts]
 
-    def host_passes(
+    def filter_all(
         self,
-        host_state: host_manager.HostState,
+        filter_obj_list: Iterable[host_manager.HostState],
         spec_obj: objects.RequestSpec,
-    ) -> bool:
-        return self._reserved_hosts.admission(spec_obj).admits(host_state.host)
+    ) -> list[host_manager.HostState]:
+        """Judge all hosts by one look at the database.
+
+        A second one, after placement has answered: a lease may have ended,
+        or a host been enrolled, since the request filter looked.
+        """
+        try:
+            admission = self._reserved_hosts.resolve(spec_obj)
+        except (
+            exception.ReservationsError,
+            nova_exception.RequestFilterFailed,
+        ) as error:
+            LOG.error('Request refused: %s', error)
+            return []
+        return [
+            host for host in filter_obj_list if admission.admits(host.host)
+        ]
 
 
 def _check_enabled() -> None:

@@ -64,7 +64,7 @@ class ReservedHosts:
             decides that can't be reached
         """
         try:
-            admission = self._resolve(request_spec)
+            admission = self.resolve(request_spec)
             if admission.reservation_id is not None:
                 _require(request_spec, admission.reservation_id)
             elif admission.hosts:
@@ -73,18 +73,13 @@ class ReservedHosts:
         except exception.ReservationsError as error:
             LOG.error('Request refused: %s', error)
             raise _refusal(str(error)) from error
-        # For the host filter: it is no field, and stays in this process.
-        request_spec.nova_reservations_admission = admission
         return bool(admission.hosts)
 
-    def admission(self, request_spec: objects.RequestSpec) -> Admission:
-        """Return what was found for the request, or find it now."""
-        found: Admission | None = getattr(
-            request_spec, 'nova_reservations_admission', None
-        )
-        return found or self._resolve(request_spec)
+    def resolve(self, request_spec: objects.RequestSpec) -> Admission:
+        """Return where the request may land, as the database is now.
 
-    def _resolve(self, request_spec: objects.RequestSpec) -> Admission:
+        :raises: RequestFilterFailed, DatabaseUnavailable, CloudUnavailable
+        """
         hint = request_spec.get_scheduler_hint(HINT)
         if hint is not None:
             try:

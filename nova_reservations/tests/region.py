@@ -81,7 +81,11 @@ class Region:
         self.cloud = fake_cloud.FakeCloud(*names)
         self.database = Database(url)
         self.options = settings.Settings(
-            **{'host_refresh_interval': datetime.timedelta(days=1), **options}
+            **{
+                'host_refresh_interval': datetime.timedelta(days=1),
+                'settle': datetime.timedelta(0),
+                **options,
+            }
         )
         opts = cfg.ConfigOpts()
         conf.register_opts(opts)

@@ -49,6 +49,7 @@ def booking(cloud):
         reservation=RESERVATION,
         resources=(one, two),
         prepared=False,
+        settled=True,
         check=lambda: None,
     )
 
@@ -147,6 +148,17 @@ class TestHosts:
         plugin.start(booking)
         assert plugin.end(booking) is None
         assert cloud.aggregates == {}
+
+    def test_an_empty_host_is_free_once_nobody_can_be_on_the_way(
+        self, plugin, cloud, booking
+    ):
+        plugin.start(booking)
+        early = dataclasses.replace(booking, settled=False)
+        assert plugin.end(early) == base.Waiting(
+            'Waiting for servers that are on their way'
+        )
+        assert cloud.aggregates == {'reservation': {'one', 'two'}}
+        assert plugin.end(booking) is None
 
     def test_an_end_says_what_it_waits_for(self, plugin, cloud, booking):
         plugin.start(booking)

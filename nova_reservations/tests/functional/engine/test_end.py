@@ -57,6 +57,17 @@ def test_an_end_waits_for_slow_servers_without_holding_the_lease(region):
     assert region.status(lease) == 'TERMINATED'
 
 
+def test_a_server_that_was_let_in_just_before_the_end_goes_too(make_region):
+    region = make_region('one', settle=datetime.timedelta(minutes=2))
+    lease = region.active_lease(end=60)
+    region.forward(until=60)
+    assert region.status(lease) == 'TERMINATING'
+    region.cloud.boot('one', lease.project_id)
+    region.forward(until=63)
+    assert region.status(lease) == 'TERMINATED'
+    assert not region.cloud.servers
+
+
 def test_hosts_of_an_end_that_waits_are_not_free(make_region):
     region = make_region('one')
     lease, _ = with_slow_server(region)

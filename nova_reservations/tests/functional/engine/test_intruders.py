@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from nova_reservations import exception
+from nova_reservations.db import leases
 from nova_reservations.tests.functional.engine import stories
 from nova_reservations.tests.region import minutes
 from nova_reservations.tests.region import Steps
@@ -175,3 +176,64 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
         region.hosts.sweep()
         assert region.picture() == before, sleeper.steps.taken
     assert number > 3
+
+
+def test_a_late_start_takes_no_host_away_that_was_added_since(make_region):
+    one = '["==","$service_name","one"]'
+    for number in itertools.count(1):
+        region = make_region('one', 'two', 'three')
+        lease = region.lease(resource_properties=one)
+        sleeper = Sleeper(region, number)
+        if not sleeper.steps.reached:
+            sleeper.wake()
+            break
+        region.now += minutes(0.6)
+        region.work(region.worker('other'))
+        region.change(lease, min=3, max=3, resource_properties='')
+        region.work(region.worker('other'))
+        sleeper.wake()
+        assert region.aggregate_of(lease) == {'one', 'two', 'three'}
+    assert number > 3
+
+
+@pytest.mark.parametrize('story', stories.ALL)
+def test_a_worker_records_nothing_once_another_has_the_claim(
+    make_region, story
+):
+    """Not even if the other one has recorded nothing yet."""
+    for number in itertools.count(1):
+        region = make_region('one', 'two', 'three')
+        lease = story(region)
+        sleeper = Sleeper(region, number)
+        if not sleeper.steps.reached:
+            sleeper.wake()
+            break
+        region.now += minutes(0.6)
+        claimed = claim(region, lease)
+        written = len(region.cloud.writes)
+        sleeper.wake()
+        # What it was about to do when it fell asleep is done; no more.
+        assert len(region.cloud.writes) <= written + 1
+        assert known(region, lease) == claimed
+    assert number > 3
+
+
+def claim(region, lease):
+    """Claim the lease as another worker would, and return it."""
+    seen = known(region, lease)
+    if seen is not None and seen.due_at is not None:
+        with region.database.writer() as session:
+            leases.claim(
+                session,
+                seen.id,
+                seen.attempt,
+                'other',
+                region.now,
+                until=region.now + minutes(1),
+            )
+    return known(region, lease)
+
+
+def known(region, lease):
+    with contextlib.suppress(exception.NotFound):
+        return region.see(lease)

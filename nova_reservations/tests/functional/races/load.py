@@ -40,6 +40,7 @@ SLOTS = 16
 OPTIONS = settings.Settings(
     prepare_ahead=datetime.timedelta(seconds=3),
     before_end=datetime.timedelta(0),
+    settle=datetime.timedelta(0),
     host_refresh_interval=datetime.timedelta(days=1),
 )
 
