@@ -109,7 +109,6 @@ def _resource_types(
         invoke_args=(nova, conf),
         on_missing_entrypoints_callback=missing,
         on_load_failure_callback=broken,
-        warn_on_missing_entrypoint=False,
     )
     return {
         extension.name: extension.obj
