@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+
+sys.path.insert(0, os.path.abspath('../ext'))
+
 extensions = [
+    'openapi_page',
     'openstackdocstheme',
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',

@@ -45,7 +45,7 @@ _REFUSALS = {
 _ALWAYS = frozenset({400, 401, 406})
 _SERVED = frozenset({403, 503})
 
-_PATH_PARAMETERS = {
+_PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     'lease_id': parameters.UUID,
     'host_id': hosts.ID,
     'name': hosts.PROPERTY_NAME,

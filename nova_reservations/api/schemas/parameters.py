@@ -12,13 +12,21 @@ UUID = {
     'description': 'a UUID in its lower case form',
 }
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
-DATE = {'type': 'string', 'minLength': 1, 'maxLength': 64}
+DATE = {
+    'type': 'string',
+    'minLength': 1,
+    'maxLength': 64,
+    'description': 'a date in UTC as 2050-12-26 12:00, with seconds and an '
+    'offset as in ISO 8601 if need be, or now',
+}
 DURATION = {
     'type': ['integer', 'string'],
     'minimum': 0,
     'maximum': 10**9 - 1,
     'minLength': 1,
     'maxLength': 64,
+    'description': 'seconds, or a number with s, m, h or d, or a duration '
+    'of ISO 8601 without years and months',
 }
 LIMIT = {
     'type': 'string',

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from collections.abc import Mapping
 
 from nova_reservations.sandbox import story
+from nova_reservations.sandbox.stories import clients
 from nova_reservations.sandbox.stories import host_lease
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'host-lease': host_lease.tell,
+    'clients': clients.tell,
 }

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 
+import nova.conf
 import pytest
 
+from nova_reservations.tests import fake_cloud
+
 UNKNOWN = 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70'
+
+
+def names(answer):
+    return [host['service_name'] for host in answer.json['hosts']]
 
 
 def enrol(admin, name='h1', **properties):
@@ -250,3 +257,53 @@ def test_a_property_is_only_made_private_or_public(admin, name, body, status):
     enrol(admin, 'h1', gpu='A100')
     answer = admin('PATCH', f'/os-hosts/properties/{name}', body)
     assert answer.status_int == status
+
+
+@pytest.mark.parametrize(
+    ('query', 'expected'),
+    [
+        ('sort_key=name', ['h1', 'h2', 'h3']),
+        ('sort_key=name&sort_dir=desc', ['h3', 'h2', 'h1']),
+        ('sort_dir=desc', ['h3', 'h2', 'h1']),
+        ('sort_key=memory_mb', ['h3', 'h1', 'h2']),
+        ('sort_key=memory_mb&sort_dir=desc', ['h2', 'h1', 'h3']),
+        ('sort_key=availability_zone', ['h2', 'h1', 'h3']),
+    ],
+)
+def test_hosts_are_sorted_and_paged_in_that_order(
+    admin, cloud, query, expected
+):
+    for name, changes in {
+        'h1': {},
+        'h2': {'memory_mb': 2**20, 'availability_zone': 'a'},
+        'h3': {'memory_mb': 1024},
+    }.items():
+        cloud.known[name] = fake_cloud.facts(name, **changes)
+        admin('POST', '/os-hosts', {'name': name})
+    assert names(admin('GET', f'/os-hosts?{query}')) == expected
+    seen = []
+    page = admin('GET', f'/os-hosts?{query}&limit=1')
+    while 'hosts_links' in page.json:
+        seen += names(page)
+        [link] = page.json['hosts_links']
+        page = admin('GET', link['href'].partition('/v1')[2])
+    assert seen + names(page) == expected
+
+
+def test_a_marker_that_is_no_host_is_refused(admin, enrolled):
+    answer = admin('GET', '/os-hosts?marker=99')
+    assert answer.status_int == 400
+    assert 'marker 99 is no host' in answer.json['error_message']
+
+
+def test_links_go_through_the_proxy_that_nova_knows_of(admin, enrolled):
+    nova.conf.CONF.set_override(
+        'compute_link_prefix', 'https://cloud.example.org/compute/', 'api'
+    )
+    [link] = admin('GET', '/os-hosts?limit=1&sort_key=name').json[
+        'hosts_links'
+    ]
+    assert link['href'] == (
+        'https://cloud.example.org/compute/v2.1/os-reservations/v1/os-hosts'
+        '?limit=1&sort_key=name&marker=1'
+    )

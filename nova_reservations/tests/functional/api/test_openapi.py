@@ -110,3 +110,18 @@ def test_a_lease_can_ask_for_each_type_of_resource(services, member):
     assert of_moon['required'] == ['resource_type', 'phase']
     assert of_moon['properties']['resource_type'] == {'const': 'virtual:moon'}
     assert of_host['properties']['resource_type'] == {'const': 'physical:host'}
+
+
+def test_what_is_made_leads_to_what_can_be_done_with_it(admin):
+    host = admin('POST', '/os-hosts', {'name': 'h1'})
+    responses = operation('/v1/os-hosts', 'POST')['responses']
+    links = responses['201']['links']
+    assert set(links) == {
+        'get_os_hosts_host_id',
+        'put_os_hosts_host_id',
+        'delete_os_hosts_host_id',
+        'get_os_hosts_host_id_allocation',
+    }
+    for link in links.values():
+        assert link['parameters'] == {'host_id': '$response.body#/host/id'}
+    assert host.json['host']['id'] == '1'

@@ -173,7 +173,7 @@ def test_what_is_kept_need_not_meet_requirements_unless_asked(session):
     assert names(find(session, (1, 2), demand, keep=[old])) == ['new']
 
 
-def test_a_shortage_counts_what_is_enrolled_matches_and_is_taken(session):
+def test_a_shortage_counts_what_matches_and_is_taken(session):
     small = booking.enrol(session, 'small', vcpus=8)
     hosts = [booking.enrol(session, f'large {n}', vcpus=32) for n in range(5)]
     booking.enrol(session, 'being enrolled', vcpus=32, reservable=False)
@@ -185,7 +185,7 @@ def test_a_shortage_counts_what_is_enrolled_matches_and_is_taken(session):
     window = booking.window(1, 6)
     assert candidates.shortage(
         session, asked, window, NOW
-    ) == selection.Shortage(enrolled=6, matching=5, taken=2)
+    ) == selection.Shortage(matching=5, taken=2)
     assert (
         candidates.shortage(
             session, asked, window, NOW, ignore_reservation=mine
@@ -194,7 +194,7 @@ def test_a_shortage_counts_what_is_enrolled_matches_and_is_taken(session):
     )
     assert candidates.shortage(
         session, booking.wanted(7), window, NOW
-    ) == selection.Shortage(enrolled=6, matching=6, taken=3)
+    ) == selection.Shortage(matching=6, taken=3)
 
 
 def test_properties_that_no_host_has_had_are_told(any_database):

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was measured, as a table to read, as JSON, and as a document."""
+
+from collections.abc import Sequence
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+from typing import Any
+
+import prettytable
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One number, beside what it must be compared with.
+
+    :ivar floor: what the floor reached, in the same unit; None: there is
+        none.
+    :ivar limit: what it must not exceed, None for what is only told.
+    :ivar at_least: limit is what it must not fall below instead.
+    """
+
+    what: str
+    value: float
+    unit: str
+    floor: float | None = None
+    limit: float | None = None
+    at_least: bool = False
+
+    @property
+    def reached(self) -> bool | None:
+        if self.limit is None:
+            return None
+        if self.at_least:
+            return self.value >= self.limit
+        return self.value <= self.limit
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """:ivar details: title -> text, of profiles and the like."""
+
+    figures: Sequence[Figure]
+    details: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """:ivar rows: by their name, as they were run."""
+
+    quick: bool
+    date: datetime.datetime
+    rows: dict[str, Row]
+
+    @property
+    def missed(self) -> list[str]:
+        return [
+            figure.what
+            for row in self.rows.values()
+            for figure in row.figures
+            if figure.reached is False
+        ]
+
+    def table(self) -> str:
+        table = prettytable.PrettyTable(_HEADINGS, align='l')
+        table.add_rows(self._cells())
+        return str(table.get_string())
+
+    def json(self) -> str:
+        shown: dict[str, Any] = dataclasses.asdict(self)
+        for name, row in self.rows.items():
+            for each, figure in zip(
+                shown['rows'][name]['figures'], row.figures, strict=True
+            ):
+                each['reached'] = figure.reached
+        return json.dumps(
+            {'machine': machine(), **shown}, default=str, indent=2
+        )
+
+    def rst(self) -> str:
+        """Return the generated part of the document on performance."""
+        lines = [
+            f'{self.date:%Y-%m-%d}, {"quick" if self.quick else "full"} run, '
+            f'on {machine()}.',
+            '',
+            '.. list-table::',
+            '   :header-rows: 1',
+            '',
+        ]
+        for cells in (_HEADINGS, *self._cells()):
+            first, *others = cells
+            lines.append(f'   * - {first}')
+            lines += [f'     - {cell}'.rstrip() for cell in others]
+        for row in self.rows.values():
+            for title, text in row.details.items():
+                lines += ['', title, '~' * len(title), '', '.. code-block:: text', '']
+                lines += [
+                    f'   {line}'.rstrip() for line in text.splitlines()
+                ]
+        return '\n'.join(lines)
+
+    def _cells(self) -> list[list[str]]:
+        return [
+            [
+                figure.what,
+                _number(figure.value, figure.unit),
+                _number(figure.floor, figure.unit),
+                _limit(figure),
+                {None: '', True: 'yes', False: 'NO'}[figure.reached],
+            ]
+            for row in self.rows.values()
+            for figure in row.figures
+        ]
+
+
+_HEADINGS = ['what', 'measured', 'floor', 'must reach', 'reached']
+
+
+def _number(value: float | None, unit: str) -> str:
+    return '' if value is None else f'{value:.3g} {unit}'.rstrip()
+
+
+def _limit(figure: Figure) -> str:
+    if figure.limit is None:
+        return ''
+    bound = 'at least' if figure.at_least else 'at most'
+    return f'{bound} {_number(figure.limit, figure.unit)}'
+
+
+def machine() -> str:
+    """Return what the figures depend on."""
+    model = platform.machine()
+    for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines():
+        if line.startswith('model name'):
+            model = line.partition(':')[2].strip()
+            break
+    pages = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+    return (
+        f'{os.cpu_count()} x {model}, {pages / 2**30:.0f} GiB, '
+        f'{platform.system()} {platform.release().split("-")[0]}, '
+        f'Python {platform.python_version()}'
+    )
