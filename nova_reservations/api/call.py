@@ -15,7 +15,8 @@ from nova_reservations import bootstrap
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """
+    """What an action gets.
+
     :ivar path: of the request, below the mount.
     :ivar build: returns the services; they are not there before they are
         needed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nova-reservations-manage``: the database and the hosts of reservations.
+"""``nova-reservations-manage``: the database, the hosts, and an audit.
 
 Everything it does may be repeated: what is done already is left as it is.
 While the message bus is down, what tells the schedulers waits for it, as in
@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Callable
 from collections.abc import Mapping
 import sys
+import time
 from typing import Any
 
 import nova.conf
@@ -23,6 +24,10 @@ from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
+from nova_reservations.engine import audit
+
+PAUSE = 5
+"""Seconds between two looks of an audit."""
 
 COLUMNS = (
     'ID',
@@ -50,7 +55,7 @@ def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
 
     :raises: SchemaTooOld, and any ReservationsError
     """
-    if conf.command.name == 'host':
+    if conf.command.name in ('audit', 'host'):
         migration.check(services.database)
     return conf.command.act(services, conf.command)
 
@@ -91,6 +96,19 @@ def _add_parsers(commands: Any) -> None:
         nargs='+',
         metavar='ID|NAME',
         help='number, service host or hypervisor hostname of an enrolled host',
+    )
+
+    look = _parser(
+        commands,
+        'audit',
+        'say what of leases, pool and aggregates is not as it must be: in the '
+        'database, in Nova and in placement; exit 1 if anything is',
+        _audit,
+    )
+    look.add_argument(
+        '--repair',
+        action='store_true',
+        help='mend what can be mended; exit 1 if anything is left',
     )
 
 
@@ -142,6 +160,30 @@ def _db_sync(services: bootstrap.Services, _: Any) -> int:
 def _db_version(services: bootstrap.Services, _: Any) -> int:
     print(migration.version(services.database) or 'no tables')
     return 0
+
+
+def _audit(services: bootstrap.Services, arguments: Any) -> int:
+    auditor = audit.Audit(services.database, services.hosts.cloud)
+    found = auditor.lasting(lambda: time.sleep(PAUSE))
+    for finding in found:
+        print(finding.problem)
+    if found and arguments.repair:
+        for finding in found:
+            _repair(finding)
+        found = auditor.lasting(lambda: time.sleep(PAUSE))
+        print('Left:' if found else 'All of it is mended')
+        for finding in found:
+            print(finding.problem)
+    return 1 if found else 0
+
+
+def _repair(finding: audit.Finding) -> None:
+    if finding.repair is None:
+        return
+    try:
+        finding.repair()
+    except exception.ReservationsError as error:
+        print(f'{finding.problem}: {error}', file=sys.stderr)
 
 
 def _host_list(services: bootstrap.Services, _: Any) -> int:

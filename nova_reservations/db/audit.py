@@ -4,6 +4,7 @@
 Every function joins the caller's transaction, and reads whole tables.
 """
 
+from collections.abc import Collection
 import datetime
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from nova_reservations.db import models
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
+EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
 RESOURCE = models.table(models.Resource)
 
@@ -36,25 +38,44 @@ def overdue(session: orm.Session, since: datetime.datetime) -> list[str]:
     )
 
 
-def forgotten(session: orm.Session) -> list[str]:
-    """Return leases that a worker should look at, and none ever will."""
+def forgotten(session: orm.Session, later: datetime.datetime) -> list[str]:
+    """Return leases that no worker will look at in time.
+
+    :param later: as far as a lease that waits for something may be put off
+    """
     return list(
         session.scalars(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.due_at.is_(None),
+            sa.select(LEASE.c.id)
+            .where(
                 sa.or_(
-                    LEASE.c.status.in_(MOVING), LEASE.c.in_nova == sa.true()
-                ),
+                    sa.and_(
+                        LEASE.c.due_at.is_(None),
+                        sa.or_(
+                            LEASE.c.status.in_(MOVING),
+                            LEASE.c.in_nova == sa.true(),
+                        ),
+                    ),
+                    sa.and_(
+                        LEASE.c.due_at > later,
+                        LEASE.c.status.in_(states.OPEN),
+                        sa.exists().where(
+                            EVENT.c.lease_id == LEASE.c.id,
+                            EVENT.c.status == states.Event.UNDONE,
+                            EVENT.c.time < LEASE.c.due_at,
+                        ),
+                    ),
+                )
             )
+            .order_by(LEASE.c.id)
         )
     )
 
 
 def wake(session: orm.Session, lease_id: str, now: datetime.datetime) -> None:
-    """Have a worker look at the lease, unless one is to already."""
+    """Have a worker look at the lease, unless one has it."""
     session.execute(
         sa.update(LEASE)
-        .where(LEASE.c.id == lease_id, LEASE.c.due_at.is_(None))
+        .where(LEASE.c.id == lease_id, LEASE.c.claimed_by.is_(None))
         .values(due_at=now)
     )
 
@@ -118,6 +139,15 @@ def held_by_the_dead(session: orm.Session) -> list[str]:
                     [states.Lease.TERMINATED, states.Lease.ERROR]
                 ),
             )
+        )
+    )
+
+
+def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
+    """Return those of the ids that are of reservations."""
+    return set(
+        session.scalars(
+            sa.select(RESERVATION.c.id).where(RESERVATION.c.id.in_(ids))
         )
     )
 

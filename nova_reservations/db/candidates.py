@@ -36,7 +36,7 @@ def find(
     pivot: int,
     keep: Collection[int] = (),
     recheck: bool = True,
-    ignore_reservation: str | None = None,
+    ignore: Collection[str] = (),
 ) -> list[selection.Candidate]:
     """Return candidates: those with the least free time before or after the
     window, and others from a random place on.
@@ -46,11 +46,11 @@ def find(
     :param pivot: where the random place is, in the range of spread.
     :param keep: ids of what the reservation has: candidates if still free.
     :param recheck: whether that must meet the requirements too.
-    :param ignore_reservation: the one that is planned anew: to itself, what
-        it has is free.
+    :param ignore: the reservations that are planned anew: to them, what
+        they have is free.
     """
     limit = demand.maximum + page
-    offers = _Offers(window, now, ignore_reservation)
+    offers = _Offers(window, now, ignore)
     query = _meeting(demand, offers.query().where(offers.free))
     statements = offers.nearest(query, limit)
     if keep:
@@ -78,10 +78,10 @@ def shortage(
     window: interval.Interval,
     now: datetime.datetime,
     *,
-    ignore_reservation: str | None = None,
+    ignore: Collection[str] = (),
 ) -> selection.Shortage:
     """Count why a demand is refused; reads the whole cloud."""
-    offers = _Offers(window, now, ignore_reservation)
+    offers = _Offers(window, now, ignore)
     count = sa.select(sa.func.count()).select_from(models.Resource)
     meeting = _meeting(demand, count)
     matching, free = (
@@ -111,15 +111,15 @@ class _Offers:
         self,
         window: interval.Interval,
         now: datetime.datetime,
-        ignore_reservation: str | None,
+        ignore: Collection[str],
     ) -> None:
         self.window = window
         held = orm.aliased(models.Allocation)
         self._holds: list[sa.ColumnElement[bool]] = [
             held.released == sa.false()
         ]
-        if ignore_reservation is not None:
-            self._holds.append(held.reservation_id != ignore_reservation)
+        if ignore:
+            self._holds.append(held.reservation_id.not_in(ignore))
         self._held = held
         taken = [held.start_date < window.end]
         if window.start > now:

@@ -37,8 +37,7 @@ class Audit:
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
 
-        What is under way while it looks may be found, too: what is still
-        there at a second look is real.
+        What is under way while it looks may be found, too.
 
         :raises: CloudUnavailable
         """
@@ -48,11 +47,29 @@ class Audit:
             *self.of_aggregates(now),
         ]
 
+    def lasting(self, pause: Callable[[], None]) -> list[Finding]:
+        """Return what is found at two looks, and so is not under way.
+
+        :param pause: waits, between the two
+        :raises: CloudUnavailable
+        """
+        first = {
+            finding.problem for finding in self.findings(self.database.now())
+        }
+        if not first:
+            return []
+        pause()
+        return [
+            finding
+            for finding in self.findings(self.database.now())
+            if finding.problem in first
+        ]
+
     def of_leases(self, now: datetime.datetime) -> Iterator[Finding]:
         """Yield what is wrong with leases, in the database alone."""
         with self.database.reader() as session:
             overdue = audit.overdue(session, now - PATIENCE)
-            forgotten = audit.forgotten(session)
+            forgotten = audit.forgotten(session, now + PATIENCE)
             doubled = audit.doubled(session)
             kept = audit.held_by_the_dead(session)
         for lease_id in overdue:
@@ -62,7 +79,8 @@ class Audit:
             )
         for lease_id in forgotten:
             yield Finding(
-                f'Lease {lease_id} has work left that no worker will find',
+                f'Lease {lease_id} has work left that no worker will find in '
+                'time',
                 self._write(audit.wake, lease_id, now),
             )
         for name, one, other in doubled:
@@ -133,12 +151,17 @@ class Audit:
         in_nova = self.cloud.lease_aggregates()
         with self.database.reader() as session:
             wanted = audit.gathered(session)
-            alive = leases.in_nova(session, in_nova)
             enrolled = [
                 host.resource
                 for host in hosts.find(session, values.HostQuery())
             ]
         in_placement = self.cloud.provider_aggregates(enrolled)
+        with self.database.reader() as session:
+            # Placement may have aggregates that are none of ours.
+            known = audit.reservations(
+                session, set().union(*in_placement.values())
+            )
+            alive = leases.in_nova(session, {*in_nova, *known})
         for reservation_id, (lease_id, names) in wanted.items():
             if set(in_nova.get(reservation_id, ())) != names:
                 where = 'Nova'
@@ -151,7 +174,7 @@ class Audit:
                 'than were given to it',
                 self._write(audit.regather, lease_id, now),
             )
-        for reservation_id in sorted(set(in_nova) - alive):
+        for reservation_id in sorted({*in_nova, *known} - alive):
             yield Finding(
                 f'Aggregate {reservation_id} is of no lease any more',
                 self._disband(reservation_id),

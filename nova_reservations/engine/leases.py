@@ -6,8 +6,10 @@ calls Nova. What the change means for Nova is left to the workers, who find
 it due.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Any
@@ -18,7 +20,6 @@ from oslo_log import log
 
 from nova_reservations import demand as demands
 from nova_reservations import exception
-from nova_reservations import interval
 from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
@@ -123,8 +124,7 @@ class Leases:
                 if serial:
                     counters.increment(session, 'booking')
                 leases.insert(session, lease)
-                for reservation in lease.reservations:
-                    self._book(session, lease, reservation, now)
+                self._book(session, lease, now)
 
         contention.settle(book)
         LOG.info(
@@ -237,22 +237,67 @@ class Leases:
         self,
         session: Any,
         lease: values.Lease,
-        reservation: values.Reservation,
         now: datetime.datetime,
-        held: tuple[int, ...] = (),
-        only_add: bool = False,
-        recheck: bool = True,
+        held: Mapping[str, Collection[int]] | None = None,
+        recheck: Collection[str] = (),
     ) -> None:
-        """Plan the reservation, and write it in the caller's transaction.
+        """Plan the lease's reservations together, and write what they get in
+        the caller's transaction.
 
-        :param held: what it has already, at another window or demand
-        :param only_add: whether all of that must stay
-        :param recheck: whether that must meet the requirements anew
+        :param held: reservation id -> what it has already, at another
+            window or demand; all of it stays if the lease is active
+        :param recheck: reservations whose resources must meet the
+            requirements anew
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
-        demand = self._type(reservation.resource_type).demand(
-            reservation.params
+        held = held or {}
+        only_add = lease.status == states.Lease.ACTIVE
+        asks = [
+            self._ask(
+                session,
+                lease,
+                reservation,
+                now,
+                held.get(reservation.id, ()),
+                recheck=not held or reservation.id in recheck,
+                only_add=only_add,
+            )
+            for reservation in lease.reservations
+        ]
+        plan = selection.assign(asks, seed=lease.id)
+        if isinstance(plan, selection.TooFew):
+            raise self._refusal(session, lease, asks, plan.ask, now)
+        allocations.advance(
+            session,
+            {
+                candidate.resource.id: candidate.generation
+                for chosen in plan
+                for candidate in chosen
+            },
         )
+        # All of it before any: one may get what another has had.
+        for reservation_id, resource_ids in held.items():
+            allocations.delete(session, reservation_id, resource_ids)
+        for reservation, chosen in zip(lease.reservations, plan, strict=True):
+            allocations.insert(
+                session,
+                reservation.id,
+                [candidate.resource.id for candidate in chosen],
+                lease.window,
+            )
+
+    def _ask(
+        self,
+        session: Any,
+        lease: values.Lease,
+        reservation: values.Reservation,
+        now: datetime.datetime,
+        held: Collection[int],
+        *,
+        recheck: bool,
+        only_add: bool,
+    ) -> selection.Ask:
+        demand = self._demand(reservation)
         unknown = candidates.unknown_keys(session, demand.requirements)
         if unknown:
             raise exception.InvalidInput(
@@ -260,64 +305,62 @@ class Leases:
                 f'{", ".join(unknown)}; "os-hosts/properties" lists those '
                 'that there are'
             )
-        window = lease.window.padded(self.options.cleaning_time)
+        # As many more as its siblings may take of the same.
+        siblings = sum(
+            self._demand(other).maximum
+            for other in lease.reservations
+            if other.id != reservation.id
+        )
         found = candidates.find(
             session,
             demand,
-            window,
+            lease.window.padded(self.options.cleaning_time),
             now,
-            page=PAGE,
+            page=PAGE + siblings,
             pivot=zlib.crc32(lease.id.encode()) >> 1,
             keep=held,
             recheck=recheck,
-            ignore_reservation=reservation.id,
+            ignore=[item.id for item in lease.reservations],
         )
-        must_keep = held if only_add else ()
-        chosen = selection.choose(
-            found, demand, seed=lease.id, must_keep=must_keep
-        )
-        if chosen is None:
-            raise self._refusal(
-                session, demand, window, now, reservation, must_keep
-            )
-        allocations.advance(
-            session,
-            {
-                candidate.resource.id: candidate.generation
-                for candidate in chosen
-            },
-        )
-        allocations.delete(session, reservation.id, held)
-        allocations.insert(
-            session,
-            reservation.id,
-            [candidate.resource.id for candidate in chosen],
-            lease.window,
-        )
+        return selection.Ask(found, demand, held if only_add else ())
+
+    def _demand(self, reservation: values.Reservation) -> demands.Demand:
+        return self._type(reservation.resource_type).demand(reservation.params)
 
     def _refusal(
         self,
         session: Any,
-        demand: demands.Demand,
-        window: interval.Interval,
+        lease: values.Lease,
+        asks: Sequence[selection.Ask],
+        refused: int,
         now: datetime.datetime,
-        reservation: values.Reservation,
-        kept: tuple[int, ...],
     ) -> exception.NotEnoughResources:
+        ask = asks[refused]
         shortage = candidates.shortage(
-            session, demand, window, now, ignore_reservation=reservation.id
+            session,
+            ask.demand,
+            lease.window.padded(self.options.cleaning_time),
+            now,
+            ignore=[item.id for item in lease.reservations],
         )
         reason = (
             f'{shortage.matching} hosts match, {shortage.taken} are taken '
-            f'in this window, {demand.minimum} wanted'
+            f'in this window, {ask.demand.minimum} wanted'
         )
-        if kept:
+        if len(asks) > 1:
+            others = sum(one.demand.minimum for one in asks)
             reason += (
-                f', and an active lease keeps the {len(kept)} that it has'
+                f', and {others - ask.demand.minimum} by other reservations '
+                'of the lease'
+            )
+        if ask.must_keep:
+            reason += (
+                ', and an active lease keeps the '
+                f'{len(ask.must_keep)} that it has'
             )
         LOG.info(
             'Reservation %(id)s is refused: %(reason)s',
-            {'id': reservation.id, 'reason': reason},
+            {'id': lease.reservations[refused].id, 'reason': reason},
         )
         return exception.NotEnoughResources(reason=reason)
 
@@ -393,20 +436,18 @@ class Leases:
             held = allocations.resources(
                 session, [item.id for item in seen.reservations]
             )
-            for reservation in lease.reservations:
-                if reservation.id in params:
-                    leases.set_params(
-                        session, reservation.id, dict(reservation.params), now
-                    )
-                self._book(
-                    session,
-                    lease,
-                    reservation,
-                    now,
-                    held=tuple(item.id for item in held[reservation.id]),
-                    only_add=seen.status == states.Lease.ACTIVE,
-                    recheck=reservation.id in params,
-                )
+            for reservation_id, changed in params.items():
+                leases.set_params(session, reservation_id, changed, now)
+            self._book(
+                session,
+                lease,
+                now,
+                held={
+                    reservation_id: [resource.id for resource in resources]
+                    for reservation_id, resources in held.items()
+                },
+                recheck=params,
+            )
             if held != allocations.resources(session, list(held)):
                 lease = dataclasses.replace(lease, prepared=False)
         else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the resources that are free a reservation gets.
+"""Which of the resources that are free the reservations of a lease get.
 
 Best fit: what is free only shortly around the window goes first, so that
 long free windows stay whole. How shortly is told apart only roughly: among
@@ -7,11 +7,14 @@ equals the order is each lease's own, so that writers at the same moment do
 not all reach for the same resource.
 """
 
+import collections
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Sequence
 import dataclasses
 import datetime
 import hashlib
+import itertools
 
 from nova_reservations import demand
 from nova_reservations import values
@@ -51,27 +54,121 @@ class Shortage:
     taken: int
 
 
-def choose(
-    candidates: Iterable[Candidate],
-    demand: demand.Demand,
-    seed: str,
-    must_keep: Collection[int] = (),
-) -> tuple[Candidate, ...] | None:
-    """Return what to book, best first; None: too few.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ask:
+    """One of the reservations of a lease, which are planned together.
 
-    What is kept goes before what is new.
-
-    :param candidates: no resource twice.
-    :param seed: the same choice for the same seed; the id of the lease.
-    :param must_keep: ids of what an active lease has: all of it, or None.
+    :ivar candidates: no resource twice.
+    :ivar must_keep: ids of what an active lease has, all of which stays.
     """
-    chosen = sorted(candidates, key=lambda one: _rank(one, seed))
-    chosen = chosen[: demand.maximum]
-    if len(chosen) < demand.minimum or not {
-        one.resource.id for one in chosen
-    }.issuperset(must_keep):
-        return None
-    return tuple(chosen)
+
+    candidates: Iterable[Candidate]
+    demand: demand.Demand
+    must_keep: Collection[int] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TooFew:
+    """:ivar ask: the index of the one that can't have what it wants."""
+
+    ask: int
+
+
+def assign(
+    asks: Sequence[Ask], seed: str
+) -> list[tuple[Candidate, ...]] | TooFew:
+    """Return what to book for each ask, best first; no resource twice.
+
+    Each has its minimum before any has more, and gives way to another where
+    it can have something else: what can be fulfilled is. What is kept goes
+    before what is new.
+
+    :param seed: the same choice for the same seed; the id of the lease.
+    """
+    plan = _Plan(asks, seed)
+    for index, ask in enumerate(asks):
+        if not plan.keep(index, ask.must_keep):
+            return TooFew(index)
+    for index, ask in enumerate(asks):
+        plan.fill(index, ask.demand.minimum)
+        while len(plan.given[index]) < ask.demand.minimum:
+            if not plan.augment(index):
+                return TooFew(index)
+    for index, ask in enumerate(asks):
+        plan.fill(index, ask.demand.maximum)
+    return [plan.result(index) for index in range(len(asks))]
+
+
+class _Plan:
+    """Who has which resource so far."""
+
+    def __init__(self, asks: Sequence[Ask], seed: str) -> None:
+        self.asks = asks
+        self.ranked = [
+            {
+                one.resource.id: one
+                for one in sorted(
+                    ask.candidates, key=lambda one: _rank(one, seed)
+                )
+            }
+            for ask in asks
+        ]
+        self.given: list[set[int]] = [set() for _ in asks]
+        self.owner: dict[int, int] = {}
+
+    def keep(self, ask: int, resources: Collection[int]) -> bool:
+        for resource in resources:
+            if resource not in self.ranked[ask]:
+                return False
+            self._give(ask, resource)
+        return len(resources) <= self.asks[ask].demand.maximum
+
+    def augment(self, ask: int) -> bool:
+        """Give the ask one more, even if others must change for it.
+
+        The shortest chain of asks, each of which takes a resource from the
+        one after it, to one that can have a free one.
+        """
+        taken_for: dict[int, tuple[int, int]] = {}
+        seen = {ask}
+        waiting = collections.deque([ask])
+        while waiting:
+            current = waiting.popleft()
+            for resource in self.ranked[current]:
+                owner = self.owner.get(resource)
+                if owner is None:
+                    self._give(current, resource)
+                    while current != ask:
+                        current, resource = taken_for[current]
+                        self._give(current, resource)
+                    return True
+                if (
+                    owner not in seen
+                    and resource not in self.asks[owner].must_keep
+                ):
+                    seen.add(owner)
+                    taken_for[owner] = current, resource
+                    waiting.append(owner)
+        return False
+
+    def fill(self, ask: int, maximum: int) -> None:
+        free = (one for one in self.ranked[ask] if one not in self.owner)
+        wanted = maximum - len(self.given[ask])
+        for resource in list(itertools.islice(free, max(wanted, 0))):
+            self._give(ask, resource)
+
+    def result(self, ask: int) -> tuple[Candidate, ...]:
+        return tuple(
+            candidate
+            for resource, candidate in self.ranked[ask].items()
+            if resource in self.given[ask]
+        )
+
+    def _give(self, ask: int, resource: int) -> None:
+        if resource in self.owner:
+            self.given[self.owner[resource]].remove(resource)
+        self.owner[resource] = ask
+        self.given[ask].add(resource)
 
 
 def _rank(candidate: Candidate, seed: str) -> tuple[bool, int, int, bytes]:

@@ -44,12 +44,31 @@ def running(
         single process
     :raises NotUp: if a service does not start, with what its log says last.
     """
+    with brought_up(directory, database_url, transport_url) as services:
+        yield services.layout
+
+
+@contextlib.contextmanager
+def brought_up(
+    directory: pathlib.Path,
+    database_url: str,
+    transport_url: str,
+    front: Callable[[str, int], int] = lambda api, port: port,
+) -> Iterator['Services']:
+    """Run a cloud as running() does, and hand out its processes.
+
+    :param front: of the name of an API and its port, returns the port that
+        the catalog is to name
+    :raises NotUp:
+    """
     sockets = {api: _listen() for api in lo.APIS}
+    ports = {api: each.getsockname()[1] for api, each in sockets.items()}
     layout = lo.Layout(
         directory,
-        {api: each.getsockname()[1] for api, each in sockets.items()},
+        ports,
         database_url,
         transport_url,
+        {api: front(api, port) for api, port in ports.items()},
     )
     layout.save()
     config.write(layout)
@@ -68,21 +87,22 @@ def running(
                 services.start(service)
         services.wait_for('all hosts', operator.hosts, len(lo.HOSTS))
         _furnish(operator)
-        yield layout
+        yield services
 
 
-def _listen() -> socket.socket:
+def _listen(port: int = 0) -> socket.socket:
     listener = socket.socket()
-    listener.bind(('127.0.0.1', 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(('127.0.0.1', port))
     listener.listen(1024)
     return listener
 
 
-class _Services:
+class Services:
     """The processes of one cloud."""
 
     def __init__(self, layout: lo.Layout) -> None:
-        self._layout = layout
+        self.layout = layout
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(
@@ -90,14 +110,14 @@ class _Services:
     ) -> None:
         """Start a service; it alone has the listener from now on."""
         descriptors = [listener.fileno()] if listener else []
-        with self._log(service).open('wb') as log:
+        with self._log(service).open('ab') as log:
             self._processes[service] = subprocess.Popen(
                 [
                     sys.executable,
                     '-m',
                     'nova_reservations.sandbox.serve',
                     service,
-                    str(self._layout.directory),
+                    str(self.layout.directory),
                     str(os.getpid()),
                     *map(str, descriptors),
                 ],
@@ -112,13 +132,28 @@ class _Services:
             # When the service dies, nobody shall wait for its answer.
             listener.close()
 
+    def process(self, service: str) -> subprocess.Popen[bytes]:
+        """Return the service's first process, of which all others are."""
+        return self._processes[service]
+
+    def kill(self, service: str) -> None:
+        """End a service and all its workers, without a chance to clean up."""
+        process = self._processes[service]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def restart(self, service: str) -> None:
+        """Start a service again that was killed, where it was."""
+        port = self.layout.ports.get(service)
+        self.start(service, _listen(port) if port else None)
+
     def wait_for_answer(self, api: str) -> None:
         """Wait until an API answers: its socket is there since before it.
 
         :raises NotUp:
         """
         try:
-            requests.get(self._layout.url(api), timeout=_UP)
+            requests.get(self.layout.url(api), timeout=_UP)
         except requests.RequestException as error:
             raise self._not_up(api, str(error)) from error
 
@@ -154,7 +189,7 @@ class _Services:
             process.wait()
 
     def _log(self, service: str) -> pathlib.Path:
-        return self._layout.log / f'{service}.log'
+        return self.layout.log / f'{service}.log'
 
     def _not_up(self, service: str, reason: str) -> NotUp:
         lines = self._log(service).read_text(errors='replace').splitlines()
@@ -162,8 +197,8 @@ class _Services:
 
 
 @contextlib.contextmanager
-def _services(layout: lo.Layout) -> Iterator[_Services]:
-    services = _Services(layout)
+def _services(layout: lo.Layout) -> Iterator[Services]:
+    services = Services(layout)
     try:
         yield services
     finally:

@@ -57,6 +57,9 @@ class Layout:
     database_url: str = ''
     #: The message broker; none for a Nova that is a single process.
     transport_url: str = ''
+    #: The port that the catalog names, of an API that is not to be reached
+    #: directly.
+    fronts: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def embedded(self) -> bool:
@@ -80,12 +83,13 @@ class Layout:
 
     def catalog(self) -> dict[str, str]:
         """Return the URL of each service type."""
+        shown = dataclasses.replace(self, ports={**self.ports, **self.fronts})
         return {
-            'compute': f'{self.url("nova")}/v2.1',
-            'image': self.url('glance'),
-            'network': self.url('network'),
-            'placement': self.url('placement'),
-            'reservation': f'{self.url("nova")}/v2.1/os-reservations/v1',
+            'compute': f'{shown.url("nova")}/v2.1',
+            'image': shown.url('glance'),
+            'network': shown.url('network'),
+            'placement': shown.url('placement'),
+            'reservation': f'{shown.url("nova")}/v2.1/os-reservations/v1',
         }
 
     def database_name(self, name: str) -> str:

@@ -78,7 +78,7 @@ class Person:
         )
 
     @functools.cached_property
-    def _ingredients(self) -> dict[str, str]:
+    def ingredients(self) -> dict[str, str]:
         """What servers are made of: the first image and flavor there are."""
         image, *_ = body(self.image.get('/v2/images'))['images']
         flavor, *_ = body(self.compute.get('/flavors'))['flavors']
@@ -88,7 +88,7 @@ class Person:
         self, name: str, reservation: str = '', **fields: object
     ) -> requests.Response:
         """Ask for a server without a network, in a reservation or not."""
-        server = self._ingredients | {'name': name, 'networks': 'none'}
+        server = self.ingredients | {'name': name, 'networks': 'none'}
         request: dict[str, object] = {'server': server | fields}
         if reservation:
             request['os:scheduler_hints'] = {'reservation': reservation}

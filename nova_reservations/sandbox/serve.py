@@ -55,8 +55,11 @@ def main() -> None:
     if not descriptor:
         _be(layout, service)
         return
-    if service in _PREPARE:
+    # Not again where it starts again.
+    prepared = layout.directory / f'{service}-is-prepared'
+    if service in _PREPARE and not prepared.exists():
         _PREPARE[service](layout)
+        prepared.touch()
     if layout.embedded:
         _serve(service, int(descriptor[0]))
     else:

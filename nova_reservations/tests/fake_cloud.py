@@ -57,6 +57,7 @@ class FakeCloud:
         self.known = {name: facts(name) for name in names}
         self.marked: set[str] = set()
         self.pool: set[str] = set()
+        self.pool_zone: str | None = None
         self.aggregates: dict[str, set[str]] = {}
         self.servers: dict[str, ports.Server] = {}
         self.unmirrored: set[tuple[str, str]] = set()
@@ -101,7 +102,11 @@ class FakeCloud:
 
     def unmark(self, host: values.Resource) -> None:
         self._write('unmark')
-        self.marked.discard(host.name)
+        self.marked -= {
+            name
+            for name, known in self.known.items()
+            if known.uuid == host.uuid
+        }
 
     def join_pool(self, host: values.Resource) -> None:
         self._write('join_pool')
@@ -112,7 +117,7 @@ class FakeCloud:
         self.pool.discard(host.name)
 
     def find_pool(self) -> ports.Pool:
-        return ports.Pool(str(NAMESPACE), frozenset(self.pool))
+        return ports.Pool(str(NAMESPACE), frozenset(self.pool), self.pool_zone)
 
     def provider_aggregates(
         self, hosts: Collection[values.Resource]
@@ -158,6 +163,7 @@ class FakeCloud:
             check()
             self._write('add host')
             members.add(host.name)
+            self.unmirrored.discard((host.name, reservation_id))
         for surplus in members - {host.name for host in hosts}:
             check()
             self._write('remove host')

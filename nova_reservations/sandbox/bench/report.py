@@ -96,10 +96,15 @@ class Report:
             lines += [f'     - {cell}'.rstrip() for cell in others]
         for row in self.rows.values():
             for title, text in row.details.items():
-                lines += ['', title, '~' * len(title), '', '.. code-block:: text', '']
                 lines += [
-                    f'   {line}'.rstrip() for line in text.splitlines()
+                    '',
+                    title,
+                    '~' * len(title),
+                    '',
+                    '.. code-block:: text',
+                    '',
                 ]
+                lines += [f'   {line}'.rstrip() for line in text.splitlines()]
         return '\n'.join(lines)
 
     def _cells(self) -> list[list[str]]:
@@ -143,3 +148,15 @@ def machine() -> str:
         f'{platform.system()} {platform.release().split("-")[0]}, '
         f'Python {platform.python_version()}'
     )
+
+
+#: What is below it is made by a run.
+_MARK = '.. tools/bench --rst writes what follows.\n'
+
+
+def paste(report: Report, document: pathlib.Path) -> None:
+    """Put the report in place of the one that the document has."""
+    kept, mark, _ = document.read_text().partition(_MARK)
+    if not mark:
+        raise ValueError(f'{document} has no line {_MARK!r}')
+    document.write_text(f'{kept}{mark}\n{report.rst()}\n')

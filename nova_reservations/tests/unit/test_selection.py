@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
+import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,14 +25,18 @@ def candidate(number, before=0, after=None, kept=False):
     )
 
 
+def ask(candidates, minimum, maximum=None, must_keep=()):
+    demanded = demand.Demand(values.HOST, minimum, maximum or minimum)
+    return selection.Ask(candidates, demanded, must_keep)
+
+
 def choose(candidates, minimum, maximum=None, seed='lease', must_keep=()):
-    chosen = selection.choose(
-        candidates,
-        demand.Demand(values.HOST, minimum, maximum or minimum),
-        seed,
-        must_keep,
-    )
-    return chosen and [one.resource.id for one in chosen]
+    """Return the ids that one reservation gets; None: too few."""
+    asked = ask(candidates, minimum, maximum, must_keep)
+    plan = selection.assign([asked], seed)
+    if isinstance(plan, selection.TooFew):
+        return None
+    return [one.resource.id for one in plan[0]]
 
 
 def test_too_few_are_none_at_all():
@@ -89,6 +94,65 @@ def test_an_active_lease_only_adds():
     # One that it has is no longer free, and one would have to go.
     assert choose(more, 1, 3, must_keep=[1, 2, 4]) is None
     assert choose(candidates, 1, must_keep=[1, 2]) is None
+
+
+def test_a_reservation_gives_way_to_one_that_can_have_nothing_else():
+    anywhere, here = [candidate(1), candidate(2)], [candidate(1)]
+    for seed in map(str, range(20)):
+        first, second = selection.assign(
+            [ask(anywhere, 1, 2), ask(here, 1)], seed
+        )
+        assert [one.resource.id for one in first] == [2]
+        assert [one.resource.id for one in second] == [1]
+
+
+def test_the_one_that_can_not_be_fulfilled_is_named():
+    candidates = [candidate(1), candidate(2)]
+    plan = selection.assign([ask(candidates, 2), ask(candidates, 1)], 'lease')
+    assert plan == selection.TooFew(1)
+
+
+def test_what_must_be_kept_is_not_given_to_another():
+    mine = [candidate(1, kept=True), candidate(2)]
+    plan = selection.assign(
+        [ask(mine, 1, must_keep=[1]), ask([candidate(1)], 1)], 'lease'
+    )
+    assert plan == selection.TooFew(1)
+
+
+wishes = st.lists(
+    st.tuples(st.sets(st.integers(1, 5)), st.integers(1, 3)),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(wishes, st.text())
+def test_what_can_be_fulfilled_is_fulfilled(wishes, seed):
+    asks = [
+        ask([candidate(number) for number in sorted(numbers)], minimum)
+        for numbers, minimum in wishes
+    ]
+    plan = selection.assign(asks, seed)
+    if not can_be_fulfilled(wishes, frozenset()):
+        assert isinstance(plan, selection.TooFew)
+        return
+    given = [{one.resource.id for one in chosen} for chosen in plan]
+    assert sum(map(len, given)) == len(set().union(*given))
+    for (numbers, minimum), got in zip(wishes, given, strict=True):
+        assert got <= numbers
+        assert len(got) == minimum
+
+
+def can_be_fulfilled(wishes, taken):
+    """Try everything."""
+    if not wishes:
+        return True
+    (numbers, minimum), *others = wishes
+    return any(
+        can_be_fulfilled(others, taken | set(got))
+        for got in itertools.combinations(sorted(numbers - taken), minimum)
+    )
 
 
 gaps = st.integers(0, 40)

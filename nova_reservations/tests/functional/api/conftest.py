@@ -201,10 +201,11 @@ class Workers:
         self.worker = worker
         self.clock = clock
 
-    def work(self) -> None:
-        self.clock.forward(seconds=1)
-        self.worker.tick(self.clock.now)
-        self.worker.drain()
+    def work(self, seconds: int = 1) -> None:
+        for _ in range(seconds):
+            self.clock.forward(seconds=1)
+            self.worker.tick(self.clock.now)
+            self.worker.drain()
 
 
 @pytest.fixture

@@ -375,7 +375,7 @@ def test_a_started_lease_ends_now_when_asked_to(member, workers):
     assert shown['reservations'][0]['status'] == 'active'
     answer = member('PUT', f'/leases/{lease["id"]}', {'end_date': 'now'})
     assert answer.status_int == 200
-    workers.work()
+    workers.work(seconds=5)
     assert (
         member('GET', f'/leases/{lease["id"]}').json['lease']['status']
         == 'TERMINATED'
@@ -395,5 +395,5 @@ def test_an_active_lease_is_deleted_when_its_resources_are_free(
     workers.work()
     assert member('DELETE', path).status_int == 204
     assert member('GET', path).json['lease']['status'] == 'DELETING'
-    workers.work()
+    workers.work(seconds=5)
     assert member('GET', path).status_int == 404

@@ -173,7 +173,7 @@ def test_a_lease_that_has_not_begun_or_is_over_is_a_conflict(
     assert 'PENDING' in answer.json['conflictingRequest']['message']
     workers.work()
     member('PUT', f'/leases/{lease["id"]}', {'end_date': 'now'})
-    workers.work()
+    workers.work(seconds=5)
     answer = boot(member, reservation['id'])
     assert answer.status_int == 409
     assert 'TERMINATED' in answer.json['conflictingRequest']['message']

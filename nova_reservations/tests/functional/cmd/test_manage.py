@@ -2,6 +2,7 @@
 import pytest
 
 from nova_reservations import exception
+from nova_reservations.cmd import manage
 
 
 def cells(answer):
@@ -155,3 +156,70 @@ def test_a_mistake_in_nova_conf_is_one_line(bare_controller, text, said):
     assert answer.exit_code == 1
     assert said in answer.err
     assert answer.err.count('\n') == 1
+
+
+@pytest.fixture
+def audited(controller, monkeypatch):
+    """A controller of enrolled hosts whose audits do not take seconds."""
+    monkeypatch.setattr(manage, 'PAUSE', 0)
+    controller.manage('host', 'add', 'h1', 'h2')
+    return controller
+
+
+def test_an_audit_that_finds_nothing_says_nothing(audited):
+    for words in ((), ('--repair',)):
+        answer = audited.manage('audit', *words)
+        assert (answer.exit_code, answer.out, answer.err) == (0, '', '')
+
+
+def test_an_audit_names_what_it_finds_and_changes_nothing(audited):
+    audited.cloud.marked.remove('h1')
+    audited.cloud.pool.remove('h2')
+    for _ in range(2):
+        answer = audited.manage('audit')
+        assert answer.exit_code == 1
+        no_trait, no_pool = answer.out.splitlines()
+        assert no_trait.startswith('Host h1 lacks the trait')
+        assert no_pool.startswith('Host h2 is not in the aggregate freepool')
+
+
+def test_what_was_found_is_mended(audited):
+    audited.cloud.marked.remove('h1')
+    answer = audited.manage('audit', '--repair')
+    assert answer.exit_code == 0
+    assert answer.out.splitlines()[1:] == ['All of it is mended']
+    assert audited.cloud.marked == {'h1', 'h2'}
+
+
+def test_what_can_not_be_mended_is_left_and_told(audited):
+    audited.cloud.marked.remove('h1')
+    audited.cloud.pool_zone = 'az1'
+    answer = audited.manage('audit', '--repair')
+    assert answer.exit_code == 1
+    *_, left, zone = answer.out.splitlines()
+    assert left == 'Left:'
+    assert 'availability zone' in zone
+    assert audited.cloud.marked == {'h1', 'h2'}
+
+
+def test_one_repair_that_fails_does_not_stop_the_others(audited):
+    audited.cloud.marked.clear()
+    failures = [
+        exception.CloudUnavailable(service='Placement', reason='no route')
+    ]
+
+    def fail_once(step):
+        if failures:
+            raise failures.pop()
+
+    audited.cloud.before = fail_once
+    answer = audited.manage('audit', '--repair')
+    assert answer.exit_code == 1
+    assert 'Host h1 lacks the trait' in answer.err
+    assert 'no route' in answer.err
+    assert audited.cloud.marked == {'h2'}
+
+
+def test_an_audit_wants_tables(bare_controller):
+    answer = bare_controller.manage('audit')
+    assert 'nova-reservations-manage db sync' in str(answer.exit_code)

@@ -67,7 +67,7 @@ def test_what_a_reservation_has_does_not_stand_in_its_own_way(session):
     hosts = [booking.enrol(session, name) for name in ('mine', 'theirs')]
     mine, _ = (booking.book(session, host, 2, 4) for host in hosts)
     assert find(session, (3, 5)) == []
-    found = find(session, (3, 5), ignore_reservation=mine)
+    found = find(session, (3, 5), ignore=[mine])
     assert names(found) == ['mine']
     assert found[0].gap_before == datetime.timedelta(hours=3)
 
@@ -187,9 +187,7 @@ def test_a_shortage_counts_what_matches_and_is_taken(session):
         session, asked, window, NOW
     ) == selection.Shortage(matching=5, taken=2)
     assert (
-        candidates.shortage(
-            session, asked, window, NOW, ignore_reservation=mine
-        ).taken
+        candidates.shortage(session, asked, window, NOW, ignore=[mine]).taken
         == 1
     )
     assert candidates.shortage(

@@ -59,7 +59,7 @@ def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
         page=20,
         pivot=HOSTS // 2,
         keep=[1, 2],
-        ignore_reservation=lease_id(1),
+        ignore=[lease_id(1)],
     )
 
 

@@ -133,14 +133,14 @@ def test_a_plan_is_what_brute_force_allows(
             page=page,
             pivot=pivot,
             keep=keep,
-            ignore_reservation=mine,
+            ignore=[mine],
         )
         shortage = candidates.shortage(
             session,
             demand,
             booking.window(*span),
             booking.at(now),
-            ignore_reservation=mine,
+            ignore=[mine],
         )
         raise _Undone
 
@@ -149,10 +149,11 @@ def test_a_plan_is_what_brute_force_allows(
     }
     free = {host_id for host_id in matching if hosts[host_id].free(*span, now)}
     assert shortage == selection.Shortage(len(matching), len(matching - free))
-    chosen = selection.choose(found, demand, seed='lease')
+    plan = selection.assign([selection.Ask(found, demand)], seed='lease')
     if len(free) < minimum:
-        assert chosen is None
+        assert plan == selection.TooFew(0)
         return
+    [chosen] = plan
     ids = {one.resource.id for one in chosen}
     assert ids <= free
     assert len(ids) == len(chosen) == min(len(free), demand.maximum)

@@ -1,57 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """A type of resource that the core knows nothing of."""
 
-from typing import ClassVar
-
+import jsonschema
 import pytest
 
-from nova_reservations import demand
 from nova_reservations import exception
 from nova_reservations.db import models
-from nova_reservations.plugins import base
-
-LICENCES = 'example:licence'
-
-
-class Licence(base.ResourceType):
-    """Licences of some software; who may use which is in ``used``."""
-
-    schema: ClassVar = {}
-    update_schema: ClassVar = {}
-
-    def __init__(self, cloud, conf):
-        super().__init__(cloud, conf)
-        self.used = {}
-        self.returned = True
-
-    def validate(self, asked):
-        return {'seats': int(asked['seats'])}
-
-    def demand(self, params):
-        return demand.Demand(LICENCES, params['seats'], params['seats'])
-
-    def start(self, booking):
-        for resource in booking.resources:
-            booking.check()
-            self.used[resource.name] = booking.lease.project_id
-
-    def end(self, booking):
-        if not self.returned:
-            return base.Waiting('Somebody still works with it')
-        for resource in booking.resources:
-            booking.check()
-            self.used.pop(resource.name, None)
-        return None
+from nova_reservations.tests import licences
 
 
 @pytest.fixture
-def region(make_region):
-    region = make_region(types={LICENCES: Licence})
+def folder(tmp_path):
+    """Where a file says who may use which licence."""
+    folder = tmp_path / 'licences'
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def region(make_region, folder):
+    region = make_region(types={licences.NAME: licences.Licence})
+    region.types[licences.NAME].conf.set_override(
+        'folder', str(folder), group='licences'
+    )
     with region.database.writer() as session:
         for number in range(2):
             session.add(
                 models.Resource(
-                    resource_type=LICENCES,
+                    resource_type=licences.NAME,
                     name=f'licence {number}',
                     uuid=f'licence-{number}',
                     reservable=True,
@@ -63,44 +39,54 @@ def region(make_region):
 
 
 @pytest.fixture
-def used(region):
-    return region.types[LICENCES].used
+def used(folder):
+    """Return licence -> who may use it, as it is now."""
+    return lambda: {file.stem: file.read_text() for file in folder.iterdir()}
 
 
 def test_it_is_leased_started_and_ended(region, used):
-    lease = region.lease_of((LICENCES, {'seats': '2'}), start=5)
+    lease = region.lease_of((licences.NAME, {'seats': '2'}), start=5)
     assert dict(lease.reservations[0].params) == {'seats': 2}
     region.forward(until=4)
-    assert used == {}
+    assert used() == {}
     region.forward(until=5)
     assert region.status(lease) == 'ACTIVE'
-    assert used == {'licence 0': 'lessee', 'licence 1': 'lessee'}
+    assert used() == {'licence 0': 'lessee', 'licence 1': 'lessee'}
     region.forward(until=61)
     assert region.status(lease) == 'TERMINATED'
-    assert used == {}
+    assert used() == {}
 
 
 def test_it_is_not_leased_twice(region):
-    region.lease_of((LICENCES, {'seats': 1}))
+    region.lease_of((licences.NAME, {'seats': 1}))
     with pytest.raises(exception.NotEnoughResources):
-        region.lease_of((LICENCES, {'seats': 2}))
-    region.lease_of((LICENCES, {'seats': 1}))
+        region.lease_of((licences.NAME, {'seats': 2}))
+    region.lease_of((licences.NAME, {'seats': 1}))
 
 
-def test_its_end_is_waited_for(region, used):
-    lease = region.lease_of((LICENCES, {'seats': 1}))
+def test_its_end_is_waited_for(region, folder):
+    lease = region.lease_of((licences.NAME, {'seats': 1}))
     region.forward(until=59)
-    region.types[LICENCES].returned = False
+    [file] = folder.iterdir()
+    file.with_suffix('.in-use').touch()
     region.forward(until=61)
-    assert region.see(lease).status_reason == 'Somebody still works with it'
-    region.types[LICENCES].returned = True
+    assert (
+        region.see(lease).status_reason == f'Somebody works with {file.stem}'
+    )
+    file.with_suffix('.in-use').unlink()
     region.forward(until=62)
     assert region.status(lease) == 'TERMINATED'
 
 
 def test_an_active_lease_of_it_grows(region, used):
-    lease = region.lease_of((LICENCES, {'seats': 1}))
+    lease = region.lease_of((licences.NAME, {'seats': 1}))
     region.work()
     region.change(lease, seats=2)
     region.work()
-    assert len(used) == 2
+    assert len(used()) == 2
+
+
+@pytest.mark.parametrize('asked', [{}, {'seats': 0}, {'seats': '1', 'x': 1}])
+def test_its_schema_refuses_what_it_can_not_use(asked):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(asked, licences.Licence.schema)

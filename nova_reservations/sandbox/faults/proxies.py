@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between the cloud and what it needs, and can be cut."""
+
+from collections.abc import Iterator
+import contextlib
+import http.client
+import http.server
+import json
+import socket
+import threading
+import time
+
+
+class Wire:
+    """Passes TCP connections on to a server that is not ours to stop.
+
+    :ivar delay: seconds that each piece of what passes is held back.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._server = (host, port)
+        self._listener = socket.create_server(('127.0.0.1', 0), backlog=1024)
+        self.port: int = self._listener.getsockname()[1]
+        self.delay = 0.0
+        self._whole = threading.Event()
+        self._whole.set()
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+        self._hang_up()
+
+    @contextlib.contextmanager
+    def cut(self) -> Iterator[None]:
+        """End all connections, and let none come about meanwhile."""
+        self._whole.clear()
+        self._hang_up()
+        try:
+            yield
+        finally:
+            self._whole.set()
+
+    @contextlib.contextmanager
+    def slow(self, delay: float) -> Iterator[None]:
+        self.delay = delay
+        try:
+            yield
+        finally:
+            self.delay = 0.0
+
+    def _hang_up(self) -> None:
+        with self._lock:
+            for each in self._open:
+                # The thread that waits for it closes it.
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if not self._whole.is_set():
+                client.close()
+                continue
+            try:
+                server = socket.create_connection(self._server)
+            except OSError:
+                client.close()
+                continue
+            with self._lock:
+                self._open |= {client, server}
+            # What comes about while it is being cut is cut, too.
+            if not self._whole.is_set():
+                self._hang_up()
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(
+                    target=self._pass, args=(source, sink), daemon=True
+                ).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                if self.delay:
+                    time.sleep(self.delay)
+                sink.sendall(piece)
+        for each in (source, sink):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._open.discard(source)
+        source.close()
+
+
+class Front(http.server.ThreadingHTTPServer):
+    """Stands in front of an API; answers in its place, or not at all."""
+
+    daemon_threads = True
+    request_queue_size = 1024
+
+    def __init__(self, port: int) -> None:
+        super().__init__(('127.0.0.1', 0), _Relay)
+        self.upstream = port
+        self.refusals: dict[str, int] = {}
+        self.passes = threading.Event()
+        self.passes.set()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @contextlib.contextmanager
+    def refusing(self, status: int, *methods: str) -> Iterator[None]:
+        """Answer requests of these methods with an error."""
+        self.refusals = dict.fromkeys(methods, status)
+        try:
+            yield
+        finally:
+            self.refusals = {}
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Keep all requests, and answer them later."""
+        self.passes.clear()
+        try:
+            yield
+        finally:
+            self.passes.set()
+
+    def handle_error(self, *_: object) -> None:
+        """A client that has gone away is no news here."""
+
+
+class _Relay(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    server: Front
+
+    def _relay(self) -> None:
+        length = int(self.headers.get('Content-Length', 0))
+        sent = self.rfile.read(length)
+        status = self.server.refusals.get(self.command)
+        if status is not None:
+            self._answer(status, _refusal(status))
+            return
+        self.server.passes.wait()
+        upstream = http.client.HTTPConnection('127.0.0.1', self.server.upstream)
+        try:
+            upstream.request(
+                self.command, self.path, sent, dict(self.headers.items())
+            )
+            answer = upstream.getresponse()
+            self._answer(answer.status, answer.read(), answer.getheaders())
+        except OSError:
+            self.close_connection = True
+        finally:
+            upstream.close()
+
+    do_GET = do_PUT = do_POST = do_DELETE = _relay
+
+    def _answer(
+        self,
+        status: int,
+        content: bytes,
+        headers: list[tuple[str, str]] | None = None,
+    ) -> None:
+        self.send_response(status)
+        for name, value in headers or [('Content-Type', 'application/json')]:
+            if name.lower() not in (
+                'connection',
+                'content-length',
+                'transfer-encoding',
+            ):
+                self.send_header(name, value)
+        self.send_header('Content-Length', str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """The API has a log of its own."""
+
+
+def _refusal(status: int) -> bytes:
+    """Return the body of an error, as placement words them."""
+    error = {
+        'status': status,
+        'code': 'placement.concurrent_update',
+        'title': 'Conflict' if status == 409 else 'Internal Server Error',
+        'detail': 'This is a fault that is tried on purpose.',
+    }
+    return json.dumps({'errors': [error]}).encode()
