@@ -248,16 +248,16 @@ HOOKS = (
     ),
     Hook(
         BOTH,
-        'nova.scheduler.client.query',
-        'SchedulerQueryClient.update_aggregates',
-        ('self', 'context', 'aggregates'),
+        'nova.scheduler.rpcapi',
+        'SchedulerAPI.update_aggregates',
+        ('self', 'ctxt', 'aggregates'),
         'aggregates',
     ),
     Hook(
         BOTH,
-        'nova.scheduler.client.query',
-        'SchedulerQueryClient.delete_aggregate',
-        ('self', 'context', 'aggregate'),
+        'nova.scheduler.rpcapi',
+        'SchedulerAPI.delete_aggregate',
+        ('self', 'ctxt', 'aggregate'),
         'aggregates',
     ),
     Hook(

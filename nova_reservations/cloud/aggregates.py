@@ -17,8 +17,10 @@ import functools
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
-from nova.scheduler.client import query
+from nova.scheduler import rpcapi
 from oslo_db import exception as db_exc
+from oslo_log import log
+import oslo_messaging
 
 from nova_reservations import exception
 from nova_reservations import ports
@@ -26,6 +28,11 @@ from nova_reservations import values
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+
+LOG = log.getLogger(__name__)
+
+RETRIES = 1
+"""Of a cast while the message bus is down: by default it waits for ever."""
 
 POOL = 'freepool'
 POOL_KEY = 'reservations:pool'
@@ -140,9 +147,7 @@ class Aggregates:
             aggregate.destroy()
         except nova_exception.AggregateNotFound:
             return
-        self._schedulers.delete_aggregate(
-            nova_context.get_admin_context(), aggregate
-        )
+        self._cast('delete_aggregate', aggregate=aggregate)
 
     @failures.translated()
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
@@ -155,16 +160,31 @@ class Aggregates:
             if aggregate.name == aggregate.uuid
         }
 
-    @functools.cached_property
-    def _schedulers(self) -> query.SchedulerQueryClient:
-        return query.SchedulerQueryClient()
-
     def _tell_schedulers(self, uuid: str) -> None:
         """Cast the aggregate as the database has it now: of two workers that
         add hosts at the same time, neither knows them all."""
-        context = nova_context.get_admin_context()
-        aggregate = objects.Aggregate.get_by_uuid(context, uuid)
-        self._schedulers.update_aggregates(context, [aggregate])
+        aggregate = objects.Aggregate.get_by_uuid(
+            nova_context.get_admin_context(), uuid
+        )
+        self._cast('update_aggregates', aggregates=[aggregate])
+
+    def _cast(self, method: str, **arguments: object) -> None:
+        """Tell all schedulers, which keep aggregates for Nova's filters.
+
+        Nothing of ours is decided by what they keep, so no lease waits for
+        the message bus.
+        """
+        client = self._schedulers.client.prepare(
+            fanout=True, version='4.1', retry=RETRIES
+        )
+        try:
+            client.cast(nova_context.get_admin_context(), method, **arguments)
+        except oslo_messaging.MessagingException as error:
+            LOG.warning('Schedulers are not told of aggregates: %s', error)
+
+    @functools.cached_property
+    def _schedulers(self) -> rpcapi.SchedulerAPI:
+        return rpcapi.SchedulerAPI()
 
 
 def _find_pool() -> objects.Aggregate | None:

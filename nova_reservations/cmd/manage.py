@@ -2,8 +2,6 @@
 """``nova-reservations-manage``: the database, the hosts, and an audit.
 
 Everything it does may be repeated: what is done already is left as it is.
-While the message bus is down, what tells the schedulers waits for it, as in
-all of Nova, and says so on stderr.
 """
 
 import argparse

@@ -149,7 +149,8 @@ Possible values:
         'enable_engine',
         default=True,
         help="""
-Whether the workers of this nova-scheduler start, end and heal leases.
+Whether the workers of this nova-scheduler start and end leases, and refresh
+what is known of hosts.
 
 At least one nova-scheduler of a cloud must have it on. Access is enforced
 whether it is on or off.

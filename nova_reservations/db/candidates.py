@@ -162,12 +162,16 @@ class _Offers:
     ) -> list[sa.Select[Any]]:
         """Return the query for neighbours before the window, and after."""
         held, window = self._held, self.window
+        # Also what is to be ignored, which is near only to itself: asking
+        # for the reservation would need more than the index has, and have
+        # MariaDB read half of it instead of the range.
+        current = held.released == sa.false()
         before = sa.select(
             held.resource_id, held.end_date.label('date')
-        ).where(*self._holds, held.end_date <= window.start)
+        ).where(current, held.end_date <= window.start)
         after = sa.select(
             held.resource_id, held.start_date.label('date')
-        ).where(*self._holds, held.start_date >= window.end)
+        ).where(current, held.start_date >= window.end)
         # Each is bounded twice: what is near may be taken in the window.
         statements = []
         for nearby, order in ((before, sa.desc), (after, sa.asc)):

@@ -396,6 +396,35 @@ def claim(
     return _rowcount(done) == 1
 
 
+def wake_successors(
+    session: orm.Session,
+    reservation_ids: Collection[str],
+    now: datetime.datetime,
+) -> None:
+    """Have a worker look at once at leases that should have started, and
+    wait for what these reservations hold."""
+    theirs, mine = ALLOCATION.alias(), ALLOCATION.alias()
+    waiting = (
+        sa.select(RESERVATION.c.lease_id)
+        .join(theirs, theirs.c.reservation_id == RESERVATION.c.id)
+        .join(mine, mine.c.resource_id == theirs.c.resource_id)
+        .where(
+            mine.c.reservation_id.in_(reservation_ids),
+            theirs.c.released == sa.false(),
+        )
+    )
+    session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id.in_(waiting),
+            LEASE.c.status == states.Lease.PENDING,
+            LEASE.c.start_date <= now,
+            LEASE.c.claimed_by.is_(None),
+        )
+        .values(due_at=now)
+    )
+
+
 def renew(
     session: orm.Session, lease_id: str, attempt: int, until: datetime.datetime
 ) -> bool:

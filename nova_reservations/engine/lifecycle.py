@@ -199,9 +199,7 @@ class Lifecycle:
                         session, lease.id, kind, now, status=event_status
                     )
                 if release:
-                    allocations.release(
-                        session, [item.id for item in lease.reservations]
-                    )
+                    self._release(session, lease, now)
                 recorded = leases.get(session, lease.id)
         except exception.Conflict as error:
             raise exception.ClaimLost(
@@ -221,6 +219,13 @@ class Lifecycle:
                 },
             )
         return recorded
+
+    def _release(
+        self, session: Any, lease: values.Lease, now: datetime.datetime
+    ) -> None:
+        ids = [item.id for item in lease.reservations]
+        leases.wake_successors(session, ids, now)
+        allocations.release(session, ids)
 
     def _explain(
         self,
@@ -463,6 +468,7 @@ class Lifecycle:
         if lease.status == states.Lease.DELETING:
             try:
                 with self.database.writer() as session:
+                    self._release(session, lease, now)
                     leases.delete(session, lease)
             except exception.Conflict as error:
                 raise exception.ClaimLost(

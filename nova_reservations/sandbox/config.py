@@ -114,6 +114,9 @@ def _authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
 def _database(layout: lo.Layout, name: str) -> dict[str, Value]:
     return {
         'connection': layout.database(name),
+        # Of 151 that MariaDB takes, unless it is told to take more, each of
+        # some 15 processes would keep 5 for each of 3 databases.
+        'max_pool_size': 2,
         # It need not outlive the machine.
         'sqlite_synchronous': False,
     }

@@ -25,8 +25,9 @@ class Licence(base.ResourceType):
         'properties': {'seats': SEATS},
         'additionalProperties': False,
     }
-    schema: ClassVar[Mapping[str, Any]] = update_schema | {
-        'required': ['seats']
+    schema: ClassVar[Mapping[str, Any]] = {
+        **update_schema,
+        'required': ['seats'],
     }
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:

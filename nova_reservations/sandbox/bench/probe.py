@@ -426,7 +426,10 @@ class _Scheduler:
             None,
         )
         self.manager.select_destinations(
-            self._context, spec, [server], return_objects=True
+            self._context,
+            spec_obj=spec,
+            instance_uuids=[server],
+            return_objects=True,
         )
         return server
 

@@ -143,7 +143,9 @@ class _Relay(http.server.BaseHTTPRequestHandler):
             self._answer(status, _refusal(status))
             return
         self.server.passes.wait()
-        upstream = http.client.HTTPConnection('127.0.0.1', self.server.upstream)
+        upstream = http.client.HTTPConnection(
+            '127.0.0.1', self.server.upstream
+        )
         try:
             upstream.request(
                 self.command, self.path, sent, dict(self.headers.items())

@@ -2,9 +2,11 @@
 import datetime
 
 import pytest
+import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations.db import leases as leases_db
+from nova_reservations.db import models
 from nova_reservations.engine import lifecycle
 from nova_reservations.tests.region import minutes
 from nova_reservations.tests.region import NOON
@@ -133,6 +135,25 @@ def test_of_back_to_back_leases_the_end_runs_before_the_start(make_region):
 
 
 @pytest.mark.parametrize('prepared', [True, False])
+def test_who_leaves_a_host_wakes_the_lease_that_waits_for_it(make_region):
+    region = make_region('one')
+    region.lease(end=60)
+    second = region.lease(start=60, end=120, project='another')
+    region.forward(until=59)
+    server = region.cloud.boot('one', 'lessee')
+    region.cloud.slow_servers.add(server)
+    region.forward(until=61)
+    with region.database.writer() as session:
+        session.execute(
+            sa.update(models.Lease)
+            .where(models.Lease.id == second.id)
+            .values(due_at=NOON + minutes(90))
+        )
+    region.cloud.finish_deletes()
+    region.forward(until=62)
+    assert region.status(second) == 'ACTIVE'
+
+
 def test_the_end_comes_first_also_when_the_start_is_looked_at_first(
     make_region, prepared
 ):

@@ -15,6 +15,7 @@ import nova.conf
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api import client as api_client
+from oslo_policy import opts as policy_opts
 
 from nova_reservations import bootstrap
 from nova_reservations import conf
@@ -53,6 +54,10 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
         self._install(directory)
+        # Placement's fixture changes it for the whole process.
+        self.addCleanup(
+            policy_opts.set_defaults, CONF, enforce_new_defaults=True
+        )
         super().setUp()
         self.computes = {
             host: self._start_compute(host) for host in self.hosts

@@ -8,6 +8,8 @@ from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler.client import report
+import oslo_messaging
+from oslo_messaging import transport
 
 from nova_reservations import exception
 from nova_reservations import ports
@@ -297,6 +299,19 @@ class CloudTest(base.NovaTestCase):
         ):
             refusal = self.assertRaises(exception.CloudUnavailable, call)
             self.assertIn('no route', str(refusal))
+
+    def test_without_the_message_bus_leases_are_made_and_taken_apart(self):
+        self.useFixture(
+            fixtures.MockPatchObject(
+                transport.Transport,
+                '_send',
+                side_effect=oslo_messaging.MessageDeliveryFailure('no route'),
+            )
+        )
+        self._gather(*self.resources)
+        self.assertEqual((set(self.hosts),) * 2, self._members(RESERVATION))
+        self.cloud.disband(RESERVATION, self.resources, go_on)
+        self.assertEqual({}, self.aggregates())
 
     def test_a_cell_that_does_not_answer_is_not_taken_for_empty(self):
         self.useFixture(

@@ -24,7 +24,7 @@ HOSTS = [f'host{number}' for number in range(10)]
 LESSEES = 8
 ATTEMPTS = 64
 WORKERS = 2
-PATIENCE = 60
+PATIENCE = 200
 """Seconds until all that was begun is over."""
 
 SPAWN = multiprocessing.get_context('spawn')

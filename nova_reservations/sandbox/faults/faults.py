@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong. Each fault is over when its function returns."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import os
+import pathlib
+import random
+import signal
+import time
+
+from nova_reservations.sandbox import cloud
+from nova_reservations.sandbox import layout as lo
+from nova_reservations.sandbox import story
+from nova_reservations.sandbox.faults import proxies
+from nova_reservations.sandbox.faults import verdict
+
+_SCHEDULERS = tuple(
+    service for service in lo.CONTROLLERS if 'nova-scheduler' in service
+)
+
+#: Seconds that a worker is stopped: its claims, of 30, are others' by then.
+_STOPPED = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    """Where faults happen.
+
+    :ivar seconds: how long something is away that comes back by itself.
+    """
+
+    services: cloud.Services
+    placement: proxies.Front
+    database: proxies.Wire
+    broker: proxies.Wire
+    verdict: verdict.Verdict
+    chance: random.Random
+    seconds: float
+
+    def workers(self, service: str) -> list[int]:
+        """Return the process ids of a service's workers."""
+        master = self.services.process(service).pid
+        children = pathlib.Path(f'/proc/{master}/task/{master}/children')
+        return [int(pid) for pid in children.read_text().split()]
+
+    def kill_and_restart(self, service: str) -> None:
+        self.services.kill(service)
+        time.sleep(self.chance.uniform(0, 3))
+        self.services.restart(service)
+        if service in lo.APIS:
+            self.services.wait_for_answer(service)
+
+    def kill_worker(self, service: str) -> None:
+        """Kill a worker; its master starts another one."""
+        workers = self.workers(service)
+        # None, if the master itself was killed just now.
+        if workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.chance.choice(workers), signal.SIGKILL)
+
+
+def worker_killed(scene: Scene) -> None:
+    """Workers of nova-scheduler are killed, one after the other."""
+    for service in _SCHEDULERS:
+        scene.kill_worker(service)
+        time.sleep(scene.chance.uniform(2, 5))
+
+
+def scheduler_killed(scene: Scene) -> None:
+    """A whole nova-scheduler is killed."""
+    scene.kill_and_restart(scene.chance.choice(_SCHEDULERS))
+
+
+def schedulers_killed(scene: Scene) -> None:
+    """All nova-schedulers are killed."""
+    for service in _SCHEDULERS:
+        scene.services.kill(service)
+    time.sleep(scene.chance.uniform(0, 3))
+    for service in _SCHEDULERS:
+        scene.services.restart(service)
+
+
+def api_killed(scene: Scene) -> None:
+    """nova-api is killed with all its workers."""
+    scene.kill_and_restart('nova')
+
+
+def conductor_killed(scene: Scene) -> None:
+    """nova-conductor is killed."""
+    scene.kill_and_restart('nova-conductor@controller-1')
+
+
+def placement_killed(scene: Scene) -> None:
+    """Placement is killed."""
+    scene.kill_and_restart('placement')
+
+
+def worker_stopped(scene: Scene) -> None:
+    """A worker is stopped in mid-action, for longer than its claim."""
+    # While placement does not answer, who has claimed a lease keeps it.
+    with scene.placement.hanging():
+        holder = story.until(
+            'a lease that a worker has', scene.verdict.holder, bool, 60
+        )
+        pid = int(str(holder).rpartition(':')[2])
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(_STOPPED)
+    os.kill(pid, signal.SIGCONT)
+
+
+def placement_fails(scene: Scene) -> None:
+    """Placement answers all requests with 500."""
+    with scene.placement.refusing(500, 'GET', 'PUT', 'POST', 'DELETE'):
+        time.sleep(scene.seconds)
+
+
+def placement_conflicts(scene: Scene) -> None:
+    """Placement answers all writes with 409."""
+    with scene.placement.refusing(409, 'PUT', 'POST', 'DELETE'):
+        time.sleep(scene.seconds)
+
+
+def placement_hangs(scene: Scene) -> None:
+    """Placement does not answer."""
+    with scene.placement.hanging():
+        time.sleep(scene.seconds)
+
+
+def database_slow(scene: Scene) -> None:
+    """The database takes its time over each statement."""
+    with scene.database.slow(0.1):
+        time.sleep(scene.seconds)
+
+
+def database_gone(scene: Scene) -> None:
+    """The database can not be reached."""
+    with scene.database.cut():
+        time.sleep(scene.seconds)
+
+
+def broker_gone(scene: Scene) -> None:
+    """The message broker can not be reached; what is cast is lost."""
+    with scene.broker.cut():
+        time.sleep(scene.seconds)
+
+
+def anything_killed(scene: Scene) -> None:
+    """For ten times the usual time, something is killed all the time."""
+    deadline = time.monotonic() + 10 * scene.seconds
+    apis = ('nova', 'placement')
+    while time.monotonic() < deadline:
+        time.sleep(scene.chance.uniform(1, 10))
+        service = scene.chance.choice(apis + lo.CONTROLLERS)
+        if scene.chance.random() < 0.5:
+            scene.kill_worker(service)
+        else:
+            scene.kill_and_restart(service)
+
+
+Fault = Callable[[Scene], None]
+
+QUICK: Mapping[str, Fault] = {
+    'worker-killed': worker_killed,
+    'worker-stopped': worker_stopped,
+    'scheduler-killed': scheduler_killed,
+    'api-killed': api_killed,
+    'conductor-killed': conductor_killed,
+    'placement-killed': placement_killed,
+    'placement-fails': placement_fails,
+    'placement-conflicts': placement_conflicts,
+    'placement-hangs': placement_hangs,
+}
+
+FAULTS: Mapping[str, Fault] = {
+    **QUICK,
+    'schedulers-killed': schedulers_killed,
+    'database-slow': database_slow,
+    'database-gone': database_gone,
+    'broker-gone': broker_gone,
+    'anything-killed': anything_killed,
+}

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases start and end by the database's clock, so that a machine whose own
+is wrong does no harm: no code asks its own."""
+
+import ast
+import pathlib
+
+import nova_reservations
+
+PACKAGE = pathlib.Path(nova_reservations.__file__).parent
+CLOCKS = {'time', 'utcnow', 'utcnow_ts', 'today', 'localtime', 'gmtime'}
+
+
+def asks_its_own_clock(call):
+    """Whether it is datetime.now(), time.time() or one of their kind."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    whose = ast.unparse(call.func.value)
+    return (
+        call.func.attr in CLOCKS
+        and whose in ('time', 'timeutils', 'datetime.datetime')
+    ) or (
+        call.func.attr == 'now' and whose in ('datetime.datetime', 'sa.func')
+    )
+
+
+def test_no_code_asks_the_clock_of_its_machine():
+    asked = [
+        f'{path.relative_to(PACKAGE)}:{node.lineno}'
+        for path in sorted(PACKAGE.rglob('*.py'))
+        if path.relative_to(PACKAGE).parts[0] not in ('tests', 'sandbox')
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and asks_its_own_clock(node)
+    ]
+    assert asked == []
