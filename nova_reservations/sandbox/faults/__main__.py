@@ -174,7 +174,7 @@ def _try(name: str, scene: faults.Scene, seed: str) -> str:
     with scene.verdict.watching():
         users = load.Load(scene.services.layout.auth_url, name, seed)
         try:
-            time.sleep(scene.chance.uniform(1, 4))
+            time.sleep(scene.chance.uniform(1, 3))
             faults.FAULTS[name](scene)
             time.sleep(2)
         finally:

@@ -22,7 +22,7 @@ _SCHEDULERS = tuple(
 )
 
 #: Seconds that a worker is stopped: its claims, of 30, are others' by then.
-_STOPPED = 40
+_STOPPED = 35
 
 
 @dataclasses.dataclass(frozen=True)

@@ -71,9 +71,9 @@ class Load:
     def _lease(self, who: person.Person, chance: random.Random) -> None:
         """Lease a host for some seconds, and do something with it."""
         now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-        ahead = chance.choice((0, 0, 3, 6))
+        ahead = chance.choice((0, 0, 2, 4))
         start = now + datetime.timedelta(seconds=ahead)
-        end = start + datetime.timedelta(seconds=chance.randint(4, 9))
+        end = start + datetime.timedelta(seconds=chance.randint(3, 6))
         fate = chance.choice(('end', 'server', 'server', 'cut', 'delete'))
         answer = who.ask_lease(self._name, start if ahead else None, end, 1)
         if answer.status_code == 409:
@@ -94,4 +94,4 @@ class Load:
             self._over.wait(chance.uniform(0, ahead + 4))
             self.promises.deleted.add(lease['id'])
             who.reservation.delete(f'/leases/{lease["id"]}')
-        self._over.wait(chance.uniform(0.5, 3))
+        self._over.wait(chance.uniform(0.2, 1.5))

@@ -134,7 +134,6 @@ def test_of_back_to_back_leases_the_end_runs_before_the_start(make_region):
     assert region.see(second).status_reason is None
 
 
-@pytest.mark.parametrize('prepared', [True, False])
 def test_who_leaves_a_host_wakes_the_lease_that_waits_for_it(make_region):
     region = make_region('one')
     region.lease(end=60)
@@ -154,6 +153,7 @@ def test_who_leaves_a_host_wakes_the_lease_that_waits_for_it(make_region):
     assert region.status(second) == 'ACTIVE'
 
 
+@pytest.mark.parametrize('prepared', [True, False])
 def test_the_end_comes_first_also_when_the_start_is_looked_at_first(
     make_region, prepared
 ):
