@@ -122,6 +122,27 @@ HOOKS = (
     Hook(
         SCHEDULER,
         'nova.scheduler.utils',
+        'claim_resources',
+        (
+            'ctx',
+            'client',
+            'spec_obj',
+            'instance_uuid',
+            'alloc_req',
+            'allocation_request_version',
+        ),
+        'the last look',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.delete_allocation_for_instance',
+        ('self', 'context', 'uuid', 'consumer_type', 'force'),
+        'claims that are taken back',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.utils',
         'ResourceRequest.from_request_spec',
         ('request_spec', 'enable_pinning_translate'),
         'flavors with numbered groups',

@@ -20,7 +20,6 @@ from nova import objects
 from nova.scheduler import rpcapi
 from oslo_db import exception as db_exc
 from oslo_log import log
-import oslo_messaging
 
 from nova_reservations import exception
 from nova_reservations import ports
@@ -30,9 +29,6 @@ from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 
 LOG = log.getLogger(__name__)
-
-RETRIES = 1
-"""Of a cast while the message bus is down: by default it waits for ever."""
 
 POOL = 'freepool'
 POOL_KEY = 'reservations:pool'
@@ -172,14 +168,16 @@ class Aggregates:
         """Tell all schedulers, which keep aggregates for Nova's filters.
 
         Nothing of ours is decided by what they keep, so no lease waits for
-        the message bus.
+        the message bus: by default a cast does, for ever.
         """
         client = self._schedulers.client.prepare(
-            fanout=True, version='4.1', retry=RETRIES
+            fanout=True, version='4.1', retry=0
         )
+        context = nova_context.get_admin_context()
         try:
-            client.cast(nova_context.get_admin_context(), method, **arguments)
-        except oslo_messaging.MessagingException as error:
+            with failures.translated():
+                client.cast(context, method, **arguments)
+        except exception.CloudUnavailable as error:
             LOG.warning('Schedulers are not told of aggregates: %s', error)
 
     @functools.cached_property

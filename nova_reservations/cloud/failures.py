@@ -4,6 +4,8 @@
 from collections.abc import Iterator
 import contextlib
 
+import amqp
+from kombu import exceptions as kombu_exc
 from oslo_db import exception as db_exc
 import oslo_messaging
 from sqlalchemy import exc as sa_exc
@@ -29,7 +31,13 @@ def translated() -> Iterator[None]:
         raise exception.CloudUnavailable(
             service="Nova's database", reason=error
         ) from error
-    except oslo_messaging.MessagingException as error:
+    except (
+        oslo_messaging.MessagingException,
+        # What oslo.messaging lets through while it opens a connection.
+        kombu_exc.KombuError,
+        amqp.AMQPError,
+        OSError,
+    ) as error:
         raise exception.CloudUnavailable(
             service="Nova's message bus", reason=error
         ) from error

@@ -15,15 +15,16 @@ LOG = log.getLogger(__name__)
 ATTEMPTS = 12
 """How often a use case is begun before contention is reported."""
 
+TOGETHER = ATTEMPTS // 2
+"""How often before its attempts wait for each other, so that one wins."""
+
 T = TypeVar('T')
 
 
-def settle(attempt: Callable[[bool], T]) -> T:
+def settle(attempt: Callable[[int], T]) -> T:
     """Begin the use case anew while other writers are first.
 
-    The last attempts wait for each other, so that one of them wins.
-
-    :param attempt: takes whether it is one of these
+    :param attempt: takes its number, from 1
     :raises: Contended
     """
     try:
@@ -34,8 +35,7 @@ def settle(attempt: Callable[[bool], T]) -> T:
             after=tenacity.after_log(LOG, logging.DEBUG),
         ):
             with retry:
-                number = retry.retry_state.attempt_number
-                return attempt(number > ATTEMPTS // 2)
+                return attempt(retry.retry_state.attempt_number)
     except tenacity.RetryError:
         pass
     raise exception.Contended

@@ -119,12 +119,14 @@ class Leases:
         """
         lease = self._new(asked, now)
 
-        def book(serial: bool) -> None:
+        def book(attempt: int) -> None:
             with self.database.writer() as session:
-                if serial:
+                if attempt > contention.TOGETHER:
                     counters.increment(session, 'booking')
                 leases.insert(session, lease)
-                self._book(session, lease, now)
+                # Who was too late for the best fit looks elsewhere: others
+                # that ask at this moment find it the best too.
+                self._book(session, lease, now, snug=attempt == 1)
 
         contention.settle(book)
         LOG.info(
@@ -240,6 +242,7 @@ class Leases:
         now: datetime.datetime,
         held: Mapping[str, Collection[int]] | None = None,
         recheck: Collection[str] = (),
+        snug: bool = True,
     ) -> None:
         """Plan the lease's reservations together, and write what they get in
         the caller's transaction.
@@ -248,6 +251,7 @@ class Leases:
             window or demand; all of it stays if the lease is active
         :param recheck: reservations whose resources must meet the
             requirements anew
+        :param snug: whether to book what fits best
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
         held = held or {}
@@ -264,7 +268,7 @@ class Leases:
             )
             for reservation in lease.reservations
         ]
-        plan = selection.assign(asks, seed=lease.id)
+        plan = selection.assign(asks, seed=lease.id, snug=snug)
         if isinstance(plan, selection.TooFew):
             raise self._refusal(session, lease, asks, plan.ask, now)
         allocations.advance(
@@ -373,9 +377,9 @@ class Leases:
             Contended
         """
 
-        def change(serial: bool) -> values.Lease:
+        def change(attempt: int) -> values.Lease:
             with self.database.writer() as session:
-                if serial:
+                if attempt > contention.TOGETHER:
                     counters.increment(session, 'booking')
                 seen = leases.get(session, lease_id)
                 self._change(session, seen, changes, now)
@@ -532,7 +536,7 @@ class Leases:
         :raises: NotFound, Contended
         """
 
-        def remove(serial: bool) -> values.Lease | None:
+        def remove(_: int) -> values.Lease | None:
             with self.database.writer() as session:
                 seen = leases.get(session, lease_id)
                 if not seen.in_nova:

@@ -75,7 +75,7 @@ class TooFew:
 
 
 def assign(
-    asks: Sequence[Ask], seed: str
+    asks: Sequence[Ask], seed: str, snug: bool = True
 ) -> list[tuple[Candidate, ...]] | TooFew:
     """Return what to book for each ask, best first; no resource twice.
 
@@ -84,8 +84,11 @@ def assign(
     before what is new.
 
     :param seed: the same choice for the same seed; the id of the lease.
+    :param snug: whether the best fit goes first. Writers that find the same
+        resource to be it are in each other's way; without, each has an
+        order of its own.
     """
-    plan = _Plan(asks, seed)
+    plan = _Plan(asks, seed, snug)
     for index, ask in enumerate(asks):
         if not plan.keep(index, ask.must_keep):
             return TooFew(index)
@@ -102,13 +105,13 @@ def assign(
 class _Plan:
     """Who has which resource so far."""
 
-    def __init__(self, asks: Sequence[Ask], seed: str) -> None:
+    def __init__(self, asks: Sequence[Ask], seed: str, snug: bool) -> None:
         self.asks = asks
         self.ranked = [
             {
                 one.resource.id: one
                 for one in sorted(
-                    ask.candidates, key=lambda one: _rank(one, seed)
+                    ask.candidates, key=lambda one: _rank(one, seed, snug)
                 )
             }
             for ask in asks
@@ -171,7 +174,9 @@ class _Plan:
         self.given[ask].add(resource)
 
 
-def _rank(candidate: Candidate, seed: str) -> tuple[bool, int, int, bytes]:
+def _rank(
+    candidate: Candidate, seed: str, snug: bool
+) -> tuple[bool, int, int, bytes]:
     before, after = candidate.gap_before, candidate.gap_after
     left = None if after is None else before + after
     shorter = before if after is None else min(before, after)
@@ -180,8 +185,8 @@ def _rank(candidate: Candidate, seed: str) -> tuple[bool, int, int, bytes]:
     )
     return (
         not candidate.kept,
-        _bucket(left),
-        _bucket(shorter),
+        _bucket(left) if snug else 0,
+        _bucket(shorter) if snug else 0,
         order.digest(),
     )
 

@@ -28,7 +28,10 @@ def lent(layout: lo.Layout) -> Iterator[None]:
         return
     names = [layout.database_name(name) for name in lo.DATABASES]
     server = sqlalchemy.create_engine(
-        layout.database_url, isolation_level='AUTOCOMMIT'
+        layout.database_url,
+        isolation_level='AUTOCOMMIT',
+        # What is left open now may be closed by the time of the other.
+        poolclass=sqlalchemy.NullPool,
     )
     try:
         with server.connect() as connection:

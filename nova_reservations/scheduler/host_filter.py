@@ -20,6 +20,7 @@ from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations.db import migration
+from nova_reservations.scheduler import claim
 from nova_reservations.scheduler import loop
 from nova_reservations.scheduler import request_filter
 
@@ -90,4 +91,5 @@ def _check_enabled() -> None:
 hooks.check('scheduler')
 _check_enabled()
 conf.register_opts(CONF)
+claim.install()
 loop.install()

@@ -19,7 +19,7 @@ def cpu(subject: su.Subject) -> Row:
             token=subject.demo.compute.get_token(),
             server=subject.demo.ingredients
             | {'name': 'probe', 'networks': 'none'},
-            rounds=subject.pick(25, 200),
+            rounds=subject.pick(15, 200),
         ),
     )
     sizes = [1000] if subject.quick else [1000, 10_000]
@@ -27,12 +27,12 @@ def cpu(subject: su.Subject) -> Row:
         subject.populate(hosts // 10, hosts - hosts // 10)
         figures += _shares(
             f'scheduling, {hosts:,} hosts, 10 % reserved',
-            subject.probe('schedule', rounds=subject.pick(10, 50)),
+            subject.probe('schedule', rounds=subject.pick(4, 50)),
         )
     found = subject.probe(
         'explain',
         token=subject.operator.compute.get_token(),
-        rounds=subject.pick(5, 20),
+        rounds=subject.pick(3, 20),
     )
     figures.append(
         Figure(
@@ -81,8 +81,8 @@ def memory(subject: su.Subject) -> Row:
     """Memory of a worker of nova-api and of nova-scheduler."""
     figures = []
     for process, quick, full in (
-        ('nova-api', 100, 10_000),
-        ('nova-scheduler', 20, 1_000),
+        ('nova-api', 50, 10_000),
+        ('nova-scheduler', 10, 1_000),
     ):
         requests = subject.pick(quick, full)
         theirs, ours = (

@@ -21,7 +21,7 @@ from nova_reservations.sandbox.person import body
 def create(subject: su.Subject) -> Row:
     """Create one host lease."""
     floor, ours = measure.interleaved(
-        subject.pick(60, 300),
+        subject.pick(40, 300),
         lambda: subject.floor_write(subject.demo),
         lambda: subject.lease_write(subject.demo),
     )
@@ -43,7 +43,7 @@ def create(subject: su.Subject) -> Row:
 def clients(subject: su.Subject) -> Row:
     """8 clients create at once, in 2 workers of the API."""
     floor, ours = _Load(subject.floor_write), _Load(subject.lease_write)
-    seconds = subject.pick(5, 30)
+    seconds = subject.pick(4, 30)
     for load in (floor, ours, ours, floor):
         load.run(subject.clients, seconds)
         subject.forget()
@@ -114,7 +114,7 @@ LEASES_OF_EACH = 10
 
 def scale(subject: su.Subject) -> Row:
     """Create and read with 10,000 hosts and 100,000 allocations."""
-    rounds = subject.pick(40, 200)
+    rounds = subject.pick(20, 200)
     random_hour = random.Random(1)  # noqa: S311
 
     def lease(hours: range) -> float:
@@ -183,7 +183,7 @@ def _reads(subject: su.Subject) -> list[Figure]:
     floor, pages, shows = map(
         statistics.median,
         measure.interleaved(
-            subject.pick(20, 100),
+            subject.pick(10, 100),
             lambda: su.get(subject.demo.compute, f'/os-server-groups/{group}'),
             lambda: su.get(subject.demo.reservation, '/leases?limit=1000'),
             lambda: su.get(subject.demo.reservation, f'/leases/{next(lease)}'),

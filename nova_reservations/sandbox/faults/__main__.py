@@ -116,8 +116,10 @@ def _scene(
     def front(api: str, port: int) -> int:
         if api != 'placement':
             return port
-        fronts[api] = proxies.Front(port)
-        return int(fronts[api].server_address[1])
+        fronts[api] = stack.enter_context(
+            contextlib.closing(proxies.Front(port))
+        )
+        return fronts[api].port
 
     with contextlib.ExitStack() as stack:
         wires = {
@@ -161,7 +163,7 @@ def _scene(
             wires[database],
             wires[broker],
             seen,
-            random.Random(arguments.seed),  # noqa: S311
+            random.Random(),  # noqa: S311
             _QUICK if arguments.quick else _LONG,
         )
 
@@ -169,8 +171,11 @@ def _scene(
 def _try(name: str, scene: faults.Scene, seed: str) -> str:
     """Have one fault happen to users; return how it went.
 
+    :param seed: decides what is by chance
     :raises Unexpected: if all is not well in the end
     """
+    # The same alone as among others.
+    scene.chance.seed(seed)
     with scene.verdict.watching():
         users = load.Load(scene.services.layout.auth_url, name, seed)
         try:

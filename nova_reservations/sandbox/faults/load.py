@@ -81,12 +81,12 @@ class Load:
             return
         lease = person.body(answer, 201)['lease']
         self.promises.made.add(lease['id'])
-        if fate != 'delete':
-            self._over.wait(ahead + 1)
         if fate == 'server':
+            self._wait_for_start(who, lease['id'])
             booted = who.boot('leased', lease['reservations'][0]['id'])
             self.promises.servers += booted.status_code == 202
         elif fate == 'cut':
+            self._over.wait(ahead + 1)
             who.reservation.put(
                 f'/leases/{lease["id"]}', json={'end_date': 'now'}
             )
@@ -95,3 +95,11 @@ class Load:
             self.promises.deleted.add(lease['id'])
             who.reservation.delete(f'/leases/{lease["id"]}')
         self._over.wait(chance.uniform(0.2, 1.5))
+
+    def _wait_for_start(self, who: person.Person, lease: str) -> None:
+        """Wait until the lease has begun, or will no more."""
+        while not self._over.is_set():
+            seen = who.lease(lease)
+            if seen is None or seen['status'] not in ('PENDING', 'STARTING'):
+                return
+            self._over.wait(0.3)

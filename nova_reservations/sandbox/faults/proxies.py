@@ -29,6 +29,8 @@ class Wire:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        # Without that, accept() would not notice.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._hang_up()
 
@@ -103,11 +105,17 @@ class Front(http.server.ThreadingHTTPServer):
 
     def __init__(self, port: int) -> None:
         super().__init__(('127.0.0.1', 0), _Relay)
+        self.port: int = self.server_address[1]
         self.upstream = port
         self.refusals: dict[str, int] = {}
         self.passes = threading.Event()
         self.passes.set()
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.passes.set()
+        self.shutdown()
+        self.server_close()
 
     @contextlib.contextmanager
     def refusing(self, status: int, *methods: str) -> Iterator[None]:

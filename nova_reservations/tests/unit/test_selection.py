@@ -70,6 +70,29 @@ def test_the_tighter_fit_goes_first(tight, loose):
     assert choose(candidates, 1) == [99]
 
 
+def test_writers_that_were_too_late_leave_the_best_fit_to_others():
+    asked = ask(
+        [
+            *(candidate(number, 300, 300) for number in range(30)),
+            candidate(99, 0, 0),
+        ],
+        1,
+    )
+    chosen = {
+        plan[0][0].resource.id
+        for writer in range(8)
+        for plan in [selection.assign([asked], f'lease {writer}', snug=False)]
+    }
+    assert len(chosen) > 4
+
+
+def test_what_is_kept_goes_first_however_loosely_it_fits():
+    asked = ask([candidate(1, 0, 0), candidate(2, 9, 9, kept=True)], 1)
+    for snug in (True, False):
+        [[one]] = selection.assign([asked], 'lease', snug=snug)
+        assert one.resource.id == 2
+
+
 def test_writers_at_the_same_moment_reach_for_different_hosts():
     candidates = [
         candidate(number, 20 + number / 60, 20) for number in range(30)

@@ -5,6 +5,7 @@ import uuid
 
 import fixtures
 from keystoneauth1 import exceptions as ks_exc
+from kombu import exceptions as kombu_exc
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler.client import report
@@ -301,17 +302,21 @@ class CloudTest(base.NovaTestCase):
             self.assertIn('no route', str(refusal))
 
     def test_without_the_message_bus_leases_are_made_and_taken_apart(self):
-        self.useFixture(
-            fixtures.MockPatchObject(
-                transport.Transport,
-                '_send',
-                side_effect=oslo_messaging.MessageDeliveryFailure('no route'),
+        bus = self.useFixture(
+            fixtures.MockPatchObject(transport.Transport, '_send')
+        ).mock
+        for failure in (
+            oslo_messaging.MessageDeliveryFailure('no route'),
+            kombu_exc.OperationalError('connection reset'),
+            ConnectionResetError(),
+        ):
+            bus.side_effect = failure
+            self._gather(*self.resources)
+            self.assertEqual(
+                (set(self.hosts),) * 2, self._members(RESERVATION)
             )
-        )
-        self._gather(*self.resources)
-        self.assertEqual((set(self.hosts),) * 2, self._members(RESERVATION))
-        self.cloud.disband(RESERVATION, self.resources, go_on)
-        self.assertEqual({}, self.aggregates())
+            self.cloud.disband(RESERVATION, self.resources, go_on)
+            self.assertEqual({}, self.aggregates())
 
     def test_a_cell_that_does_not_answer_is_not_taken_for_empty(self):
         self.useFixture(

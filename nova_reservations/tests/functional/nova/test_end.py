@@ -4,6 +4,7 @@
 import threading
 
 import fixtures
+from nova.scheduler.client import report
 from nova.virt import fake
 
 from nova_reservations import exception
@@ -81,6 +82,27 @@ class EndTest(base.NovaTestCase):
         go_on.set()
         self.end_completely(lease)
         self._wait_until_deleted(server)
+        self._assert_nothing_is_left(lease)
+
+    def test_a_claim_that_comes_after_the_end_is_taken_back(self):
+        """Of a nova-scheduler that stood still."""
+        self.enrol('host1')
+        lease = self.lease()
+        claim = report.SchedulerReportClient.claim_resources
+
+        def late(*args, **kwargs):
+            self.end_completely(lease)
+            return claim(self.placement_client, *args, **kwargs)
+
+        self.placement_client = report.report_client_singleton()
+        self.useFixture(
+            fixtures.MockPatchObject(
+                report.SchedulerReportClient,
+                'claim_resources',
+                side_effect=late,
+            )
+        )
+        self._wait_for_state_change(self.post(lease), 'ERROR')
         self._assert_nothing_is_left(lease)
 
     def test_servers_on_a_failed_host_go(self):

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last look at a request: after its claim, before Nova relies on it.
+
+A nova-scheduler may stand still, or wait for placement, between the host
+filter's look and the claim, for longer than any end waits. A claim that an
+end could not see is taken back here; one that is found good was made before
+the end began, which will see it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova.scheduler import request_filter as nova_request_filter
+from nova.scheduler import utils
+from nova.scheduler.client import report
+from oslo_log import log
+import wrapt
+
+from nova_reservations import exception
+from nova_reservations.scheduler import request_filter
+
+LOG = log.getLogger(__name__)
+
+
+def install() -> None:
+    """Look after each claim; once per process."""
+    wrapt.wrap_function_wrapper(utils, 'claim_resources', _claim)
+
+
+def _claim(
+    wrapped: Callable[..., bool], _: Any, args: Any, kwargs: Any
+) -> bool:
+    return wrapped(*args, **kwargs) and _stands(*args[:4])
+
+
+def _stands(
+    context: nova_context.RequestContext,
+    client: report.SchedulerReportClient,
+    request_spec: objects.RequestSpec,
+    server: str,
+) -> bool:
+    """Whether the request may still land somewhere; take its claim back if
+    not. Servers that are moved have what they held before in it, too, and
+    are never refused."""
+    for known in nova_request_filter.ALL_REQUEST_FILTERS:
+        if not isinstance(known, request_filter.ReservedHosts):
+            continue
+        try:
+            known.resolve(request_spec)
+        except (
+            exception.ReservationsError,
+            nova_exception.RequestFilterFailed,
+        ) as error:
+            LOG.error('The claim of server %s is undone: %s', server, error)
+            client.delete_allocation_for_instance(context, server, force=True)
+            return False
+    return True
