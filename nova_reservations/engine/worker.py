@@ -7,6 +7,7 @@ claims in the database, and need nothing else of each other.
 
 from collections.abc import Callable
 from concurrent import futures
+import dataclasses
 import datetime
 import functools
 from typing import Any
@@ -26,6 +27,19 @@ CLAIM = datetime.timedelta(seconds=30)
 """How long a claim stands that nobody renews."""
 
 RENEWAL = datetime.timedelta(seconds=10)
+
+PATIENCE = datetime.timedelta(minutes=5)
+"""How long a claim is renewed: a thread that waits for an answer which will
+never come must not keep the lease for ever. Nothing takes as long: what
+waits for Nova gives the claim back."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Held:
+    claim: lifecycle.Claim
+    taken_at: datetime.datetime
+    renewed_at: datetime.datetime
+    given_up: bool = False
 
 
 class Worker:
@@ -47,9 +61,7 @@ class Worker:
         self._pool = futures.ThreadPoolExecutor(
             threads + 1, thread_name_prefix='reservations'
         )
-        self._held: dict[
-            futures.Future[None], tuple[lifecycle.Claim, datetime.datetime]
-        ] = {}
+        self._held: dict[futures.Future[None], _Held] = {}
         self._refresh: futures.Future[None] | None = None
 
     def tick(self, now: datetime.datetime) -> None:
@@ -73,23 +85,31 @@ class Worker:
 
     def _collect(self) -> None:
         for done in [future for future in self._held if future.done()]:
-            claim, _ = self._held.pop(done)
-            _log_failure(done, f'lease {claim.lease_id}')
+            held = self._held.pop(done)
+            _log_failure(done, f'lease {held.claim.lease_id}')
         if self._refresh is not None and self._refresh.done():
             _log_failure(self._refresh, 'the facts of hosts')
             self._refresh = None
 
     def _renew(self, now: datetime.datetime) -> None:
-        for future, (claim, since) in list(self._held.items()):
-            if now - since >= RENEWAL:
-                kept = functools.partial(
-                    leases.renew,
-                    lease_id=claim.lease_id,
-                    attempt=claim.attempt,
-                    until=now + CLAIM,
+        for held in self._held.values():
+            if held.given_up or now - held.renewed_at < RENEWAL:
+                continue
+            if now - held.taken_at >= PATIENCE:
+                LOG.error(
+                    'The work on lease %s hangs: another worker may have it',
+                    held.claim.lease_id,
                 )
-                if self._first(kept):
-                    self._held[future] = claim, now
+                held.given_up = True
+                continue
+            kept = functools.partial(
+                leases.renew,
+                lease_id=held.claim.lease_id,
+                attempt=held.claim.attempt,
+                until=now + CLAIM,
+            )
+            if self._first(kept):
+                held.renewed_at = now
 
     def _take_leases(self, now: datetime.datetime) -> None:
         free = self.threads - len(self._held)
@@ -109,7 +129,7 @@ class Worker:
             if self._first(mine):
                 claim = lifecycle.Claim(lease_id, attempt + 1, self.name)
                 future = self._pool.submit(self.runner.run, claim)
-                self._held[future] = claim, now
+                self._held[future] = _Held(claim, now, now)
 
     def _take_refresh(self, now: datetime.datetime) -> None:
         if self._refresh is not None:

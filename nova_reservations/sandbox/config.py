@@ -185,7 +185,7 @@ def _nova(layout: lo.Layout) -> Sections:
         'keystone_authtoken': _authtoken(layout, 'nova'),
         'neutron': _credentials(layout, 'nova'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
-        'placement': _credentials(layout, 'nova'),
+        'placement': _credentials(layout, 'nova') | {'timeout': 30},
         'service_user': _credentials(layout, 'nova')
         | {'send_service_user_token': True},
         'vnc': {'enabled': False},

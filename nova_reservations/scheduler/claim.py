@@ -43,18 +43,32 @@ def _stands(
     server: str,
 ) -> bool:
     """Whether the request may still land somewhere; take its claim back if
-    not. Servers that are moved have what they held before in it, too, and
-    are never refused."""
+    not.
+
+    Servers that are moved have what they held before in their claim, too:
+    they are never refused, also if our database does not answer.
+    """
     for known in nova_request_filter.ALL_REQUEST_FILTERS:
         if not isinstance(known, request_filter.ReservedHosts):
             continue
         try:
             known.resolve(request_spec)
-        except (
-            exception.ReservationsError,
-            nova_exception.RequestFilterFailed,
-        ) as error:
-            LOG.error('The claim of server %s is undone: %s', server, error)
-            client.delete_allocation_for_instance(context, server, force=True)
-            return False
+        except nova_exception.RequestFilterFailed as error:
+            refusal = str(error)
+        except exception.ReservationsError as error:
+            if _is_moved(request_spec):
+                continue
+            refusal = str(error)
+        else:
+            continue
+        LOG.error('The claim of server %s is undone: %s', server, refusal)
+        client.delete_allocation_for_instance(context, server, force=True)
+        return False
     return True
+
+
+def _is_moved(request_spec: objects.RequestSpec) -> bool:
+    try:
+        return request_filter.exists(request_spec)
+    except exception.CloudUnavailable:
+        return True

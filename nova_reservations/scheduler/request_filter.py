@@ -85,7 +85,7 @@ class ReservedHosts:
             try:
                 access = self._access(hint, request_spec.project_id)
             except nova_exception.RequestFilterFailed as refusal:
-                if not _exists(request_spec):
+                if not exists(request_spec):
                     raise
                 # Servers outlive their leases, and must still be moved.
                 LOG.info(
@@ -138,7 +138,7 @@ def _is_id(hint: Any) -> bool:
 
 
 @failures.translated()
-def _exists(request_spec: objects.RequestSpec) -> bool:
+def exists(request_spec: objects.RequestSpec) -> bool:
     """Whether the server is in a cell already, and so is moved, not made."""
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(

@@ -178,6 +178,25 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
     assert number > 3
 
 
+def test_a_lease_whose_worker_hangs_for_minutes_is_taken_over(make_region):
+    region = make_region('one')
+    lease = region.lease()
+    sleeper = Sleeper(region, 3)
+    other = region.worker('other')
+    for _ in range(31):
+        region.now += minutes(1 / 6)
+        # Its loop goes on, and renews, as long as there is hope.
+        sleeper.worker.tick(region.now)
+        region.work(other)
+    assert region.status(lease) == 'STARTING'
+    region.now += minutes(1 / 2)
+    region.work(other)
+    assert region.status(lease) == 'ACTIVE'
+    before = region.picture()
+    sleeper.wake()
+    assert region.picture() == before
+
+
 def test_a_late_start_takes_no_host_away_that_was_added_since(make_region):
     one = '["==","$service_name","one"]'
     for number in itertools.count(1):
