@@ -16,6 +16,11 @@ class ReservationsError(Exception):
         self.values = values
         super().__init__(message or self.msg_fmt % values)
 
+    @property
+    def public(self) -> str:
+        """What a user may read; the rest is for the log."""
+        return str(self)
+
 
 class InvalidInput(ReservationsError):
     """What was sent can't be understood, whatever the state is."""
@@ -76,11 +81,27 @@ class Contended(ReservationsError):
 class DatabaseUnavailable(ReservationsError):
     msg_fmt = 'The database of reservations can not be reached: %(reason)s'
 
+    @property
+    def public(self) -> str:
+        """Without the driver's words: they name hosts and accounts."""
+        return (
+            'The database of reservations can not be reached; try again in '
+            'a few seconds'
+        )
+
 
 class CloudUnavailable(ReservationsError):
     """Nova's databases, its message bus or placement did not answer."""
 
     msg_fmt = '%(service)s can not be reached: %(reason)s'
+
+    @property
+    def public(self) -> str:
+        """Without what the service said: it names hosts and accounts."""
+        return (
+            f'{self.values["service"]} can not be reached; try again in a '
+            'few seconds'
+        )
 
 
 class CloudRefused(ReservationsError):

@@ -70,16 +70,29 @@ def response(error: Exception, request_id: str | None) -> webob.Response:
     return _json(
         code,
         _headers(code),
-        {'error_code': code, 'error_name': code, 'error_message': str(error)},
+        {
+            'error_code': code,
+            'error_name': code,
+            'error_message': _said(error),
+        },
     )
 
 
 def nova_fault(error: exception.ReservationsError) -> wsgi.Fault:
     """Say it in the shape that clients of Nova read."""
     code = status(error)
-    fault = webob.exc.status_map[code](explanation=str(error))
+    fault = webob.exc.status_map[code](explanation=_said(error))
     fault.headers.update(_headers(code))
     return wsgi.Fault(fault)
+
+
+def _said(error: Exception) -> str:
+    """Return what the user reads; an operator reads the cause in the log."""
+    if status(error) == 503:
+        LOG.error('A request was refused: %s', error)
+    if isinstance(error, exception.ReservationsError):
+        return error.public
+    return str(error)
 
 
 def _headers(code: int) -> dict[str, str]:

@@ -72,7 +72,7 @@ class ReservedHosts:
                 request_spec.root_forbidden.add(placement.POOL_TRAIT)
         except exception.ReservationsError as error:
             LOG.error('Request refused: %s', error)
-            raise _refusal(str(error)) from error
+            raise _refusal(error.public) from error
         return bool(admission.hosts)
 
     def resolve(self, request_spec: objects.RequestSpec) -> Admission:

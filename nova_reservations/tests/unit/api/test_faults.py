@@ -88,3 +88,16 @@ def test_clients_of_nova_get_the_fault_that_they_read():
     assert (
         'try again' in json.loads(answer.text)['serviceUnavailable']['message']
     )
+
+
+def test_what_the_driver_said_is_not_told_to_users():
+    secret = 'Access denied for user nova@controller'
+    for error in (
+        exception.DatabaseUnavailable(reason=secret),
+        exception.CloudUnavailable(service='Placement', reason=secret),
+    ):
+        answer = faults.response(error, None)
+        assert answer.status_int == 503
+        assert 'can not be reached' in answer.json['error_message']
+        assert 'controller' not in answer.text
+        assert secret in str(error)
