@@ -84,10 +84,7 @@ class DatabaseUnavailable(ReservationsError):
     @property
     def public(self) -> str:
         """Without the driver's words: they name hosts and accounts."""
-        return (
-            'The database of reservations can not be reached; try again in '
-            'a few seconds'
-        )
+        return 'The database of reservations can not be reached at this moment'
 
 
 class CloudUnavailable(ReservationsError):
@@ -98,10 +95,7 @@ class CloudUnavailable(ReservationsError):
     @property
     def public(self) -> str:
         """Without what the service said: it names hosts and accounts."""
-        return (
-            f'{self.values["service"]} can not be reached; try again in a '
-            'few seconds'
-        )
+        return f'{self.values["service"]} can not be reached at this moment'
 
 
 class CloudRefused(ReservationsError):

@@ -100,7 +100,7 @@ class Lifecycle:
                     'Lease %(lease)s waits: %(reason)s',
                     {'lease': lease.id, 'reason': error},
                 )
-                wait = self._explain(claim, lease, now, str(error), LATER)
+                wait = self._explain(claim, lease, now, error.public, LATER)
             if wait is not None and self._put_off(claim, lease, wait):
                 return
 
