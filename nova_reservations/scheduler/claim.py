@@ -7,6 +7,9 @@ end could not see is taken back here; one that is found good was made before
 the end began, which will see it.
 """
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -5,6 +5,9 @@ Nova imports this module when it makes its scheduler manager, before it
 forks: nothing is opened here that would be shared after that.
 """
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from nova import exception as nova_exception

@@ -7,6 +7,9 @@ look into our database at who may use it, and when. Administrators get no
 pass: what counts is whose server it is.
 """
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 import dataclasses
 from typing import Any
 import uuid
