@@ -8,7 +8,24 @@ CHECK constraints of the database are made from them.
 import enum
 
 
+class LeaseType(enum.StrEnum):
+    """When the resources of a lease must be had."""
+
+    IMMEDIATE = 'immediate'
+    """Now, or not at all."""
+    SCHEDULED = 'scheduled'
+    """Promised now, for later."""
+    RETRY = 'retry'
+    """Now if possible, else as soon as there is capacity."""
+    BEST_EFFORT = 'best_effort'
+    """Now, also if other hosts have to be emptied for it."""
+
+
 class Lease(enum.StrEnum):
+    CREATING = 'CREATING'
+    """It waits for capacity, and has none yet."""
+    IN_PROGRESS = 'IN_PROGRESS'
+    """Hosts are being emptied for it."""
     PENDING = 'PENDING'
     """Promised; its time has not come, or its hosts are still being left."""
     STARTING = 'STARTING'
@@ -21,8 +38,20 @@ class Lease(enum.StrEnum):
     """Nothing of it is left in Nova."""
     DELETING = 'DELETING'
     """Deleted by its owner; gone when nothing of it is left in Nova."""
+    TIMEDOUT = 'TIMEDOUT'
+    """Not enough hosts could be emptied for it in time."""
     ERROR = 'ERROR'
-    """It could not start, or not end; status_reason says why."""
+    """It got no capacity, could not start, or not end; status_reason says
+    why."""
+
+
+class Role(enum.StrEnum):
+    """What a resource is to leases."""
+
+    POOL = 'pool'
+    """Enrolled: it is there for leases alone."""
+    DONOR = 'donor'
+    """Everybody's, unless it is emptied for a best effort lease."""
 
 
 class Reservation(enum.StrEnum):
@@ -46,6 +75,10 @@ class Event(enum.StrEnum):
 
 
 LEASE_TRANSITIONS: dict[Lease, frozenset[Lease]] = {
+    Lease.CREATING: frozenset({Lease.PENDING, Lease.ERROR}),
+    Lease.IN_PROGRESS: frozenset(
+        {Lease.PENDING, Lease.TIMEDOUT, Lease.ERROR, Lease.DELETING}
+    ),
     Lease.PENDING: frozenset(
         {Lease.STARTING, Lease.ACTIVE, Lease.ERROR, Lease.DELETING}
     ),
@@ -54,12 +87,19 @@ LEASE_TRANSITIONS: dict[Lease, frozenset[Lease]] = {
     Lease.TERMINATING: frozenset(
         {Lease.TERMINATED, Lease.ERROR, Lease.DELETING}
     ),
+    Lease.TIMEDOUT: frozenset({Lease.DELETING}),
     Lease.ERROR: frozenset({Lease.TERMINATED, Lease.DELETING}),
     Lease.TERMINATED: frozenset(),
     Lease.DELETING: frozenset(),
 }
 """PENDING to ACTIVE is the start of a lease that was prepared ahead; a
 deleted lease that has nothing in Nova is gone with the answer."""
+
+WAITING = frozenset({Lease.CREATING, Lease.IN_PROGRESS})
+"""Leases that have been promised nothing yet."""
+
+FIRST = WAITING | {Lease.PENDING}
+"""The states in which leases begin."""
 
 OPEN = frozenset({Lease.PENDING, Lease.STARTING, Lease.ACTIVE})
 """Leases whose promise still stands."""

@@ -43,6 +43,11 @@ class Reservation:
 class Lease:
     """A project's contract for a window.
 
+    :ivar max_retries: how often a lease that waits is tried again.
+    :ivar tries: how often it has been, at the times set for that.
+    :ivar retry_at: when it is tried again, whatever comes free before.
+    :ivar duration: seconds that it has from whenever it starts; None: its
+        end is fixed.
     :ivar version: changes with each write; writers compare and set it.
     :ivar attempt: changes with each claim; fences workers that wake late.
     :ivar due_at: when a worker must look at the lease next; None: never.
@@ -57,6 +62,11 @@ class Lease:
     user_id: str
     start_date: datetime.datetime
     end_date: datetime.datetime
+    lease_type: states.LeaseType
+    max_retries: int | None
+    tries: int
+    retry_at: datetime.datetime | None
+    duration: int | None
     status: states.Lease
     status_reason: str | None
     degraded: bool
@@ -159,10 +169,13 @@ class Host:
 
     :ivar reservable: leases may be placed on it; False until its enrolment
         is complete.
+    :ivar down_since: when it was found to have failed; None: it works.
     """
 
     id: int
     reservable: bool
+    role: states.Role
+    down_since: datetime.datetime | None
     facts: HostFacts
     properties: Mapping[str, str]
     created_at: datetime.datetime

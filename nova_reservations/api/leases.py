@@ -94,6 +94,9 @@ def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:
                     _new_reservation(call, item)
                     for item in body.get('reservations', ())
                 ),
+                lease_type=states.LeaseType(body['lease_type'])
+                if 'lease_type' in body
+                else None,
             ),
             now,
         ),

@@ -17,6 +17,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import requirements
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import counters
 from nova_reservations.db import models
@@ -63,6 +64,7 @@ def insert(
             reservable=False,
             generation=0,
             spread=zlib.crc32(facts.uuid.encode()) >> 1,
+            role=states.Role.POOL,
             created_at=now,
         )
     ).inserted_primary_key[0]  # type: ignore[attr-defined]
@@ -442,6 +444,8 @@ def _host(
     return values.Host(
         id=row.id,
         reservable=row.reservable,
+        role=states.Role(row.role),
+        down_since=row.down_since,
         facts=values.HostFacts(
             uuid=row.uuid,
             service_host=row.name,

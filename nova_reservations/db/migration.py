@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema's history, by Alembic, in a version table of our own."""
 
+from collections.abc import Iterator
+import contextlib
 import pathlib
 
 import sqlalchemy as sa
@@ -25,9 +27,27 @@ def sync(database: api.Database, revision: str = 'head') -> None:
 
     config = alembic.config.Config()
     config.set_main_option('script_location', str(_HERE))
-    with database.connection() as connection:
+    with database.connection() as connection, _tables_remade(connection):
         config.attributes['connection'] = connection
         alembic.command.upgrade(config, revision)
+
+
+@contextlib.contextmanager
+def _tables_remade(connection: sa.Connection) -> Iterator[None]:
+    """Let SQLite change a table in the only way it has: to make a new one,
+    copy the rows and drop the old one, which others refer to."""
+    if connection.dialect.name != 'sqlite':
+        yield
+        return
+    # Before SQLAlchemy begins a transaction: within one this does nothing.
+    raw = connection.connection.cursor()
+    raw.execute('PRAGMA foreign_keys = OFF')
+    try:
+        yield
+    finally:
+        connection.rollback()
+        raw.execute('PRAGMA foreign_keys = ON')
+        raw.close()
 
 
 def version(database: api.Database) -> str | None:

@@ -95,6 +95,7 @@ class Resource(Base, Timestamps):
             'spread',
             'id',
         ),
+        _one_of('role', states.Role),
     )
 
     id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
@@ -104,6 +105,12 @@ class Resource(Base, Timestamps):
     reservable: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
     generation: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
     spread: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    role: orm.Mapped[str] = orm.mapped_column(
+        sa.String(16), server_default=states.Role.POOL
+    )
+    down_since: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
 
 
 class Host(Base):
@@ -204,6 +211,7 @@ class Lease(Base, Timestamps):
     __tablename__ = 'nr_leases'
     __table_args__ = _table_args(
         _one_of('status', states.Lease),
+        _one_of('lease_type', states.LeaseType),
         # Lists: of one project, of all; each ends in id, for markers.
         sa.Index('ix_nr_leases_project', 'project_id', 'created_at', 'id'),
         sa.Index('ix_nr_leases_created', 'created_at', 'id'),
@@ -217,6 +225,15 @@ class Lease(Base, Timestamps):
     user_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
     end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    lease_type: orm.Mapped[str] = orm.mapped_column(
+        sa.String(16), server_default=states.LeaseType.SCHEDULED
+    )
+    max_retries: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
+    tries: orm.Mapped[int] = orm.mapped_column(sa.Integer, server_default='0')
+    retry_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    duration: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
     status_reason: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
     degraded: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)

@@ -51,7 +51,10 @@ class NewReservation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewLease:
-    """:ivar before_end: when the owner is warned; None: as configured."""
+    """:ivar before_end: when the owner is warned; None: as configured.
+
+    :ivar lease_type: None: as its start says.
+    """
 
     name: str
     project_id: str
@@ -60,6 +63,7 @@ class NewLease:
     end: datetime.datetime
     before_end: datetime.datetime | None
     reservations: tuple[NewReservation, ...]
+    lease_type: states.LeaseType | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -159,6 +163,11 @@ class Leases:
             user_id=asked.user_id,
             start_date=asked.start,
             end_date=asked.end,
+            lease_type=_lease_type(asked, now),
+            max_retries=None,
+            tries=0,
+            retry_at=None,
+            duration=None,
             status=states.Lease.PENDING,
             status_reason=None,
             degraded=False,
@@ -570,6 +579,20 @@ class Leases:
             return
         LOG.info('Lease %s is deleted', lease_id)
         self.notify(notifications.DELETE, notifications.payload(gone))
+
+
+def _lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
+    """:raises: InvalidInput"""
+    if asked.lease_type is None:
+        if asked.start <= now:
+            return states.LeaseType.IMMEDIATE
+        return states.LeaseType.SCHEDULED
+    if asked.lease_type == states.LeaseType.IMMEDIATE and asked.start > now:
+        raise exception.InvalidInput(
+            'An immediate lease starts now: ask for a scheduled one, or for '
+            'no type, with a later start_date'
+        )
+    return asked.lease_type
 
 
 def _new_event(

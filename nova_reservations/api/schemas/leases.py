@@ -61,6 +61,7 @@ CREATE = validation.Schema(
             start_date=parameters.DATE,
             end_date=parameters.DATE,
             duration=parameters.DURATION,
+            lease_type={'enum': ['immediate', 'scheduled']},
             before_end_date=_BEFORE_END_DATE,
             reservations={
                 'type': 'array',
@@ -131,6 +132,7 @@ _LEASE = {
         user_id={'type': 'string'},
         start_date=parameters.SHOWN_DATE,
         end_date=parameters.SHOWN_DATE,
+        lease_type={'enum': [str(kind) for kind in states.LeaseType]},
         trust_id={'type': 'null'},
         status={'enum': [str(state) for state in states.Lease]},
         status_reason={'type': ['string', 'null']},

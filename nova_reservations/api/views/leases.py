@@ -21,6 +21,7 @@ def show(
         'user_id': lease.user_id,
         'start_date': dates.show(lease.start_date),
         'end_date': dates.show(lease.end_date),
+        'lease_type': lease.lease_type,
         # Nothing here acts by trust; clients expect the key.
         'trust_id': None,
         'status': lease.status,

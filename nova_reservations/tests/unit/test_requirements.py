@@ -8,6 +8,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import requirements
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.requirements import AllOf
 from nova_reservations.requirements import AnyOf
@@ -22,6 +23,8 @@ GPU = Comparison('==', 'gpu', 'True')
 HOST = values.Host(
     id=7,
     reservable=True,
+    role=states.Role.POOL,
+    down_since=None,
     created_at=None,
     updated_at=None,
     properties={'gpu': 'True', 'rack': '12', 'os': '22.04'},

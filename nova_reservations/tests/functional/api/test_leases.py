@@ -41,6 +41,23 @@ def test_a_lease_has_all_that_clients_of_blazar_read(member):
     assert reservation['hypervisor_properties'] == ''
 
 
+@pytest.mark.parametrize(
+    ('start', 'asked', 'given'),
+    [
+        ('now', {}, 'immediate'),
+        ('2050-12-26 12:00', {}, 'scheduled'),
+        ('now', {'lease_type': 'immediate'}, 'immediate'),
+        ('now', {'lease_type': 'scheduled'}, 'scheduled'),
+    ],
+)
+def test_a_lease_is_of_the_type_asked_for_or_of_that_of_its_start(
+    member, start, asked, given
+):
+    lease = member.lease(start_date=start, duration='1h', **asked)
+    shown = member('GET', f'/leases/{lease["id"]}').json['lease']
+    assert lease['lease_type'] == shown['lease_type'] == given
+
+
 def test_what_python_blazarclient_sends_is_understood(member):
     answer = member(
         'POST',
@@ -105,6 +122,11 @@ def test_what_python_blazarclient_sends_is_understood(member):
         ),
         ({'reservations': hosts(trust_id='x')}, 'trust_id'),
         ({'name': 'a\x00b'}, 'NUL'),
+        ({'lease_type': 'someday'}, 'lease_type'),
+        (
+            {'lease_type': 'immediate', 'start_date': '2050-01-01 10:00'},
+            'An immediate lease starts now',
+        ),
     ],
 )
 def test_a_lease_that_makes_no_sense_is_refused_with_the_reason(

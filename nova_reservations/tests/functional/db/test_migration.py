@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
+import datetime
 import pathlib
 
 import alembic.autogenerate
 import alembic.migration
 import alembic.script
+from oslo_db import exception as db_exc
 import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
+from nova_reservations import values
 from nova_reservations.db import api
+from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
+
+NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
+LATER = NOON + datetime.timedelta(hours=1)
 
 
 @pytest.fixture
@@ -97,6 +104,125 @@ def test_to_sync_again_changes_nothing(any_database):
     before = migration.version(any_database)
     migration.sync(any_database)
     assert migration.version(any_database) == before == migration.head()
+
+
+def _columns(lease_id, start):
+    return {
+        'id': lease_id,
+        'name': 'a lease',
+        'project_id': 'p',
+        'user_id': 'u',
+        'start_date': start,
+        'end_date': LATER,
+        'status': 'PENDING',
+        'degraded': False,
+        'in_nova': False,
+        'prepared': False,
+        'version': 3,
+        'attempt': 0,
+        'created_at': NOON,
+    }
+
+
+def test_what_is_there_lives_through_an_upgrade(empty):
+    migration.sync(empty, '0001')
+    stamps = {'created_at': NOON, 'updated_at': None}
+    with empty.engine().begin() as connection:
+        old = sa.MetaData()
+        old.reflect(connection)
+        for table, rows in (
+            ('nr_leases', [_columns('a', NOON), _columns('b', LATER)]),
+            (
+                'nr_events',
+                [
+                    {
+                        'id': f'event of {lease}',
+                        'lease_id': lease,
+                        'event_type': 'start_lease',
+                        'time': LATER,
+                        'status': 'UNDONE',
+                        **stamps,
+                    }
+                    for lease in 'ab'
+                ],
+            ),
+            (
+                'nr_resources',
+                [
+                    {
+                        'id': 1,
+                        'resource_type': 'physical:host',
+                        'name': 'one',
+                        'uuid': '1',
+                        'reservable': True,
+                        'generation': 5,
+                        'spread': 1,
+                        **stamps,
+                    }
+                ],
+            ),
+        ):
+            connection.execute(sa.insert(old.tables[table]), rows)
+    migration.sync(empty)
+    with empty.reader() as session:
+        found = list(leases.find(session, values.LeaseQuery(sort_key='id')))
+        [resource] = session.execute(sa.select(models.Resource.__table__))
+    assert [(lease.id, lease.lease_type) for lease in found] == [
+        ('a', 'immediate'),
+        ('b', 'scheduled'),
+    ]
+    assert [lease.version for lease in found] == [3, 3]
+    assert [event.id for lease in found for event in lease.events] == [
+        'event of a',
+        'event of b',
+    ]
+    assert (resource.role, resource.generation) == ('pool', 5)
+
+
+def test_a_worker_of_the_schema_before_can_still_write(empty):
+    migration.sync(empty)
+    with empty.engine().begin() as connection:
+        connection.execute(
+            sa.insert(models.Lease.__table__), [_columns('a', LATER)]
+        )
+    with empty.reader() as session:
+        assert leases.get(session, 'a').lease_type == 'scheduled'
+
+
+@pytest.mark.parametrize(
+    ('table', 'column'),
+    [
+        ('nr_leases', 'status'),
+        ('nr_leases', 'lease_type'),
+    ],
+)
+def test_a_value_that_the_code_does_not_know_is_refused(empty, table, column):
+    migration.sync(empty)
+    values = {**_columns('a', LATER), column: 'no such'}
+    with pytest.raises((db_exc.DBError, sa.exc.DBAPIError)):
+        with empty.engine().begin() as connection:
+            connection.execute(
+                sa.insert(models.Base.metadata.tables[table]), [values]
+            )
+
+
+def test_after_an_upgrade_rows_that_refer_to_none_are_still_refused(empty):
+    migration.sync(empty)
+    with pytest.raises(db_exc.DBReferenceError):
+        with empty.engine().begin() as connection:
+            connection.execute(
+                sa.insert(models.Event.__table__),
+                [
+                    {
+                        'id': 'e',
+                        'lease_id': 'none',
+                        'event_type': 'start_lease',
+                        'time': NOON,
+                        'status': 'UNDONE',
+                        'created_at': NOON,
+                    }
+                ],
+            )
 
 
 def test_a_database_without_our_tables_is_refused(empty):
