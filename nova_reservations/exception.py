@@ -110,6 +110,21 @@ class ClaimLost(ReservationsError):
     msg_fmt = 'Lease %(id)s is no longer claimed by %(worker)s'
 
 
+class InvalidFigures(ReservationsError):
+    """What a plugin wants to report is none that a scheduler could read.
+
+    :ivar values: ``plugin`` is its name.
+    """
+
+    msg_fmt = 'The figures of %(plugin)s can not be reported: %(reason)s'
+
+
+class UnreadableStats(ReservationsError):
+    """What a host reports is foreign, cut off, or of another format."""
+
+    msg_fmt = 'What the host reports of %(plugin)s is not read: %(reason)s'
+
+
 class UnsupportedNova(SystemExit):
     """This Nova lacks a hook; stevedore lets only SystemExit through."""
 

@@ -21,6 +21,7 @@ SUPPORTED = range(32, 35)
 
 API = frozenset({'api'})
 SCHEDULER = frozenset({'scheduler'})
+COMPUTE = frozenset({'compute'})
 BOTH = API | SCHEDULER
 
 
@@ -203,6 +204,128 @@ HOOKS = (
         list,
         "the loop's watchdog",
     ),
+    # nova-compute
+    Hook(
+        COMPUTE,
+        'nova.compute.manager',
+        'ComputeManager.pre_start_hook',
+        ('self', 'service_ref'),
+        'plugins start',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.manager',
+        'ComputeManager.check_can_live_migrate_destination',
+        (
+            'self',
+            'ctxt',
+            'instance',
+            'block_migration',
+            'disk_over_commit',
+            'migration',
+            'limits',
+        ),
+        'resource plugins refuse a live migration',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.manager',
+        'ComputeManager._get_nodename',
+        ('self', 'instance', 'refresh'),
+        'resource plugins refuse a live migration',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'COMPUTE_RESOURCE_SEMAPHORE',
+        str,
+        'one change of the books at a time',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.utils',
+        'synchronized',
+        # Nova's fixtures stand in its place.
+        object,
+        'one change of the books at a time',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker.__init__',
+        ('self', 'host', 'driver', 'reportclient'),
+        'the books of resource plugins',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker._init_compute_node',
+        ('self', 'context', 'resources'),
+        'what the hypervisor reports',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker._update_available_resource',
+        ('self', 'context', 'resources', 'startup'),
+        'after an audit',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker._update_usage_from_instances',
+        ('self', 'context', 'instances', 'nodename'),
+        'the books begin anew',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker._get_usage_dict',
+        ('self', 'object_or_dict', 'instance', 'updates'),
+        'whose usage it is',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker._update_usage',
+        ('self', 'usage', 'nodename', 'sign'),
+        'servers come and go',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker._update',
+        ('self', 'context', 'compute_node', 'startup'),
+        'reports of plugins',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.resource_tracker',
+        'ResourceTracker.remove_node',
+        ('self', 'nodename'),
+        'nodes that leave',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.claims',
+        'Claim._claim_test',
+        ('self', 'compute_node', 'limits'),
+        'resource plugins refuse a claim',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.compute.claims',
+        'MoveClaim._claim_test',
+        ('self', 'compute_node', 'limits'),
+        'resource plugins refuse a claim',
+    ),
+    Hook(
+        COMPUTE,
+        'nova.virt.driver',
+        'ComputeDriver.update_provider_tree',
+        ('self', 'provider_tree', 'nodename', 'allocations'),
+        'inventories of plugins',
+    ),
     # cloud/, in whatever process
     Hook(
         BOTH,
@@ -330,7 +453,7 @@ HOOKS = (
 def check(process: str) -> None:
     """Stop unless this Nova is one that we can hook into.
 
-    :param process: 'api' or 'scheduler', whose hooks are looked at
+    :param process: 'api', 'scheduler' or 'compute', whose hooks are looked at
     :raises: UnsupportedNova, naming all that does not fit
     """
     found = list(misfits(process))

@@ -3,14 +3,23 @@
 
 from oslo_config import cfg
 
+from nova_reservations.conf import compute
+from nova_reservations.conf import metrics
 from nova_reservations.conf import reservations
+
+# Options beside Nova's own, in no group.
+_UNGROUPED = (compute,)
+_GROUPED = (metrics, reservations)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
-    conf.register_group(reservations.GROUP)
-    conf.register_opts(reservations.OPTS, group=reservations.GROUP)
+    for module in _UNGROUPED:
+        conf.register_opts(module.OPTS)
+    for module in _GROUPED:
+        conf.register_group(module.GROUP)
+        conf.register_opts(module.OPTS, group=module.GROUP)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """For oslo-config-generator."""
-    return [(reservations.GROUP, reservations.OPTS)]
+    return [(module.GROUP, module.OPTS) for module in _UNGROUPED + _GROUPED]

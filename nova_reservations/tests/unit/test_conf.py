@@ -34,4 +34,4 @@ def test_every_option_is_in_the_sample(tmp_path):
     for group, options in conf.list_opts():
         assert f'[{group.name}]' in text
         for option in options:
-            assert f'\n#{option.name} = ' in text
+            assert f'\n#{option.name} =' in text

@@ -16,7 +16,7 @@ def _forget():
     hooks.check.cache_clear()
 
 
-@pytest.mark.parametrize('process', ['api', 'scheduler'])
+@pytest.mark.parametrize('process', ['api', 'scheduler', 'compute'])
 def test_the_installed_nova_fits(process):
     hooks.check(process)
 

@@ -9,8 +9,14 @@ import webob.exc
 from nova_reservations import exception
 from nova_reservations.api import faults
 
-# What never reaches a request: it ends a worker's action, or a process.
-INTERNAL = {exception.ReservationsError, exception.ClaimLost}
+# What never reaches a request: it ends a worker's action, or a process, or is
+# between a compute host and the scheduler.
+INTERNAL = {
+    exception.ReservationsError,
+    exception.ClaimLost,
+    exception.InvalidFigures,
+    exception.UnreadableStats,
+}
 
 
 def all_exceptions():

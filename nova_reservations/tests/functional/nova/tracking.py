@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Nova whose computes track what plugins choose."""
+
+from typing import Any
+from typing import ClassVar
+
+from nova import context as nova_context
+from nova import objects
+import nova.conf
+
+from nova_reservations import conf
+from nova_reservations import stats
+from nova_reservations.compute import notifier
+from nova_reservations.tests.functional.nova import base
+
+CONF = nova.conf.CONF
+
+
+class TrackingTestCase(base.NovaTestCase):
+    """:cvar compute_resources: what nova.conf of each compute names."""
+
+    hosts = ('host1', 'host2')
+    compute_resources: ClassVar[list[str]] = ['vcpu', 'memory']
+
+    def setUp(self) -> None:
+        # What the notification driver does; Nova's fixtures have their own.
+        conf.register_opts(CONF)
+        notifier.install()
+        self.flags(compute_resources=self.compute_resources)
+        super().setUp()
+
+    def node(self, host: str) -> objects.ComputeNode:
+        """Return what Nova's database has."""
+        [node] = objects.ComputeNodeList.get_all_by_host(
+            nova_context.get_admin_context(), host
+        )
+        return node
+
+    def figures(self, host: str, plugin: str) -> dict[str, Any]:
+        """Return what a scheduler reads."""
+        report = stats.decode(self.node(host).stats, plugin)
+        assert report is not None, self.node(host).stats
+        return dict(report.figures)
+
+    def plugins(self, host: str) -> stats.Plugins:
+        told = stats.plugins(self.node(host).stats)
+        assert told is not None
+        return told
