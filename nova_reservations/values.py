@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 import dataclasses
 import datetime
+import re
 from typing import Any
 
 from nova_reservations import interval
@@ -104,6 +105,25 @@ class Resource:
     resource_type: str
     name: str
     uuid: str
+
+
+SLOTS = 'CUSTOM_RESERVATION_'
+
+
+def slot_class(reservation_id: str) -> str:
+    """Return the resource class by which a reservation's slots count."""
+    return SLOTS + reservation_id.upper().replace('-', '_')
+
+
+def slots_of(resource_class: str) -> str | None:
+    """Return the reservation whose slots the class counts; None: of none."""
+    if not resource_class.startswith(SLOTS):
+        return None
+    name = resource_class.removeprefix(SLOTS).lower()
+    return name.replace('_', '-') if _ID.fullmatch(name) else None
+
+
+_ID = re.compile('[0-9a-f]{8}(_[0-9a-f]{4}){3}_[0-9a-f]{12}')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

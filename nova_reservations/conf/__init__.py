@@ -4,11 +4,12 @@
 from oslo_config import cfg
 
 from nova_reservations.conf import compute
+from nova_reservations.conf import consumers
 from nova_reservations.conf import metrics
 from nova_reservations.conf import reservations
 
 # Options beside Nova's own, in no group.
-_UNGROUPED = (compute,)
+_UNGROUPED = (compute, consumers)
 _GROUPED = (metrics, reservations)
 
 

@@ -244,3 +244,32 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
         resource_type=row.resource_type,
         hosts=frozenset(hosts),
     )
+
+
+def owners(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return reservation -> (project, names of resources), of those whose
+    lease is active."""
+    found: dict[str, tuple[str, set[str]]] = {}
+    for row in session.execute(
+        sa.select(
+            ALLOCATION.c.reservation_id, LEASE.c.project_id, RESOURCE.c.name
+        )
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            ALLOCATION.c.reservation_id.in_(reservation_ids),
+            ALLOCATION.c.released == sa.false(),
+            LEASE.c.status == states.Lease.ACTIVE,
+        )
+    ):
+        _, names = found.setdefault(
+            row.reservation_id, (row.project_id, set())
+        )
+        names.add(row.name)
+    return {
+        reservation_id: (project_id, frozenset(names))
+        for reservation_id, (project_id, names) in found.items()
+    }

@@ -116,6 +116,16 @@ class Leases:
         with self.database.reader() as session:
             return allocations.access(session, reservation_id)
 
+    def owners(
+        self, reservation_ids: Collection[str]
+    ) -> dict[str, tuple[str, frozenset[str]]]:
+        """Return reservation -> (project, resource names), of the active.
+
+        :raises: DatabaseUnavailable
+        """
+        with self.database.reader() as session:
+            return allocations.owners(session, reservation_ids)
+
     def create(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
         """Promise the lease; a worker starts it at its time.
 

@@ -26,6 +26,7 @@ from nova_reservations.db import migration
 from nova_reservations.scheduler import claim
 from nova_reservations.scheduler import loop
 from nova_reservations.scheduler import request_filter
+from nova_reservations.scheduler.consumers import host_states
 
 CONF = nova.conf.CONF
 LOG = log.getLogger(__name__)
@@ -95,4 +96,5 @@ hooks.check('scheduler')
 _check_enabled()
 conf.register_opts(CONF)
 claim.install()
+host_states.install()
 loop.install()

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a consumer is: the scheduler's half of a resource plugin.
+
+A compute host reports what it has of a resource; a consumer reads that into
+Nova's state of the host, and takes each server that the scheduler puts there
+off it, so that the next one of the same request sees what is left.
+"""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import decimal
+from typing import Any
+
+from nova import objects
+from nova.scheduler import host_manager
+from oslo_config import cfg
+
+from nova_reservations import asked
+from nova_reservations import exception
+from nova_reservations import stats
+
+HELD = 'held'
+"""The attribute of a host state: name of a consumer -> what it holds."""
+
+
+class Consumer(abc.ABC):
+    """The scheduler's half of a plugin.
+
+    One object serves all hosts and all requests, in several threads: what it
+    knows of a host is on the host state, which lives as long as one run of
+    the scheduler.
+
+    :ivar name: of its entry point, and of its plugin on the compute hosts.
+    :cvar reads_stats: whether it relies on that plugin: operators are told
+        of hosts that lack it.
+    """
+
+    reads_stats = True
+
+    def __init__(self, name: str, conf: cfg.ConfigOpts) -> None:
+        """Open nothing here: the process forks after it.
+
+        :param conf: Nova's
+        """
+        self.name = name
+        self.conf = conf
+
+    @abc.abstractmethod
+    def read(
+        self, host_state: host_manager.HostState, found: Mapping[str, Any]
+    ) -> None:
+        """Hold what the host reports; hold nothing if it reports nothing.
+
+        Called for each host in each run of the scheduler: it must be cheap.
+
+        :param found: ``stats`` of the compute node, text -> text, of
+            whatever plugins and versions that host has; see ``stats.decode``
+        :raises: UnreadableStats if what is there can't be used: the host
+            counts as one that reports nothing, which the log says once
+        """
+
+    @abc.abstractmethod
+    def consume(
+        self,
+        host_state: host_manager.HostState,
+        request_spec: objects.RequestSpec,
+    ) -> None:
+        """Take one server of the request, which goes to the host, off what
+        is held of it."""
+
+    def survey(  # noqa: B027
+        self,
+        host_states: Sequence[host_manager.HostState],
+        request_spec: objects.RequestSpec,
+        summaries: Mapping[str, Any] | None,
+    ) -> None:
+        """Hold what no stats tell; once in each run of the scheduler, when
+        all hosts have been read, and before they are filtered.
+
+        :param summaries: placement's provider summaries, by the UUIDs of the
+            providers; None where the run does not ask placement
+        """
+
+    def hold(self, host_state: host_manager.HostState, value: Any) -> None:
+        """Put what is known of the host where filters find it."""
+        getattr(host_state, HELD)[self.name] = value
+
+    def held(self, host_state: host_manager.HostState) -> Any:
+        """Return what was held of the host; None if nothing was."""
+        return held(host_state, self.name)
+
+
+def held(host_state: host_manager.HostState, name: str) -> Any:
+    """Return what the consumer of this name holds of the host, for filters
+    and weighers; None if it holds nothing, or is not loaded."""
+    return getattr(host_state, HELD, {}).get(name)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quantity:
+    """What a host has of a resource that is counted.
+
+    :ivar total: may be handed out, after what is kept back and over-committed
+    """
+
+    total: decimal.Decimal
+    used: decimal.Decimal
+
+    @property
+    def free(self) -> decimal.Decimal:
+        """Negative where more is used than there is."""
+        return self.total - self.used
+
+
+class QuantityConsumer(Consumer):
+    """Of a resource that is counted: the host reports total and used.
+
+    :cvar version: of the figures that it can read.
+    """
+
+    version = 1
+
+    def asked(self, flavor: objects.Flavor) -> decimal.Decimal | int:
+        """Return how much a server of the flavor takes.
+
+        :raises: InvalidInput if the flavor does not say it in a way that can
+            be understood
+        """
+        return asked.amount(flavor.extra_specs, self.name)
+
+    def read(
+        self, host_state: host_manager.HostState, found: Mapping[str, Any]
+    ) -> None:
+        report = stats.decode(found, self.name)
+        if report is None:
+            return
+        if report.version != self.version:
+            raise exception.UnreadableStats(
+                plugin=self.name,
+                reason=f'it is of version {report.version}, known is '
+                f'{self.version}',
+            )
+        self.hold(
+            host_state,
+            Quantity(
+                _number(self.name, report.figures, 'total'),
+                _number(self.name, report.figures, 'used'),
+            ),
+        )
+
+    def consume(
+        self,
+        host_state: host_manager.HostState,
+        request_spec: objects.RequestSpec,
+    ) -> None:
+        quantity = self.held(host_state)
+        if quantity is not None:
+            used = quantity.used + self.asked(request_spec.flavor)
+            self.hold(host_state, Quantity(quantity.total, used))
+
+
+_LIMIT = 2**63
+
+
+def _number(
+    plugin: str, figures: Mapping[str, Any], name: str
+) -> decimal.Decimal:
+    number: Any = figures.get(name)
+    # True is an int, too, and in JSON of others a number may be of any size.
+    if type(number) not in (int, float) or not -_LIMIT < number < _LIMIT:
+        raise exception.UnreadableStats(
+            plugin=plugin, reason=f'{name} is no number'
+        )
+    # As it was written, 0.1, and not as a float has it.
+    return decimal.Decimal(repr(number))

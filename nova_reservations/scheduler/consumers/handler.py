@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads the consumers that are configured, and calls them.
+
+A consumer that raises harms neither the others nor Nova.
+"""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from nova import objects
+from nova.scheduler import host_manager
+from oslo_config import cfg
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import extensions
+from nova_reservations import stats
+from nova_reservations.scheduler.consumers import base
+
+LOG = log.getLogger(__name__)
+
+NAMESPACE = 'nova.scheduler.consumers'
+
+PATIENCE = 10
+"""So many failures of a consumer in a row turn it off."""
+
+
+def load(conf: cfg.ConfigOpts) -> Consumers:
+    """Return those that ``scheduler_consumers`` names, in its order."""
+    loaded = extensions.load(
+        NAMESPACE,
+        conf.scheduler_consumers,
+        base.Consumer,  # type: ignore[type-abstract]
+        option='scheduler_consumers',
+    )
+    consumers = []
+    for name, consumer in loaded.found.items():
+        try:
+            consumers.append(consumer(name, conf))
+        # Whatever it is, the others and Nova go on.
+        except (Exception, SystemExit):
+            LOG.exception('Consumer %s can not be used', name)
+    return Consumers(consumers)
+
+
+class Consumers:
+    """:ivar running: name -> consumer, without those that are turned off"""
+
+    def __init__(self, loaded: Iterable[base.Consumer] = ()) -> None:
+        self.running = {consumer.name: consumer for consumer in loaded}
+        self._failures: Counter[tuple[str, str]] = Counter()
+        # Of which hosts the log has said why a consumer holds nothing.
+        self._told: dict[tuple[str, str, str], str] = {}
+
+    def read(
+        self, host_state: host_manager.HostState, found: Mapping[str, Any]
+    ) -> None:
+        """Have each hold what the host reports now."""
+        held: dict[str, Any] = {}
+        setattr(host_state, base.HELD, held)
+        for name, consumer in tuple(self.running.items()):
+            why_not = None
+            try:
+                consumer.read(host_state, found)
+            except exception.UnreadableStats as error:
+                held.pop(name, None)
+                why_not = str(error)
+            except Exception as error:
+                held.pop(name, None)
+                self._failed(name, 'read', error)
+                continue
+            self._failures[name, 'read'] = 0
+            if consumer.reads_stats and name not in held:
+                why_not = why_not or _silence(found, name)
+            self._tell(host_state, name, why_not)
+
+    def survey(
+        self,
+        host_states: Sequence[host_manager.HostState],
+        request_spec: objects.RequestSpec,
+        summaries: Mapping[str, Any] | None,
+    ) -> None:
+        """Have each look at all hosts of a run together."""
+        for name, consumer in tuple(self.running.items()):
+            try:
+                consumer.survey(host_states, request_spec, summaries)
+            except Exception as error:
+                self._failed(name, 'survey', error)
+            else:
+                self._failures[name, 'survey'] = 0
+
+    def consume(
+        self,
+        host_state: host_manager.HostState,
+        request_spec: objects.RequestSpec,
+    ) -> None:
+        """Have each take a server of the request off what it holds.
+
+        Where one can't, it holds nothing of the host any more: what it held
+        would be too much.
+        """
+        for name, consumer in tuple(self.running.items()):
+            try:
+                consumer.consume(host_state, request_spec)
+            except exception.InvalidInput as error:
+                LOG.warning(
+                    'A server that goes to %(host)s is not counted: %(error)s',
+                    {'host': host_state.host, 'error': error},
+                )
+            except Exception as error:
+                getattr(host_state, base.HELD, {}).pop(name, None)
+                self._failed(name, 'consume', error)
+            else:
+                self._failures[name, 'consume'] = 0
+
+    def _failed(self, name: str, where: str, error: Exception) -> None:
+        LOG.error(
+            'Consumer %(name)s has failed in %(where)s',
+            {'name': name, 'where': where},
+            exc_info=error,
+        )
+        self._failures[name, where] += 1
+        if (
+            self._failures[name, where] >= PATIENCE
+            and self.running.pop(name, None) is not None
+        ):
+            LOG.error(
+                'Consumer %(name)s has failed %(times)d times in a row: it is '
+                'off until nova-scheduler is restarted, and no host will do '
+                'for a flavor that asks for reservations:%(name)s',
+                {'name': name, 'times': PATIENCE},
+            )
+
+    def _tell(
+        self,
+        host_state: host_manager.HostState,
+        name: str,
+        why_not: str | None,
+    ) -> None:
+        """Tell operators of a host of which a consumer knows nothing; once,
+        until that changes."""
+        key = host_state.host, host_state.nodename, name
+        if why_not is None:
+            self._told.pop(key, None)
+        elif self._told.get(key) != why_not:
+            self._told[key] = why_not
+            LOG.warning(
+                'Consumer %(name)s knows nothing of host %(host)s: '
+                '%(why_not)s',
+                {
+                    'name': name,
+                    'host': host_state.host,
+                    'why_not': why_not,
+                },
+            )
+
+
+def _silence(found: Mapping[str, Any], name: str) -> str:
+    """Return why a host reports nothing of a plugin, as far as it says."""
+    try:
+        plugins = stats.plugins(found)
+    except exception.UnreadableStats as error:
+        return str(error)
+    if plugins is None:
+        return 'it runs no plugins, or has not reported yet'
+    if name in plugins.off:
+        return f'its plugin is off: {plugins.off[name]}'
+    if name not in plugins.running:
+        return 'its compute_resources does not name the plugin'
+    return 'its plugin runs, and has reported nothing'

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has Nova call the consumers, wherever it makes or changes a host's state.
+
+Any of our filters in ``[filter_scheduler] available_filters`` brings this
+into nova-scheduler.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+import functools
+from typing import Any
+
+import nova.conf
+from nova.scheduler import host_manager
+from nova.scheduler import manager
+import wrapt
+
+from nova_reservations.scheduler.consumers import handler
+
+_consumers = handler.Consumers()
+
+
+def consumers() -> handler.Consumers:
+    """Return those of this process."""
+    return _consumers
+
+
+@functools.cache
+def install() -> None:
+    """Load and call consumers from now on.
+
+    Nova imports us while it makes its host manager, of which
+    ``_choose_host_filters`` is what it calls next, before it forks.
+    """
+    for owner, name, wrapper in (
+        (host_manager.HostManager, '_choose_host_filters', _load),
+        (host_manager.HostState, '_update_from_compute_node', _read),
+        (host_manager.HostState, '_locked_consume_from_request', _consume),
+        (manager.SchedulerManager, '_get_all_host_states', _survey),
+    ):
+        wrapt.wrap_function_wrapper(owner, name, wrapper)
+
+
+def _load(wrapped: Callable[..., Any], _: Any, args: Any, kwargs: Any) -> Any:
+    global _consumers
+    _consumers = handler.load(nova.conf.CONF)
+    return wrapped(*args, **kwargs)
+
+
+def _read(
+    wrapped: Callable[..., None],
+    host_state: host_manager.HostState,
+    args: Any,
+    kwargs: Any,
+) -> None:
+    wrapped(*args, **kwargs)
+    # Nova has none of a compute node that has not reported yet.
+    found = getattr(host_state, 'stats', None)
+    if found is not None:
+        _consumers.read(host_state, found)
+
+
+def _consume(
+    wrapped: Callable[..., None],
+    host_state: host_manager.HostState,
+    args: Any,
+    kwargs: Any,
+) -> None:
+    wrapped(*args, **kwargs)
+    _consumers.consume(host_state, *args, **kwargs)
+
+
+def _survey(
+    wrapped: Callable[..., Iterable[host_manager.HostState]],
+    _: Any,
+    args: Any,
+    kwargs: Any,
+) -> Iterator[host_manager.HostState]:
+    host_states = list(wrapped(*args, **kwargs))
+    _consumers.survey(host_states, *_request(*args, **kwargs))
+    return iter(host_states)
+
+
+def _request(
+    context: Any, spec_obj: Any, provider_summaries: Any
+) -> tuple[Any, Any]:
+    return spec_obj, provider_summaries

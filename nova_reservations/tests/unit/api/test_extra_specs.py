@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which extra specs of ours Nova's API takes."""
+
+from nova import exception as nova_exception
+from nova.api.validation.extra_specs import validators
+import pytest
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('reservations:cu', '4'),
+        ('reservations:cu', '0.25'),
+        ('reservations:my-own.resource_2', '1000'),
+    ],
+)
+def test_amounts_are_taken(name, value):
+    validators.validate(name, value)
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('reservations:cu', '-1'),
+        ('reservations:cu', 'four'),
+        ('reservations:cu', ''),
+        ('reservations:CU', '4'),
+        ('reservations:a b', '4'),
+        ('reservations:', '4'),
+    ],
+)
+def test_what_the_scheduler_could_not_read_is_refused(name, value):
+    with pytest.raises(nova_exception.ValidationError):
+        validators.validate(name, value)
+
+
+def test_those_of_others_are_none_of_ours():
+    validators.validate('hw:cpu_policy', 'dedicated')
+    validators.validate('some:other', 'thing')

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States of hosts and requests as nova-scheduler has them, without Nova."""
+
+from typing import Any
+import uuid
+
+from nova import objects
+from nova.scheduler import host_manager
+
+from nova_reservations import stats
+
+objects.register_all()
+
+CELL = 'c0c0c0c0-0000-4000-8000-0000000000c0'
+
+
+def host(name: str = 'host1', **attributes: Any) -> host_manager.HostState:
+    state = host_manager.HostState(name, name, CELL)
+    state.uuid = str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+    for key, value in attributes.items():
+        setattr(state, key, value)
+    return state
+
+
+def reports(version: int = 1, **figures: dict[str, Any]) -> dict[str, str]:
+    """Return the stats of a host whose plugins have these figures."""
+    return stats.encode(
+        {name: stats.Report(version, each) for name, each in figures.items()},
+        stats.Plugins({name: version for name in figures}, {}),
+    )
+
+
+def request(
+    vcpus: int = 1,
+    memory_mb: int = 512,
+    hints: dict[str, list[str]] | None = None,
+    **extra_specs: str,
+) -> objects.RequestSpec:
+    """Return a request; ``cu='4'`` is an extra spec of ours."""
+    return objects.RequestSpec(
+        flavor=objects.Flavor(
+            flavorid='flavor',
+            vcpus=vcpus,
+            memory_mb=memory_mb,
+            extra_specs={
+                key if ':' in key else f'reservations:{key}': value
+                for key, value in extra_specs.items()
+            },
+        ),
+        instance_uuid=str(uuid.uuid4()),
+        scheduler_hints=hints or {},
+    )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+import decimal
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from nova_reservations import asked
+from nova_reservations import exception
+
+AMOUNTS = st.decimals(0, 10**12 - 1, places=6)
+
+
+@given(AMOUNTS)
+def test_an_amount_is_what_was_written(number):
+    assert asked.amount({'reservations:cu': f'{number:f}'}, 'cu') == number
+
+
+def test_a_flavor_that_says_nothing_asks_nothing():
+    specs = {'hw:cpu_policy': 'dedicated', 'cu': '4'}
+    assert asked.amounts(specs) == {}
+    assert asked.amount(specs, 'cu') == 0
+
+
+def test_all_that_is_asked_for_is_found():
+    specs = {'reservations:cu': '4', 'reservations:my.gpu': '0.5', 'x:y': 'z'}
+    assert asked.amounts(specs) == {
+        'cu': 4,
+        'my.gpu': decimal.Decimal('0.5'),
+    }
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        '-1',
+        '1e3',
+        'NaN',
+        '1.',
+        '.5',
+        ' 1',
+        '1 ',
+        'four',
+        '\u0661',
+        '9' * 13,
+    ],
+)
+def test_what_is_no_amount_is_refused(text):
+    with pytest.raises(exception.InvalidInput, match='reservations:cu'):
+        asked.amount({'reservations:cu': text}, 'cu')
+
+
+def test_what_can_be_no_resource_is_refused():
+    with pytest.raises(exception.InvalidInput):
+        asked.amounts({'reservations:': '1'})
