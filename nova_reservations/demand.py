@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reservation asks for, in terms that every resource type shares."""
 
+from collections.abc import Mapping
 import dataclasses
 
 from nova_reservations import requirements as expressions
@@ -17,3 +18,29 @@ class Demand:
     minimum: int
     maximum: int
     requirements: expressions.Expression | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Share:
+    """So many slots, each of them a share of one resource, all alike.
+
+    :ivar slots: how many are wanted, no fewer.
+    :ivar amounts: placement resource class -> units that each slot holds.
+    :ivar affinity: True: all on one resource; False: each on another one;
+        None: as it comes.
+    :ivar requirements: what each resource must be; None asks nothing.
+    """
+
+    resource_type: str
+    slots: int
+    amounts: Mapping[str, int]
+    affinity: bool | None = None
+    requirements: expressions.Expression | None = None
+
+    @property
+    def maximum(self) -> int:
+        """On how many resources it may be, at most."""
+        return 1 if self.affinity else self.slots
+
+
+Ask = Demand | Share

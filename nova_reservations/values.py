@@ -128,7 +128,7 @@ _ID = re.compile('[0-9a-f]{8}(_[0-9a-f]{4}){3}_[0-9a-f]{12}')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Allocation:
-    """One resource given to a reservation for a window, exclusively."""
+    """One resource, or a share of it, given to a reservation."""
 
     id: int
     reservation_id: str

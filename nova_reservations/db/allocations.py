@@ -19,6 +19,7 @@ from nova_reservations import values
 from nova_reservations.db import models
 
 ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
 RESERVATION = models.table(models.Reservation)
 LEASE = models.table(models.Lease)
 RESOURCE = models.table(models.Resource)
@@ -70,10 +71,94 @@ def insert(
         )
 
 
+def insert_shares(
+    session: orm.Session,
+    reservation_id: str,
+    slots: Mapping[int, int],
+    amounts: Mapping[str, int],
+    window: interval.Interval,
+) -> None:
+    """Give the reservation slots of resources for the window.
+
+    How many is kept as an amount too, of the class that counts them.
+
+    :param slots: resource id -> how many
+    :param amounts: resource class -> what each slot holds
+    """
+    if not slots:
+        return
+    session.execute(
+        sa.insert(ALLOCATION),
+        [
+            {
+                'reservation_id': reservation_id,
+                'resource_id': resource_id,
+                'start_date': window.start,
+                'end_date': window.end,
+                'exclusive': False,
+                'released': False,
+            }
+            for resource_id in sorted(slots)
+        ],
+    )
+    each = {**amounts, values.slot_class(reservation_id): 1}
+    rows = session.execute(
+        sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
+            ALLOCATION.c.reservation_id == reservation_id
+        )
+    ).all()
+    session.execute(
+        sa.insert(AMOUNT),
+        [
+            {
+                'allocation_id': row.id,
+                'resource_class': name,
+                'amount': amount * slots[row.resource_id],
+            }
+            for row in rows
+            for name, amount in sorted(each.items())
+        ],
+    )
+
+
+def slots(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, dict[int, int]]:
+    """Return reservation id -> resource id -> slots, of those that have
+    shares."""
+    found: dict[str, dict[int, int]] = {}
+    for row in session.execute(
+        sa.select(
+            ALLOCATION.c.reservation_id,
+            ALLOCATION.c.resource_id,
+            AMOUNT.c.amount,
+        )
+        .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
+        .where(
+            ALLOCATION.c.reservation_id.in_(reservation_ids),
+            AMOUNT.c.resource_class.in_(
+                [values.slot_class(each) for each in reservation_ids]
+            ),
+        )
+    ):
+        found.setdefault(row.reservation_id, {})[row.resource_id] = row.amount
+    return found
+
+
 def delete(
     session: orm.Session, reservation_id: str, resource_ids: Collection[int]
 ) -> None:
     if resource_ids:
+        session.execute(
+            sa.delete(AMOUNT).where(
+                AMOUNT.c.allocation_id.in_(
+                    sa.select(ALLOCATION.c.id).where(
+                        ALLOCATION.c.reservation_id == reservation_id,
+                        ALLOCATION.c.resource_id.in_(resource_ids),
+                    )
+                )
+            )
+        )
         session.execute(
             sa.delete(ALLOCATION).where(
                 ALLOCATION.c.reservation_id == reservation_id,
@@ -149,7 +234,11 @@ def predecessors(
     session: orm.Session, lease: values.Lease
 ) -> list[tuple[str, str]]:
     """Return (resource name, lease id) of what earlier leases still hold of
-    the lease's resources."""
+    the lease's resources.
+
+    Of what is shared, an earlier lease stands in the way only if it should
+    be over: else there is room for both.
+    """
     other = ALLOCATION.alias()
     theirs = RESERVATION.alias()
     mine = [reservation.id for reservation in lease.reservations]
@@ -163,7 +252,16 @@ def predecessors(
             ALLOCATION.c.reservation_id.in_(mine),
             other.c.reservation_id.not_in(mine),
             other.c.released == sa.false(),
-            other.c.start_date < ALLOCATION.c.start_date,
+            sa.or_(
+                other.c.end_date <= ALLOCATION.c.start_date,
+                sa.and_(
+                    sa.or_(
+                        other.c.exclusive == sa.true(),
+                        ALLOCATION.c.exclusive == sa.true(),
+                    ),
+                    other.c.start_date < ALLOCATION.c.start_date,
+                ),
+            ),
         )
         .order_by(RESOURCE.c.name)
     )
@@ -178,11 +276,15 @@ def find(
     reservation_id: str | None = None,
     resource_id: int | None = None,
 ) -> list[values.Allocation]:
-    """Return allocations, in the order of their start."""
+    """Return allocations, in the order of their start.
+
+    :param resource_type: of what is allocated, whatever the reservation is
+    """
     statement = (
         sa.select(ALLOCATION, RESERVATION.c.lease_id)
         .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-        .where(RESERVATION.c.resource_type == resource_type)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(RESOURCE.c.resource_type == resource_type)
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
     )
     wanted: list[tuple[sa.ColumnElement[Any], Any]] = [

@@ -32,7 +32,10 @@ from nova_reservations.engine import agenda
 from nova_reservations.engine import contention
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
+from nova_reservations.engine import shares as sharing_engine
+from nova_reservations.planner import mixture
 from nova_reservations.planner import selection
+from nova_reservations.planner import sharing
 from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
@@ -274,53 +277,84 @@ class Leases:
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
         held = held or {}
+        slots = allocations.slots(session, list(held))
         only_add = lease.status == states.Lease.ACTIVE
-        asks = [
-            self._ask(
-                session,
-                lease,
-                reservation,
-                now,
-                held.get(reservation.id, ()),
-                recheck=not held or reservation.id in recheck,
-                only_add=only_add,
+        demanded = {item.id: self._demand(item) for item in lease.reservations}
+        wholes: dict[str, selection.Ask] = {}
+        shares: dict[str, sharing.Ask] = {}
+        for reservation_id, demand in demanded.items():
+            recheck_this = not held or reservation_id in recheck
+            # As many more as its siblings may take of the same.
+            others = sum(
+                other.maximum
+                for key, other in demanded.items()
+                if key != reservation_id
             )
-            for reservation in lease.reservations
-        ]
-        plan = selection.assign(asks, seed=lease.id, snug=snug)
+            self._check_keys(session, demand)
+            if isinstance(demand, demands.Share):
+                shares[reservation_id] = sharing_engine.ask(
+                    session,
+                    demand,
+                    lease.window,
+                    now,
+                    cleaning=self.options.cleaning_time,
+                    pivot=zlib.crc32(lease.id.encode()) >> 1,
+                    snug=snug,
+                    others=others,
+                    held=slots.get(reservation_id, {}),
+                    recheck=recheck_this,
+                    only_add=only_add,
+                    ignore=list(demanded),
+                )
+            else:
+                wholes[reservation_id] = self._ask(
+                    session,
+                    lease,
+                    demand,
+                    now,
+                    held.get(reservation_id, ()),
+                    siblings=others,
+                    recheck=recheck_this,
+                    only_add=only_add,
+                )
+        plan = mixture.assign(
+            list(wholes.values()), list(shares.values()), lease.id, snug
+        )
         if isinstance(plan, selection.TooFew):
+            asks = list(wholes.values())
             raise self._refusal(session, lease, asks, plan.ask, now)
+        if isinstance(plan, sharing.TooFew):
+            raise sharing_engine.refusal(
+                session,
+                list(shares.values())[plan.ask],
+                siblings=len(demanded) - 1,
+            )
         allocations.advance(
-            session,
-            {
-                candidate.resource.id: candidate.generation
-                for chosen in plan
-                for candidate in chosen
-            },
+            session, mixture.generations(plan, list(shares.values()))
         )
         # All of it before any: one may get what another has had.
         for reservation_id, resource_ids in held.items():
             allocations.delete(session, reservation_id, resource_ids)
-        for reservation, chosen in zip(lease.reservations, plan, strict=True):
+        for reservation_id, chosen in zip(wholes, plan.wholes, strict=True):
             allocations.insert(
                 session,
-                reservation.id,
+                reservation_id,
                 [candidate.resource.id for candidate in chosen],
                 lease.window,
             )
+        for (reservation_id, ask), given in zip(
+            shares.items(), plan.shares, strict=True
+        ):
+            allocations.insert_shares(
+                session,
+                reservation_id,
+                given,
+                ask.share.amounts,
+                lease.window,
+            )
 
-    def _ask(
-        self,
-        session: Any,
-        lease: values.Lease,
-        reservation: values.Reservation,
-        now: datetime.datetime,
-        held: Collection[int],
-        *,
-        recheck: bool,
-        only_add: bool,
-    ) -> selection.Ask:
-        demand = self._demand(reservation)
+    def _check_keys(self, session: Any, demand: demands.Ask) -> None:
+        """:raises: InvalidInput for a property that no host has"""
         unknown = candidates.unknown_keys(session, demand.requirements)
         if unknown:
             raise exception.InvalidInput(
@@ -328,12 +362,19 @@ class Leases:
                 f'{", ".join(unknown)}; "os-hosts/properties" lists those '
                 'that there are'
             )
-        # As many more as its siblings may take of the same.
-        siblings = sum(
-            self._demand(other).maximum
-            for other in lease.reservations
-            if other.id != reservation.id
-        )
+
+    def _ask(
+        self,
+        session: Any,
+        lease: values.Lease,
+        demand: demands.Demand,
+        now: datetime.datetime,
+        held: Collection[int],
+        *,
+        siblings: int,
+        recheck: bool,
+        only_add: bool,
+    ) -> selection.Ask:
         found = candidates.find(
             session,
             demand,
@@ -347,7 +388,7 @@ class Leases:
         )
         return selection.Ask(found, demand, held if only_add else ())
 
-    def _demand(self, reservation: values.Reservation) -> demands.Demand:
+    def _demand(self, reservation: values.Reservation) -> demands.Ask:
         return self._type(reservation.resource_type).demand(reservation.params)
 
     def _refusal(
@@ -382,8 +423,8 @@ class Leases:
                 f'{len(ask.must_keep)} that it has'
             )
         LOG.info(
-            'Reservation %(id)s is refused: %(reason)s',
-            {'id': lease.reservations[refused].id, 'reason': reason},
+            'Lease %(id)s is refused: %(reason)s',
+            {'id': lease.id, 'reason': reason},
         )
         return exception.NotEnoughResources(reason=reason)
 
@@ -456,9 +497,9 @@ class Leases:
             events=self._move_events(session, seen, changes, start, end, now),
         )
         if _books(seen, lease):
-            held = allocations.resources(
-                session, [item.id for item in seen.reservations]
-            )
+            ids = [item.id for item in seen.reservations]
+            held = allocations.resources(session, ids)
+            slots = allocations.slots(session, ids)
             for reservation_id, changed in params.items():
                 leases.set_params(session, reservation_id, changed, now)
             self._book(
@@ -471,7 +512,15 @@ class Leases:
                 },
                 recheck=params,
             )
-            if held != allocations.resources(session, list(held)):
+            if (
+                held != allocations.resources(session, ids)
+                or slots != allocations.slots(session, ids)
+                or any(
+                    isinstance(self._demand(item), demands.Share)
+                    for item in seen.reservations
+                    if item.id in params
+                )
+            ):
                 lease = dataclasses.replace(lease, prepared=False)
         else:
             for reservation in lease.reservations:

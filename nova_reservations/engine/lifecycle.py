@@ -252,9 +252,9 @@ class Lifecycle:
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         settled = self._settled(lease, now)
         with self.database.reader() as session:
-            held = allocations.resources(
-                session, [item.id for item in lease.reservations]
-            )
+            ids = [item.id for item in lease.reservations]
+            held = allocations.resources(session, ids)
+            slots = allocations.slots(session, ids)
         for reservation in lease.reservations:
             yield (
                 self.types[reservation.resource_type],
@@ -262,6 +262,7 @@ class Lifecycle:
                     lease=lease,
                     reservation=reservation,
                     resources=held[reservation.id],
+                    slots=slots.get(reservation.id, {}),
                     prepared=lease.prepared,
                     settled=settled,
                     check=self._check(claim, lease),

@@ -23,6 +23,8 @@ from nova_reservations import values
 class Booking:
     """A reservation with the lease that it is in and what it was given.
 
+    :ivar slots: of what is shared, resource id -> how many slots it has
+        there; empty where whole resources were given.
     :ivar prepared: prepare() has finished for exactly these resources.
     :ivar settled: whoever was let in before the end began has had the time
         to be seen by now; at an end, what is empty before that may not stay
@@ -33,6 +35,7 @@ class Booking:
     lease: values.Lease
     reservation: values.Reservation
     resources: tuple[values.Resource, ...]
+    slots: Mapping[int, int]
     prepared: bool
     settled: bool
     check: ports.Check
@@ -70,7 +73,7 @@ class ResourceType(abc.ABC):
         """
 
     @abc.abstractmethod
-    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
+    def demand(self, params: Mapping[str, Any]) -> demand.Ask:
         """Say what must be found for these params."""
 
     def prepare(self, booking: Booking) -> None:  # noqa: B027

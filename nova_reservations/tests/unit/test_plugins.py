@@ -48,6 +48,7 @@ def booking(cloud):
         lease=test_agenda.lease('ACTIVE'),
         reservation=RESERVATION,
         resources=(one, two),
+        slots={},
         prepared=False,
         settled=True,
         check=lambda: None,

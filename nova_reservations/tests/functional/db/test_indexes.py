@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 import dataclasses
+import datetime
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from nova_reservations import demand
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
@@ -20,6 +22,7 @@ from nova_reservations.db import candidates
 from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
+from nova_reservations.db import shares
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
 from nova_reservations.tests import fake_cloud
@@ -59,6 +62,23 @@ def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
         page=20,
         pivot=HOSTS // 2,
         keep=[1, 2],
+        ignore=[lease_id(1)],
+    )
+
+
+def find_shares(session: orm.Session) -> None:
+    """Look for slots of which there are none, after one page."""
+    looks = iter([False, True])
+    shares.find(
+        session,
+        demand.Share(values.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512}),
+        booking.window(102, 103),
+        booking.NOW,
+        cleaning=datetime.timedelta(0),
+        enough=lambda rooms: next(looks),
+        pivot=HOSTS // 2,
+        snug=True,
+        keep={1: 1, 2: 3},
         ignore=[lease_id(1)],
     )
 
@@ -114,6 +134,16 @@ OFTEN = {
         ),
         OF_CANDIDATES,
     ),
+    'room for shares': Often(
+        find_shares,
+        # On SQLite not ix_nr_allocations_resource, which it has no statistics
+        # to prefer.
+        frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
+    ),
+    'the slots of a reservation': Often(
+        lambda session: allocations.slots(session, [lease_id(7)]),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+    ),
 }
 
 
@@ -161,7 +191,14 @@ def fill(session: orm.Session) -> None:
         (
             {'resource_id': number} | inventory
             for number in enrolled
-            for inventory in plain['inventories']
+            for inventory in (
+                *plain['inventories'],
+                # So many that reading all of them would be a mistake.
+                *(
+                    plain['inventories'][0] | {'resource_class': f'CUSTOM_{n}'}
+                    for n in range(9)
+                ),
+            )
         ),
     )
     insert(
@@ -231,10 +268,22 @@ def fill(session: orm.Session) -> None:
                 'resource_id': 1 + (2 * number + which) % HOSTS,
                 'start_date': booking.at(number % 200),
                 'end_date': booking.at(number % 200 + 1),
-                'exclusive': True,
+                'exclusive': number % 3 > 0,
             }
             for number in promised
             for which in (0, 1)
+        ),
+    )
+    insert(
+        models.AllocationAmount,
+        (
+            {
+                'allocation_id': number,
+                'resource_class': resource_class,
+                'amount': 1,
+            }
+            for number in range(1, 2 * LEASES + 1)
+            for resource_class in ('MEMORY_MB', 'VCPU')
         ),
     )
 

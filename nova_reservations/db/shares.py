@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left of shared resources in a window: as much of it as is needed.
+
+Resources that have a share in the window already are looked at first, then
+others from a random place on, page by page, until what was found is enough;
+a refusal has looked at each once. What is held of a resource is read after
+its generation: who books compares and sets it, and so learns of whoever came
+between.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import demand
+from nova_reservations import interval
+from nova_reservations import values
+from nova_reservations.db import models
+from nova_reservations.db import requirements as sql
+from nova_reservations.planner import sharing
+
+RESOURCE = models.table(models.Resource)
+INVENTORY = models.table(models.HostInventory)
+ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
+
+PAGE = 32
+"""Resources that are looked at together."""
+
+_LOOK_AHEAD = 256
+"""Allocations that are looked at for some that are shares."""
+
+
+def find(
+    session: orm.Session,
+    share: demand.Share,
+    window: interval.Interval,
+    now: datetime.datetime,
+    *,
+    cleaning: datetime.timedelta,
+    enough: Callable[[Collection[sharing.Room]], bool],
+    pivot: int,
+    snug: bool,
+    keep: Mapping[int, int],
+    recheck: bool = True,
+    ignore: Collection[str] = (),
+) -> list[sharing.Room]:
+    """Return rooms until they are enough, or there are no more.
+
+    :param cleaning: how long before and after the window nobody may have
+        the resource as a whole.
+    :param pivot: where to begin, in the range of spread.
+    :param snug: whether to look first at what is shared already.
+    :param keep: resource id -> the slots that the reservation has there;
+        these are looked at in any case.
+    :param recheck: whether they must meet the requirements too.
+    :param ignore: the reservations that are planned anew: to them, what
+        they have is free.
+    """
+    look = _Look(session, share, window, now, cleaning, ignore, keep)
+    if keep:
+        look.at(_meeting(share, look.rows(), recheck), list(keep))
+    if snug:
+        look.at(_meeting(share, look.rows()), look.shared())
+        if enough(look.rooms):
+            return look.rooms
+    for rows in _pages(session, _meeting(share, look.rows()), pivot):
+        look.add(rows)
+        if enough(look.rooms):
+            break
+    return look.rooms
+
+
+def matching(session: orm.Session, share: demand.Share) -> int:
+    """Count the resources that could have a slot if nobody else had; reads
+    the whole cloud."""
+    count = sa.select(sa.func.count()).select_from(models.Resource)
+    return session.scalar(_meeting(share, count)) or 0
+
+
+class _Look:
+    """:ivar rooms: of what has been looked at, those that are of use."""
+
+    def __init__(
+        self,
+        session: orm.Session,
+        share: demand.Share,
+        window: interval.Interval,
+        now: datetime.datetime,
+        cleaning: datetime.timedelta,
+        ignore: Collection[str],
+        keep: Mapping[int, int],
+    ) -> None:
+        self.rooms: list[sharing.Room] = []
+        self._seen: set[int] = set()
+        self._session = session
+        self._share = share
+        self._window = window
+        self._now = now
+        self._cleaning = cleaning
+        self._ignore = ignore
+        self._keep = keep
+
+    def rows(self) -> sa.Select[Any]:
+        """Return the query for resources that nobody has as a whole."""
+        whole = orm.aliased(models.Allocation)
+        taken: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
+            whole.resource_id == models.Resource.id,
+            whole.exclusive == sa.true(),
+            *self._holds(whole, self._window.padded(self._cleaning)),
+        )
+        return sa.select(
+            models.Resource.id,
+            models.Resource.resource_type,
+            models.Resource.name,
+            models.Resource.uuid,
+            models.Resource.generation,
+            models.Resource.spread,
+        ).where(~taken.correlate(models.Resource).limit(1).offset(0).exists())
+
+    def shared(self) -> list[int]:
+        """Return some of those that have a share in the window: of leases
+        that end first after it has begun."""
+        near = (
+            sa.select(
+                ALLOCATION.c.resource_id,
+                ALLOCATION.c.exclusive,
+                ALLOCATION.c.start_date,
+                ALLOCATION.c.end_date,
+            )
+            .where(
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.end_date > self._window.start,
+            )
+            .order_by(ALLOCATION.c.end_date)
+            .limit(_LOOK_AHEAD)
+            .subquery()
+        )
+        found = self._session.execute(
+            sa.select(near.c.resource_id)
+            .where(
+                near.c.exclusive == sa.false(),
+                near.c.start_date < self._window.end,
+            )
+            .order_by(near.c.end_date)
+        )
+        return list(dict.fromkeys(row.resource_id for row in found))[:PAGE]
+
+    def at(self, query: sa.Select[Any], ids: Collection[int]) -> None:
+        if ids:
+            self.add(
+                list(
+                    self._session.execute(
+                        query.where(models.Resource.id.in_(ids))
+                    )
+                )
+            )
+
+    def add(self, rows: Collection[Any]) -> None:
+        rows = [row for row in rows if row.id not in self._seen]
+        ids = [row.id for row in rows]
+        self._seen.update(ids)
+        if not ids:
+            return
+        inventories = self._inventories(ids)
+        held = self._held(ids)
+        for row in rows:
+            if not sharing.divisible(self._share.amounts, inventories[row.id]):
+                continue
+            room = sharing.Room(
+                resource=values.Resource(
+                    row.id, row.resource_type, row.name, row.uuid
+                ),
+                generation=row.generation,
+                left=sharing.left(
+                    inventories[row.id], held[row.id], self._window
+                ),
+                shared=bool(held[row.id]),
+                kept=self._keep.get(row.id, 0),
+            )
+            fit = room.slots(self._share.amounts, {})
+            if room.kept or fit >= sharing.need(self._share):
+                self.rooms.append(room)
+
+    def _inventories(
+        self, ids: Collection[int]
+    ) -> dict[int, list[values.Inventory]]:
+        found = defaultdict(list)
+        for row in self._session.execute(
+            sa.select(INVENTORY).where(
+                INVENTORY.c.resource_id.in_(ids),
+                INVENTORY.c.resource_class.in_(self._share.amounts),
+            )
+        ):
+            found[row.resource_id].append(values.Inventory(*row[1:]))
+        return found
+
+    def _held(self, ids: Collection[int]) -> dict[int, list[sharing.Held]]:
+        windows: dict[int, tuple[int, interval.Interval]] = {}
+        for row in self._session.execute(
+            sa.select(
+                ALLOCATION.c.id,
+                ALLOCATION.c.resource_id,
+                ALLOCATION.c.start_date,
+                ALLOCATION.c.end_date,
+            ).where(
+                ALLOCATION.c.resource_id.in_(ids),
+                ALLOCATION.c.exclusive == sa.false(),
+                *self._holds(models.Allocation, self._window),
+            )
+        ):
+            end = row.end_date
+            if end <= self._window.start:
+                # Over and not left: nobody knows for how long.
+                end = self._window.end
+            windows[row.id] = (
+                row.resource_id,
+                interval.Interval(row.start_date, end),
+            )
+        amounts: dict[int, dict[str, int]] = defaultdict(dict)
+        if windows:
+            for row in self._session.execute(
+                sa.select(AMOUNT).where(
+                    AMOUNT.c.allocation_id.in_(windows),
+                    AMOUNT.c.resource_class.in_(self._share.amounts),
+                )
+            ):
+                amounts[row.allocation_id][row.resource_class] = row.amount
+        found = defaultdict(list)
+        for allocation_id, (resource_id, window) in windows.items():
+            found[resource_id].append(
+                sharing.Held(window, amounts[allocation_id])
+            )
+        return found
+
+    def _holds(
+        self, held: Any, window: interval.Interval
+    ) -> Iterator[sa.ColumnElement[bool]]:
+        yield held.released == sa.false()
+        yield held.start_date < window.end
+        if window.start > self._now:
+            # What is over but not released is occupied still: only windows
+            # that begin now mind.
+            yield held.end_date > window.start
+        if self._ignore:
+            yield held.reservation_id.not_in(self._ignore)
+
+
+def _meeting(
+    share: demand.Share, query: sa.Select[Any], requirements: bool = True
+) -> sa.Select[Any]:
+    query = query.where(
+        models.Resource.resource_type == share.resource_type,
+        models.Resource.reservable == sa.true(),
+    )
+    for name, amount in sorted(share.amounts.items()):
+        # Those that are too small are not even read. The offset, of nothing,
+        # keeps optimizers from reading all inventories for a page of hosts.
+        large: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
+            INVENTORY.c.resource_id == models.Resource.id,
+            INVENTORY.c.resource_class == name,
+            INVENTORY.c.max_unit >= amount,
+            (INVENTORY.c.total - INVENTORY.c.reserved)
+            * INVENTORY.c.allocation_ratio
+            >= amount,
+        )
+        query = query.where(
+            large.correlate(models.Resource).limit(1).offset(0).exists()
+        )
+    if share.requirements is None or not requirements:
+        return query
+    return query.join(
+        models.Host, models.Host.resource_id == models.Resource.id
+    ).where(sql.clause(share.requirements))
+
+
+def _pages(
+    session: orm.Session, query: sa.Select[Any], pivot: int
+) -> Iterator[list[Any]]:
+    """Yield rows from pivot on, and around the end of the order."""
+    spread, key = models.Resource.spread, models.Resource.id
+    query = query.order_by(spread, key).limit(PAGE)
+    for bounds in ((spread >= pivot,), (spread < pivot,)):
+        after: tuple[sa.ColumnElement[bool], ...] = bounds
+        while True:
+            rows = list(session.execute(query.where(*after)))
+            if rows:
+                yield rows
+            if len(rows) < PAGE:
+                break
+            last = rows[-1]
+            after = (
+                *bounds,
+                spread >= last.spread,
+                sa.or_(spread > last.spread, key > last.id),
+            )
