@@ -37,10 +37,56 @@ def amount(extra_specs: Mapping[str, str], name: str) -> decimal.Decimal:
 
     :raises: InvalidInput
     """
-    text = extra_specs.get(PREFIX + name, '0')
-    if not stats.NAME.fullmatch(name) or not re.fullmatch(AMOUNT, text):
+    if not stats.NAME.fullmatch(name):
         raise exception.InvalidInput(
-            reason=f'the extra spec {PREFIX}{name}={text} of the flavor is '
-            'no amount of a resource'
+            reason=f'the extra spec {PREFIX}{name[:80]} of the flavor names '
+            'what can be no resource'
         )
-    return decimal.Decimal(text)
+    return _first(extra_specs, PREFIX + name)
+
+
+def cu(extra_specs: Mapping[str, str]) -> decimal.Decimal:
+    """Return compute units; who asks placement for them, asks for them.
+
+    :raises: InvalidInput
+    """
+    return _first(extra_specs, f'{PREFIX}cu', 'resources:CUSTOM_CU')
+
+
+def bandwidth(
+    extra_specs: Mapping[str, str],
+) -> tuple[decimal.Decimal, decimal.Decimal]:
+    """Return Mbit/s in and out, of one interface.
+
+    By name in both directions, or what Nova limits it to, kilobytes/s.
+
+    :raises: InvalidInput
+    """
+    if f'{PREFIX}bandwidth' in extra_specs:
+        both = amount(extra_specs, 'bandwidth')
+        return both, both
+    return (
+        _first(extra_specs, 'quota:vif_inbound_average') * _MBIT,
+        _first(extra_specs, 'quota:vif_outbound_average') * _MBIT,
+    )
+
+
+_MBIT = decimal.Decimal(8) / 1000
+
+
+def _first(extra_specs: Mapping[str, str], *names: str) -> decimal.Decimal:
+    """Return the amount in the first of these that is there; 0 if none is.
+
+    :raises: InvalidInput
+    """
+    for name in names:
+        text = extra_specs.get(name)
+        if text is None:
+            continue
+        if not re.fullmatch(AMOUNT, text):
+            raise exception.InvalidInput(
+                reason=f'the extra spec {name}={text[:40]} of the flavor is '
+                'no amount of a resource'
+            )
+        return decimal.Decimal(text)
+    return decimal.Decimal(0)

@@ -16,6 +16,7 @@ import textwrap
 from typing import Any
 
 import nova.conf
+from nova.scheduler import host_manager
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 from paste.deploy import loadwsgi
@@ -25,9 +26,11 @@ from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.cloud import reports
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
+from nova_reservations.scheduler.consumers import handler
 
 Code = upgradecheck.Code
 Result = upgradecheck.Result
@@ -36,6 +39,8 @@ HOST_FILTERS = (
     'nova.scheduler.filters.all_filters',
     'nova_reservations.scheduler.host_filter.ReservationFilter',
 )
+RESOURCE_FILTER = 'nova_reservations.scheduler.resource_filter.ResourceFilter'
+OUR_FILTERS = 'nova_reservations.scheduler.'
 PASTE_FILTER = 'nova_reservations.api.middleware:Reservations.factory'
 FILTER = 'reservations'
 CONTEXT = 'keystonecontext'
@@ -128,6 +133,45 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'{", ".join([*group.enabled_filters, name])}'
             )
         return _result(Code.FAILURE, findings)
+
+    def resources(self) -> Result:
+        """Say what scheduler_consumers relies on in vain."""
+        if not self.conf.scheduler_consumers:
+            return Result(Code.SUCCESS)
+        found = handler.find(self.conf)
+        findings = [
+            f'[DEFAULT] scheduler_consumers names {name}: {why}'
+            for name, why in found.missing.items()
+        ]
+        if not any(
+            name.startswith(OUR_FILTERS)
+            for name in self.conf.filter_scheduler.available_filters
+        ):
+            findings.append(
+                'Nothing loads what scheduler_consumers names: add to '
+                '[filter_scheduler]'
+            )
+            findings.append(f'  available_filters = {RESOURCE_FILTER}')
+        if findings:
+            return _result(Code.FAILURE, findings)
+        consumers = handler.Consumers(
+            consumer(name, self.conf)
+            for name, consumer in found.found.items()
+            if consumer.reads_stats
+        )
+        try:
+            findings = [
+                f'Nothing is known of {name} on host {report.host}: {why_not}'
+                for report in reports.of_nodes()
+                for name, why_not in consumers.look(
+                    host_manager.HostState(report.host, report.nodename, None),
+                    report.stats,
+                )
+                if why_not is not None
+            ]
+        except exception.CloudUnavailable as error:
+            return Result(Code.FAILURE, str(error))
+        return _result(Code.WARNING, findings)
 
     def api(self) -> Result:
         name = self.conf.wsgi.api_paste_config
@@ -238,6 +282,7 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ('Nova version', nova_version),
         ('nova.conf: scheduler', scheduler),
+        ('Resource plugins', resources),
         ('api-paste.ini', api),
         ('Database', database),
         ('Enrolled hosts', pool),

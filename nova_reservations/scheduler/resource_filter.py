@@ -50,17 +50,18 @@ class ResourceFilter(filters.BaseHostFilter):
     ) -> list[host_manager.HostState]:
         """Judge all hosts by one look at the flavor."""
         hosts = list(filter_obj_list)
+        consumers = host_states.consumers()
         if utils.request_is_rebuild(spec_obj):
             return hosts
         try:
-            asked = needs.of(spec_obj.flavor, host_states.consumers())
+            asked = needs.of(spec_obj.flavor, consumers)
         except exception.InvalidInput as error:
             LOG.error('No host for %s: %s', spec_obj.flavor.flavorid, error)
             return []
         passed = []
         refusals: Counter[str] = Counter()
         for host in hosts:
-            refusal = needs.refusal(host, asked)
+            refusal = needs.refusal(host, asked, consumers)
             if refusal is None:
                 passed.append(host)
             else:

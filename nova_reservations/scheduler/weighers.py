@@ -52,13 +52,16 @@ class ResourceWeigher(weights.BaseHostWeigher):
         weight_properties: objects.RequestSpec,
     ) -> list[float]:
         hosts = [weighed.obj for weighed in weighed_obj_list]
+        consumers = host_states.consumers()
         try:
-            asked = needs.of(weight_properties.flavor, host_states.consumers())
+            asked = needs.of(weight_properties.flavor, consumers)
         except exception.InvalidInput:
             # The filter has said so.
             asked = []
         columns = [
-            nova_weights.normalize([_free(host, need) for host in hosts])
+            nova_weights.normalize(
+                [needs.free(host, need, consumers) for host in hosts]
+            )
             for need in asked
         ]
         if not columns:
@@ -109,13 +112,6 @@ class ReservedAggregatesWeigher(weights.BaseHostWeigher):
         if mine.slots_left is None:
             return host_state.num_instances
         return -mine.slots_left
-
-
-def _free(host_state: host_manager.HostState, need: needs.Need) -> float:
-    quantity = base.held(host_state, need.resource)
-    if not isinstance(quantity, base.Quantity):
-        return 0.0
-    return float(quantity.free)
 
 
 conf.register_opts(CONF)

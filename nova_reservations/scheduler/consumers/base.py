@@ -116,6 +116,10 @@ class Quantity:
         """Negative where more is used than there is."""
         return self.total - self.used
 
+    def less(self, amount: decimal.Decimal) -> Quantity:
+        """Return what it is when one more takes the amount."""
+        return Quantity(self.total, self.used + amount)
+
 
 class QuantityConsumer(Consumer):
     """Of a resource that is counted: the host reports total and used.
@@ -125,13 +129,46 @@ class QuantityConsumer(Consumer):
 
     version = 1
 
-    def asked(self, flavor: objects.Flavor) -> decimal.Decimal | int:
-        """Return how much a server of the flavor takes.
+    def asked(self, flavor: objects.Flavor) -> Any:
+        """Return how much a server of the flavor takes; what is false takes
+        nothing.
 
         :raises: InvalidInput if the flavor does not say it in a way that can
             be understood
         """
-        return asked.amount(flavor.extra_specs, self.name)
+        return asked.amount(flavor.extra_specs or {}, self.name)
+
+    def quantity(self, figures: Mapping[str, Any]) -> Any:
+        """Return what the figures of the plugin say: anything that has
+        ``free``, a number, and ``less(amount)``.
+
+        :raises: UnreadableStats
+        """
+        return Quantity(
+            self.number(figures, 'total'), self.number(figures, 'used')
+        )
+
+    def lacking(self, quantity: Any, amount: Any) -> str | None:
+        """Return why it is too little, in words for an operator; None if it
+        will do."""
+        if amount <= quantity.free:
+            return None
+        return f'{amount} asked, {quantity.free} of {quantity.total} free'
+
+    def number(self, figures: Mapping[str, Any], name: str) -> decimal.Decimal:
+        """Return one of the figures.
+
+        :raises: UnreadableStats if it is no number
+        """
+        number: Any = figures.get(name)
+        # True is an int, too, and in JSON of others a number may be of any
+        # size.
+        if type(number) not in (int, float) or not -_LIMIT < number < _LIMIT:
+            raise exception.UnreadableStats(
+                plugin=self.name, reason=f'{name} is no number'
+            )
+        # As it was written, 0.1, and not as a float has it.
+        return decimal.Decimal(repr(number))
 
     def read(
         self, host_state: host_manager.HostState, found: Mapping[str, Any]
@@ -145,13 +182,7 @@ class QuantityConsumer(Consumer):
                 reason=f'it is of version {report.version}, known is '
                 f'{self.version}',
             )
-        self.hold(
-            host_state,
-            Quantity(
-                _number(self.name, report.figures, 'total'),
-                _number(self.name, report.figures, 'used'),
-            ),
-        )
+        self.hold(host_state, self.quantity(report.figures))
 
     def consume(
         self,
@@ -160,21 +191,9 @@ class QuantityConsumer(Consumer):
     ) -> None:
         quantity = self.held(host_state)
         if quantity is not None:
-            used = quantity.used + self.asked(request_spec.flavor)
-            self.hold(host_state, Quantity(quantity.total, used))
+            amount = self.asked(request_spec.flavor)
+            if amount:
+                self.hold(host_state, quantity.less(amount))
 
 
 _LIMIT = 2**63
-
-
-def _number(
-    plugin: str, figures: Mapping[str, Any], name: str
-) -> decimal.Decimal:
-    number: Any = figures.get(name)
-    # True is an int, too, and in JSON of others a number may be of any size.
-    if type(number) not in (int, float) or not -_LIMIT < number < _LIMIT:
-        raise exception.UnreadableStats(
-            plugin=plugin, reason=f'{name} is no number'
-        )
-    # As it was written, 0.1, and not as a float has it.
-    return decimal.Decimal(repr(number))

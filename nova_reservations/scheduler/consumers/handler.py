@@ -8,10 +8,13 @@ A consumer that raises harms neither the others nor Nova.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
+from typing import TypeVar
 
 from nova import objects
 from nova.scheduler import host_manager
@@ -27,26 +30,31 @@ LOG = log.getLogger(__name__)
 
 NAMESPACE = 'nova.scheduler.consumers'
 
+T = TypeVar('T')
+
 PATIENCE = 10
 """So many failures of a consumer in a row turn it off."""
 
 
 def load(conf: cfg.ConfigOpts) -> Consumers:
     """Return those that ``scheduler_consumers`` names, in its order."""
-    loaded = extensions.load(
-        NAMESPACE,
-        conf.scheduler_consumers,
-        base.Consumer,  # type: ignore[type-abstract]
-        option='scheduler_consumers',
-    )
     consumers = []
-    for name, consumer in loaded.found.items():
+    for name, consumer in find(conf).found.items():
         try:
             consumers.append(consumer(name, conf))
         # Whatever it is, the others and Nova go on.
         except (Exception, SystemExit):
             LOG.exception('Consumer %s can not be used', name)
     return Consumers(consumers)
+
+
+def find(conf: cfg.ConfigOpts) -> extensions.Loaded[base.Consumer]:
+    return extensions.load(
+        NAMESPACE,
+        conf.scheduler_consumers,
+        base.Consumer,  # type: ignore[type-abstract]
+        option='[DEFAULT] scheduler_consumers',
+    )
 
 
 class Consumers:
@@ -61,24 +69,31 @@ class Consumers:
     def read(
         self, host_state: host_manager.HostState, found: Mapping[str, Any]
     ) -> None:
-        """Have each hold what the host reports now."""
+        """Have each hold what the host reports now; tell what is missing."""
+        for name, why_not in self.look(host_state, found):
+            self._tell(host_state, name, why_not)
+
+    def look(
+        self, host_state: host_manager.HostState, found: Mapping[str, Any]
+    ) -> Iterator[tuple[str, str | None]]:
+        """Have each hold what the host reports now.
+
+        :returns: names, and why nothing is held; without those that failed
+        """
         held: dict[str, Any] = {}
         setattr(host_state, base.HELD, held)
         for name, consumer in tuple(self.running.items()):
             why_not = None
             try:
-                consumer.read(host_state, found)
+                if not self.call(name, consumer.read, host_state, found):
+                    held.pop(name, None)
+                    continue
             except exception.UnreadableStats as error:
                 held.pop(name, None)
                 why_not = str(error)
-            except Exception as error:
-                held.pop(name, None)
-                self._failed(name, 'read', error)
-                continue
-            self._failures[name, 'read'] = 0
             if consumer.reads_stats and name not in held:
                 why_not = why_not or _silence(found, name)
-            self._tell(host_state, name, why_not)
+            yield name, why_not
 
     def survey(
         self,
@@ -88,12 +103,9 @@ class Consumers:
     ) -> None:
         """Have each look at all hosts of a run together."""
         for name, consumer in tuple(self.running.items()):
-            try:
-                consumer.survey(host_states, request_spec, summaries)
-            except Exception as error:
-                self._failed(name, 'survey', error)
-            else:
-                self._failures[name, 'survey'] = 0
+            self.call(
+                name, consumer.survey, host_states, request_spec, summaries
+            )
 
     def consume(
         self,
@@ -107,17 +119,33 @@ class Consumers:
         """
         for name, consumer in tuple(self.running.items()):
             try:
-                consumer.consume(host_state, request_spec)
+                if self.call(name, consumer.consume, host_state, request_spec):
+                    continue
             except exception.InvalidInput as error:
                 LOG.warning(
                     'A server that goes to %(host)s is not counted: %(error)s',
                     {'host': host_state.host, 'error': error},
                 )
-            except Exception as error:
-                getattr(host_state, base.HELD, {}).pop(name, None)
-                self._failed(name, 'consume', error)
-            else:
-                self._failures[name, 'consume'] = 0
+                continue
+            getattr(host_state, base.HELD, {}).pop(name, None)
+
+    def call(
+        self, name: str, function: Callable[..., T], *args: Any
+    ) -> list[T]:
+        """Return what a consumer does, in a list; nothing if it failed.
+
+        :raises: InvalidInput, UnreadableStats: these are no failures
+        """
+        where = function.__name__
+        try:
+            result = function(*args)
+        except (exception.InvalidInput, exception.UnreadableStats):
+            raise
+        except Exception as error:
+            self._failed(name, where, error)
+            return []
+        self._failures[name, where] = 0
+        return [result]
 
     def _failed(self, name: str, where: str, error: Exception) -> None:
         LOG.error(

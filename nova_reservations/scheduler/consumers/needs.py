@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
-import decimal
+from typing import Any
 
 from nova import objects
 from nova.scheduler import host_manager
@@ -18,12 +18,16 @@ from nova_reservations.scheduler.consumers import handler
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Need:
-    """:ivar explicit: the flavor asks for it by name, so that a host which
-    reports nothing of it will not do.
+    """
+    :ivar amount: as the consumer understands it.
+    :ivar consumer: None where none of that name is loaded.
+    :ivar explicit: the flavor asks for it by name, so that a host which
+        reports nothing of it will not do.
     """
 
     resource: str
-    amount: decimal.Decimal
+    amount: Any
+    consumer: base.QuantityConsumer | None
     explicit: bool
 
 
@@ -36,42 +40,63 @@ class Refusal:
         return f'{self.resource}: {self.reason}'
 
 
-def of(flavor: objects.Flavor, consumers: handler.Consumers) -> Sequence[Need]:
+def of(flavor: objects.Flavor, consumers: handler.Consumers) -> list[Need]:
     """Return what a server of the flavor needs; of what it needs nothing of
     there is none.
 
     :raises: InvalidInput if the flavor says it in a way that can't be
         understood
     """
-    amounts = {
-        name: decimal.Decimal(consumer.asked(flavor))
-        for name, consumer in consumers.running.items()
-        if isinstance(consumer, base.QuantityConsumer)
-    }
+    needs = []
     explicit = asked.amounts(flavor.extra_specs or {})
-    return [
-        Need(name, amount, name in explicit)
-        for name, amount in (explicit | amounts).items()
+    for name, consumer in tuple(consumers.running.items()):
+        if isinstance(consumer, base.QuantityConsumer):
+            for amount in consumers.call(name, consumer.asked, flavor):
+                if amount:
+                    needs.append(
+                        Need(name, amount, consumer, name in explicit)
+                    )
+                explicit.pop(name, None)
+    needs += [
+        Need(name, amount, None, explicit=True)
+        for name, amount in explicit.items()
         if amount
     ]
+    return needs
 
 
 def refusal(
-    host_state: host_manager.HostState, needs: Sequence[Need]
+    host_state: host_manager.HostState,
+    needs: Sequence[Need],
+    consumers: handler.Consumers,
 ) -> Refusal | None:
     """Return why the host will not do; None if it will."""
     for need in needs:
         quantity = base.held(host_state, need.resource)
-        if isinstance(quantity, base.Quantity):
-            if need.amount > quantity.free:
-                return Refusal(
-                    need.resource,
-                    f'{need.amount} asked, {quantity.free} of '
-                    f'{quantity.total} free',
-                )
-        elif need.explicit:
-            return Refusal(
-                need.resource,
-                'nothing is known of it',
+        answer: list[str | None] = []
+        if need.consumer is not None and quantity is not None:
+            answer = consumers.call(
+                need.resource, need.consumer.lacking, quantity, need.amount
             )
+        if not answer and need.explicit:
+            return Refusal(need.resource, 'nothing is known of it')
+        for why_not in answer:
+            if why_not is not None:
+                return Refusal(need.resource, why_not)
     return None
+
+
+def free(
+    host_state: host_manager.HostState,
+    need: Need,
+    consumers: handler.Consumers,
+) -> float:
+    """Return how much the host has left; 0 if nothing is known of it."""
+    quantity = base.held(host_state, need.resource)
+    if need.consumer is None or quantity is None:
+        return 0.0
+    return sum(consumers.call(need.resource, _free, quantity))
+
+
+def _free(quantity: Any) -> float:
+    return float(quantity.free)

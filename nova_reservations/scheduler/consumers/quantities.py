@@ -5,13 +5,21 @@ of its plugin in nova-compute."""
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
 
+from collections.abc import Mapping
+import dataclasses
+import decimal
+from typing import Any
+from typing import NamedTuple
+
 from nova import objects
 
+from nova_reservations import asked
 from nova_reservations.scheduler.consumers import base
 
 
 class ComputeUnits(base.QuantityConsumer):
-    """``cu``: the extra spec ``reservations:cu`` alone counts."""
+    def asked(self, flavor: objects.Flavor) -> decimal.Decimal:
+        return asked.cu(flavor.extra_specs or {})
 
 
 class Vcpu(base.QuantityConsumer):
@@ -24,3 +32,67 @@ class Memory(base.QuantityConsumer):
 
     def asked(self, flavor: objects.Flavor) -> int:
         return int(flavor.memory_mb)
+
+
+class Cache(base.QuantityConsumer):
+    """In KiB."""
+
+
+class MemoryBandwidth(base.QuantityConsumer):
+    """In the units of the host's ``schemata``."""
+
+
+class Ways(NamedTuple):
+    """Mbit/s in each direction."""
+
+    inbound: decimal.Decimal
+    outbound: decimal.Decimal
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Links:
+    """:ivar total: Mbit/s in each direction."""
+
+    total: decimal.Decimal
+    used: Ways
+
+    @property
+    def free(self) -> decimal.Decimal:
+        """Of the direction that has less."""
+        return self.total - max(self.used)
+
+    def less(self, amount: Ways) -> Links:
+        return Links(
+            self.total,
+            Ways(
+                self.used.inbound + amount.inbound,
+                self.used.outbound + amount.outbound,
+            ),
+        )
+
+
+class Bandwidth(base.QuantityConsumer):
+    def asked(self, flavor: objects.Flavor) -> Ways | None:
+        ways = Ways(*asked.bandwidth(flavor.extra_specs or {}))
+        return ways if any(ways) else None
+
+    def quantity(self, figures: Mapping[str, Any]) -> Links:
+        return Links(
+            self.number(figures, 'total'),
+            Ways(
+                self.number(figures, 'inbound'),
+                self.number(figures, 'outbound'),
+            ),
+        )
+
+    def lacking(self, quantity: Links, amount: Ways) -> str | None:
+        for name, wanted, used in zip(
+            ('in', 'out'), amount, quantity.used, strict=True
+        ):
+            free = quantity.total - used
+            if wanted and wanted > free:
+                return (
+                    f'{wanted} Mbit/s {name} asked, {free} of '
+                    f'{quantity.total} free'
+                )
+        return None

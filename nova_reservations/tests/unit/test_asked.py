@@ -54,3 +54,30 @@ def test_what_is_no_amount_is_refused(text):
 def test_what_can_be_no_resource_is_refused():
     with pytest.raises(exception.InvalidInput):
         asked.amounts({'reservations:': '1'})
+
+
+@pytest.mark.parametrize(
+    ('specs', 'ways'),
+    [
+        ({}, (0, 0)),
+        ({'reservations:bandwidth': '100'}, (100, 100)),
+        ({'quota:vif_inbound_average': '1250'}, (10, 0)),
+        ({'quota:vif_outbound_average': '125'}, (0, 1)),
+        (
+            {
+                'quota:vif_inbound_average': '1250',
+                'reservations:bandwidth': '1',
+            },
+            (1, 1),
+        ),
+    ],
+)
+def test_bandwidth_is_asked_for_by_name_or_as_nova_limits_it(specs, ways):
+    assert asked.bandwidth(specs) == ways
+
+
+def test_units_may_be_asked_of_placement():
+    assert asked.cu({'resources:CUSTOM_CU': '4'}) == 4
+    assert asked.cu({'resources:CUSTOM_CU': '4', 'reservations:cu': '5'}) == 5
+    with pytest.raises(exception.InvalidInput, match='CUSTOM_CU=x'):
+        asked.cu({'resources:CUSTOM_CU': 'x'})

@@ -12,6 +12,7 @@ from nova import context as nova_context
 from nova import objects
 import nova.conf
 
+from nova_reservations.cmd import status
 from nova_reservations.scheduler.consumers import base as consumers
 from nova_reservations.scheduler.consumers import host_states
 from nova_reservations.tests.functional.nova import base
@@ -100,6 +101,25 @@ class ResourceTest(ConsumersTestCase):
         self.assertEqual('host2', self.host_of(self.boot(flavor_id=flavor)))
         server = self.boot(flavor_id=flavor, az='nova:host3')
         self.assertEqual('host3', self.host_of(server))
+
+    def test_hosts_that_lack_the_plugin_are_found_by_the_command(self):
+        checks = status.Checks(CONF, self.services)
+        self.report('host1', cu={'total': 9, 'used': 0})
+        self.report('host2', cu={'total': 'nine', 'used': 0})
+        result = checks.resources()
+        self.assertEqual(status.Code.WARNING, result.code)
+        self.assertEqual(
+            [
+                'Nothing is known of cu on host host2: What the host reports '
+                'of cu is not read: total is no number',
+                'Nothing is known of cu on host host3: it runs no plugins, '
+                'or has not reported yet',
+            ],
+            sorted(result.details.splitlines()),
+        )
+        for host in ('host2', 'host3'):
+            self.report(host, cu={'total': 9, 'used': 0})
+        self.assertEqual(status.Code.SUCCESS, checks.resources().code)
 
     def test_the_api_takes_amounts_only(self):
         flavor = self.flavor()

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 import pytest
 
+from nova_reservations import conf as options
 from nova_reservations.cmd import status
 
 SHIPPED = pathlib.Path(sys.prefix, 'etc', 'nova', 'api-paste.ini').read_text()
@@ -46,7 +47,7 @@ def checks_of(tmp_path: pathlib.Path) -> Callable[..., status.Checks]:
         if paste is not None:
             (tmp_path / 'api-paste.ini').write_text(paste)
         opts = cfg.ConfigOpts()
-        for module in (scheduler, service_token, wsgi):
+        for module in (scheduler, service_token, wsgi, options):
             module.register_opts(opts)
         opts(
             ['--config-file', str(tmp_path / 'nova.conf')],
@@ -79,6 +80,26 @@ def test_the_filter_must_be_known_and_used(checks_of, options, said):
     result = checks_of('[filter_scheduler]\n' + options).scheduler()
     assert result.code == status.Code.FAILURE
     assert said in result.details
+
+
+@pytest.mark.parametrize(
+    ('conf', 'said'),
+    [
+        (OF_NOVA + AVAILABLE, 'names nonsense: no installed package'),
+        (OF_NOVA, 'resource_filter.ResourceFilter'),
+    ],
+    ids=['unknown', 'not loaded'],
+)
+def test_consumers_must_be_there_and_be_loaded(checks_of, conf, said):
+    names = '[DEFAULT]\nscheduler_consumers = cu, nonsense\n'
+    checks = checks_of(names + '[filter_scheduler]\n' + conf)
+    result = checks.resources()
+    assert result.code == status.Code.FAILURE
+    assert said in result.details
+
+
+def test_without_consumers_no_host_is_looked_at(checks_of):
+    assert checks_of('').resources().code == status.Code.SUCCESS
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,7 @@ AMOUNTS = st.decimals(0, 9, places=1)
 def consumers_of(*names):
     classes = {'vcpu': quantities.Vcpu, 'memory': quantities.Memory}
     return handler.Consumers(
-        classes.get(name, quantities.ComputeUnits)(name, None)
-        for name in names
+        classes.get(name, base.QuantityConsumer)(name, None) for name in names
     )
 
 
@@ -37,6 +36,12 @@ def host_with(**free):
             for name, amount in free.items()
         }
     )
+
+
+def refusal(host, request, *loaded):
+    consumers = consumers_of(*loaded)
+    asked = needs.of(request.flavor, consumers)
+    return needs.refusal(host, asked, consumers)
 
 
 @given(
@@ -57,33 +62,48 @@ def test_a_host_passes_with_enough_of_all_that_is_counted(
         for name, amount in specs.items()
         if amount
     ) and ('vcpu' not in known or vcpus <= known['vcpu'])
-    refusal = needs.refusal(
-        host_with(**known), needs.of(request.flavor, consumers_of(*loaded))
-    )
-    assert (refusal is None) == enough
+    assert (refusal(host_with(**known), request, *loaded) is None) == enough
 
 
 def test_a_refusal_says_what_is_missing():
-    asked = needs.of(hosts.request(cu='4').flavor, consumers_of('cu'))
     host = host_with(cu=decimal.Decimal('1.5'))
-    said = str(needs.refusal(host, asked))
+    said = str(refusal(host, hosts.request(cu='4'), 'cu'))
     assert said == 'cu: 4 asked, 1.5 of 100 free'
 
 
 def test_what_is_named_must_be_known():
-    asked = needs.of(hosts.request(gpu='1').flavor, consumers_of('cu'))
-    assert needs.refusal(host_with(cu=9), asked).resource == 'gpu'
-    assert needs.refusal(hosts.host(), asked)
-
-
-def test_what_is_no_quantity_is_not_compared():
-    asked = needs.of(hosts.request(gpu='1').flavor, consumers_of('gpu'))
-    assert needs.refusal(hosts.host(held={'gpu': {'A100': 2}}), asked)
+    asked = hosts.request(gpu='1')
+    assert refusal(host_with(cu=9), asked, 'cu').resource == 'gpu'
+    assert refusal(host_with(gpu=9), asked, 'cu').resource == 'gpu'
+    assert refusal(hosts.host(), asked, 'cu', 'gpu').resource == 'gpu'
 
 
 def test_a_flavor_that_makes_no_sense_is_an_error():
     with pytest.raises(exception.InvalidInput):
         needs.of(hosts.request(gpu='one').flavor, consumers_of())
+
+
+@pytest.mark.parametrize('method', ['asked', 'lacking', 'free'])
+def test_a_consumer_that_fails_refuses_only_who_names_its_resource(method):
+    def fail(*_):
+        raise RuntimeError(method)
+
+    consumers = consumers_of('vcpu', 'cu')
+    host = host_with(vcpu=9, cu=9)
+    if method == 'free':
+        host.held = {'cu': object(), 'vcpu': object()}
+    else:
+        for consumer in consumers.running.values():
+            setattr(consumer, method, fail)
+            fail.__name__ = method
+    for _ in range(2 * handler.PATIENCE):
+        asked = needs.of(hosts.request(vcpus=1).flavor, consumers)
+        assert needs.refusal(host, asked, consumers) is None
+        asked = needs.of(hosts.request(cu='1').flavor, consumers)
+        assert needs.refusal(host, asked, consumers).resource == 'cu'
+        for need in asked if method == 'free' else ():
+            assert needs.free(host, need, consumers) == 0
+    assert not consumers.running
 
 
 def order(monkeypatch, weigher, states, request, consumers=()):

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What compute nodes report in their stats."""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nova import context as nova_context
+from nova import objects
+
+from nova_reservations.cloud import cells
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """:ivar host: of its nova-compute service; nodename: of the node."""
+
+    host: str
+    nodename: str
+    stats: Mapping[str, str]
+
+
+def of_nodes() -> Sequence[Report]:
+    """Return what each node of each cell reports.
+
+    :raises: CloudUnavailable
+    """
+    return [
+        Report(node.host, node.hypervisor_hostname, node.stats or {})
+        for node in cells.ask(_nodes)
+    ]
+
+
+def _nodes(
+    context: nova_context.RequestContext,
+) -> list[objects.ComputeNode]:
+    return list(objects.ComputeNodeList.get_all(context))
