@@ -100,7 +100,10 @@ class Lifecycle:
                     'Lease %(lease)s waits: %(reason)s',
                     {'lease': lease.id, 'reason': error},
                 )
-                wait = self._explain(claim, lease, now, error.public, LATER)
+                wait = LATER
+                if lease.status != states.Lease.ERROR:
+                    # What it failed for is worth more to its owner.
+                    self._explain(claim, lease, now, error.public, wait)
             if wait is not None and self._put_off(claim, lease, wait):
                 return
 

@@ -254,6 +254,23 @@ def test_a_lease_kept_waiting_until_its_end_says_for_what(make_region):
     assert region.aggregate_of(second) is None
 
 
+def test_what_a_lease_failed_for_stays_while_it_is_undone(make_region):
+    region = make_region('one')
+    lease = region.lease(end=2)
+    region.fails('add host', UNREACHABLE, times=100)
+    region.forward(until=1)
+    region.now = NOON + minutes(2)
+    region.fails('delete aggregate', UNREACHABLE)
+    region.forward(until=3)
+    lease = region.see(lease)
+    assert lease.status == 'ERROR'
+    assert not lease.in_nova
+    assert lease.status_reason == (
+        'It could not be started before its end: '
+        'Nova can not be reached at this moment'
+    )
+
+
 def test_no_host_is_in_the_aggregates_of_two_active_leases(make_region):
     region = make_region('one')
     first = region.lease(end=60)
