@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pool and the aggregates of reservations, in Nova and in placement.
 
-Nova's objects and placement are changed side by side, many hosts at once;
+Nova's database and placement are changed side by side, many hosts at once;
 Nova's own AggregateAPI takes one host at a time, and tells all schedulers of
 each. None of our aggregates has an availability zone: Nova would refuse to
 add a host with servers.
@@ -25,6 +25,7 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import values
 from nova_reservations.cloud import failures
+from nova_reservations.cloud import members
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 
@@ -56,7 +57,7 @@ class Aggregates:
     @failures.translated()
     def join_pool(self, host: values.Resource) -> None:
         pool = _pool()
-        _add(pool, host.name)
+        members.add(pool.id, [host.name])
         if not placement.set_member(host.uuid, pool.uuid, present=True):
             raise exception.CloudRefused(
                 what=f'Host {host.name}',
@@ -70,7 +71,7 @@ class Aggregates:
         if pool is None:
             return
         placement.set_member(host.uuid, pool.uuid, present=False)
-        _remove(pool, host.name)
+        members.remove(pool.id, [host.name])
         self._tell_schedulers(pool.uuid)
 
     @failures.translated()
@@ -109,8 +110,10 @@ class Aggregates:
     ) -> None:
         check()
         aggregate = _ensure(reservation_id, project_id)
-        wanted = {host.name for host in hosts}
-        _change(aggregate, wanted ^ set(aggregate.hosts), check)
+        wanted, present = {host.name for host in hosts}, {*aggregate.hosts}
+        check()
+        members.remove(aggregate.id, present - wanted)
+        members.add(aggregate.id, wanted - present)
         placement.set_members(
             reservation_id, [host.uuid for host in hosts], check
         )
@@ -137,8 +140,8 @@ class Aggregates:
         aggregate = _find(reservation_id)
         if aggregate is None:
             return
-        _change(aggregate, aggregate.hosts, check)
         check()
+        members.remove(aggregate.id, aggregate.hosts)
         try:
             aggregate.destroy()
         except nova_exception.AggregateNotFound:
@@ -260,51 +263,3 @@ def _find(uuid: str) -> objects.Aggregate | None:
         )
     except nova_exception.AggregateNotFound:
         return None
-
-
-def _change(
-    aggregate: objects.Aggregate, wrong: Collection[str], check: ports.Check
-) -> None:
-    """Take out those of the hosts that are in the aggregate, add the rest."""
-    present = set(aggregate.hosts)
-
-    def change(name: str) -> None:
-        check()
-        (_remove if name in present else _add)(aggregate, name)
-
-    parallel.each(change, sorted(wrong))
-
-
-def _add(aggregate: objects.Aggregate, name: str) -> None:
-    context = nova_context.get_admin_context()
-    try:
-        mapping = objects.HostMapping.get_by_host(context, name)
-        # Some databases compare names without regard to case.
-        if mapping.host != name:
-            raise nova_exception.HostMappingNotFound(name=name)
-        _copy(aggregate, context).add_host(name)
-    except nova_exception.HostMappingNotFound as error:
-        raise exception.CloudRefused(
-            what=f'Host {name}', reason='Nova has no such compute host'
-        ) from error
-    except nova_exception.AggregateHostExists:
-        return
-
-
-def _remove(aggregate: objects.Aggregate, name: str) -> None:
-    try:
-        _copy(aggregate, nova_context.get_admin_context()).delete_host(name)
-    except (
-        nova_exception.AggregateHostNotFound,
-        nova_exception.AggregateNotFound,
-    ):
-        return
-
-
-def _copy(
-    aggregate: objects.Aggregate, context: nova_context.RequestContext
-) -> objects.Aggregate:
-    """Return the aggregate as an object of this thread's own."""
-    return objects.Aggregate(
-        context, id=aggregate.id, hosts=list(aggregate.hosts)
-    )
