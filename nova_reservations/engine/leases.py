@@ -40,7 +40,7 @@ from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
 
-PAGE = 64
+PAGE = 32
 """Candidates beyond those wanted that are ranked against each other."""
 
 
