@@ -56,7 +56,7 @@ def _wait(subject: su.Subject, lease: str) -> None:
 
 def _lateness(subject: su.Subject, count: int) -> list[float]:
     """Return how many seconds late each of so many leases is ACTIVE."""
-    due = su.now() + datetime.timedelta(seconds=20 + count)
+    due = su.now() + datetime.timedelta(seconds=20 + count // 4)
 
     def create(who: person.Person, name: str) -> str:
         return str(body(subject.ask(who, due, 1), 201)['lease']['id'])
@@ -122,7 +122,7 @@ def many_hosts(subject: su.Subject) -> Row:
 
 def end(subject: su.Subject) -> Row:
     """The end of a lease with many servers."""
-    count = subject.pick(20, 100)
+    count = subject.pick(12, 100)
     # Those of the enrolled hosts that have a compute.
     names = subject.enrolled[1:]
     answer = subject.demo.reservation.post(

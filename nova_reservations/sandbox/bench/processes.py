@@ -19,7 +19,7 @@ def cpu(subject: su.Subject) -> Row:
             token=subject.demo.compute.get_token(),
             server=subject.demo.ingredients
             | {'name': 'probe', 'networks': 'none'},
-            rounds=subject.pick(15, 200),
+            rounds=subject.pick(12, 200),
         ),
     )
     sizes = [1000] if subject.quick else [1000, 10_000]
@@ -82,7 +82,7 @@ def memory(subject: su.Subject) -> Row:
     figures = []
     for process, quick, full in (
         ('nova-api', 50, 10_000),
-        ('nova-scheduler', 10, 1_000),
+        ('nova-scheduler', 6, 1_000),
     ):
         requests = subject.pick(quick, full)
         theirs, ours = (
