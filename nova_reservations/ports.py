@@ -27,13 +27,20 @@ class Server:
     """A server that is on a host, or on its way there.
 
     :ivar host: the service host that it is, or will be, on.
-    :ivar state: Nova's vm_state, and its task_state where there is one.
+    :ivar state: Nova's vm_state.
+    :ivar task: Nova's task_state: what it is being changed by.
     """
 
     uuid: str
     project_id: str
     host: str
     state: str
+    task: str | None = None
+
+    @property
+    def condition(self) -> str:
+        """Its state and its task, in Nova's words."""
+        return ', '.join(filter(None, (self.state, self.task)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,6 +59,23 @@ class Occupancy:
     @property
     def empty(self) -> bool:
         return not self.servers and not self.leftovers
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """Why a server is to be changed; Nova's records of what was done to a
+    server bear it, in the id of the request.
+
+    What was begun by an order, by whatever worker, is not begun again by the
+    same, and what has failed is not tried again: the next attempt is another
+    order.
+
+    :ivar reason: the id of what wants it.
+    :ivar attempt: from 0 on.
+    """
+
+    reason: str
+    attempt: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,6 +190,33 @@ class Cloud(Protocol):
 
         :returns: server UUID -> why not, of those that Nova refused.
         """
+
+    def stop_servers(
+        self, servers: Collection[Server], order: Order, check: Check
+    ) -> Mapping[str, str]:
+        """Ask Nova to shut the servers down, as their guests want it, once;
+        does not wait.
+
+        :returns: server UUID -> why not, of those that Nova refused, or
+            that run although they were asked by this order.
+        """
+
+    def shelve_servers(
+        self, servers: Collection[Server], order: Order, check: Check
+    ) -> Mapping[str, str]:
+        """Ask Nova to shelve the servers and to take them off their hosts;
+        does not wait.
+
+        What stands between a server and its shelf is done first: a resize
+        is confirmed. One that its user has deleted already is deleted.
+
+        :returns: server UUID -> why not, of those that Nova refused, or
+            failed at under this order.
+        """
+
+    def acts_for_projects(self) -> bool:
+        """Whether credentials are configured by which images of servers
+        can be made, and their volumes be handled, without their users."""
 
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         """Return reservation id -> service hosts, of all aggregates of

@@ -9,13 +9,16 @@ from oslo_config import cfg
 
 from nova_reservations.cloud import aggregates
 from nova_reservations.cloud import hosts
+from nova_reservations.cloud import leaving
 from nova_reservations.cloud import servers
 from nova_reservations.cloud.notifier import notify
 
 __all__ = ['NovaCloud', 'notify']
 
 
-class NovaCloud(aggregates.Aggregates, hosts.Hosts, servers.Servers):
+class NovaCloud(
+    aggregates.Aggregates, hosts.Hosts, leaving.Leaving, servers.Servers
+):
     """The Nova that this process is of; opens nothing until it is used."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

@@ -5,14 +5,11 @@ from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
-import functools
 
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
-from nova.compute import api as compute_api
 from nova.compute import task_states
-from oslo_log import log
 
 from nova_reservations import ports
 from nova_reservations import values
@@ -20,8 +17,6 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
-
-LOG = log.getLogger(__name__)
 
 # A server that is on one host, in one of these states, and holds something
 # of another, is on its way there. In any other state it was evacuated from
@@ -54,8 +49,9 @@ class _Instance:
     task_state: str | None
 
     def on(self, host: str) -> ports.Server:
-        state = ', '.join(filter(None, (self.vm_state, self.task_state)))
-        return ports.Server(self.uuid, self.project_id, host, state)
+        return ports.Server(
+            self.uuid, self.project_id, host, self.vm_state, self.task_state
+        )
 
 
 class Servers:
@@ -91,47 +87,6 @@ class Servers:
             )
             for name in names
         }
-
-    def delete_servers(
-        self, servers: Collection[ports.Server], check: ports.Check
-    ) -> Mapping[str, str]:
-        def delete(uuid: str) -> str | None:
-            check()
-            return self._delete(uuid)
-
-        # One that is being moved is on two hosts.
-        uuids = sorted({server.uuid for server in servers})
-        refusals = parallel.each(delete, uuids)
-        return {
-            uuid: why
-            for uuid, why in zip(uuids, refusals, strict=True)
-            if why is not None
-        }
-
-    def _delete(self, uuid: str) -> str | None:
-        """Ask Nova to delete a server; return why it will not."""
-        context = nova_context.get_admin_context()
-        try:
-            instance = self._compute.get(
-                context, uuid, expected_attrs=['flavor', 'numa_topology']
-            )
-            if instance.disable_terminate:
-                # Nova would say nothing, and do nothing.
-                return 'its termination is disabled'
-            # Not soft_delete, which leaves it on the host.
-            self._compute.delete(context, instance)
-        except nova_exception.InstanceNotFound:
-            return None
-        except Exception as error:
-            # A compute host that is asked on the way fails in any words; one
-            # server must not keep the others.
-            LOG.warning('Server %s is not deleted', uuid, exc_info=True)
-            return str(error)
-        return None
-
-    @functools.cached_property
-    def _compute(self) -> compute_api.API:
-        return compute_api.API()
 
 
 def _resolve(

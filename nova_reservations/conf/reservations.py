@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from oslo_config import cfg
+from oslo_config import types
 
 GROUP = cfg.OptGroup(
     'reservations',
@@ -99,13 +100,52 @@ Possible values:
 * Any number of minutes; for a lease that is shorter, its start
 """,
     ),
+    cfg.ListOpt(
+        'allowed_end_actions',
+        default=['delete', 'shelve'],
+        item_type=types.String(choices=['delete', 'shelve']),
+        help="""
+What reservations may have done to their servers at the end of the lease, by
+``end_action``.
+
+A request that asks for another is refused with 400. One that does not ask
+gets ``delete``, or the first of these where ``delete`` is not among them.
+
+Possible values:
+
+* ``delete``: the servers are deleted
+* ``shelve``: they are shelved and offloaded, so that their data is kept
+
+Related options:
+
+* ``[service_user]``: ``shelve`` is refused where it is not configured, for
+  images are made by it
+""",
+    ),
+    cfg.IntOpt(
+        'max_end_grace',
+        min=0,
+        max=1440,
+        default=60,
+        help="""
+The most minutes that a reservation may give its servers to shut down, by
+``end_grace``, before its end action is taken.
+
+The hosts are held for so much longer than the lease lasts.
+
+Possible values:
+
+* 0: none may
+* Any number of minutes up to a day
+""",
+    ),
     cfg.IntOpt(
         'end_timeout',
         min=1,
         default=600,
         help="""
 Seconds that the end of a lease waits for its servers to be gone before the
-lease is put to ERROR.
+lease is put to ERROR. What a reservation has as ``end_grace`` comes on top.
 
 The hosts that are not empty by then stay out of use, and the end goes on as
 soon as they are: an operator finds the reason in the lease's

@@ -20,6 +20,7 @@ from oslo_log import log
 
 from nova_reservations import demand as demands
 from nova_reservations import exception
+from nova_reservations import interval
 from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
@@ -280,6 +281,9 @@ class Leases:
         slots = allocations.slots(session, list(held))
         only_add = lease.status == states.Lease.ACTIVE
         demanded = {item.id: self._demand(item) for item in lease.reservations}
+        windows = {
+            item.id: self._window(lease, item) for item in lease.reservations
+        }
         wholes: dict[str, selection.Ask] = {}
         shares: dict[str, sharing.Ask] = {}
         for reservation_id, demand in demanded.items():
@@ -295,7 +299,7 @@ class Leases:
                 shares[reservation_id] = sharing_engine.ask(
                     session,
                     demand,
-                    lease.window,
+                    windows[reservation_id],
                     now,
                     cleaning=self.options.cleaning_time,
                     pivot=zlib.crc32(lease.id.encode()) >> 1,
@@ -311,6 +315,7 @@ class Leases:
                     session,
                     lease,
                     demand,
+                    windows[reservation_id],
                     now,
                     held.get(reservation_id, ()),
                     siblings=others,
@@ -321,8 +326,14 @@ class Leases:
             list(wholes.values()), list(shares.values()), lease.id, snug
         )
         if isinstance(plan, selection.TooFew):
-            asks = list(wholes.values())
-            raise self._refusal(session, lease, asks, plan.ask, now)
+            raise self._refusal(
+                session,
+                lease,
+                list(wholes.values()),
+                plan.ask,
+                windows[list(wholes)[plan.ask]],
+                now,
+            )
         if isinstance(plan, sharing.TooFew):
             raise sharing_engine.refusal(
                 session,
@@ -340,7 +351,7 @@ class Leases:
                 session,
                 reservation_id,
                 [candidate.resource.id for candidate in chosen],
-                lease.window,
+                windows[reservation_id],
             )
         for (reservation_id, ask), given in zip(
             shares.items(), plan.shares, strict=True
@@ -350,7 +361,7 @@ class Leases:
                 reservation_id,
                 given,
                 ask.share.amounts,
-                lease.window,
+                windows[reservation_id],
             )
 
     def _check_keys(self, session: Any, demand: demands.Ask) -> None:
@@ -368,6 +379,7 @@ class Leases:
         session: Any,
         lease: values.Lease,
         demand: demands.Demand,
+        window: interval.Interval,
         now: datetime.datetime,
         held: Collection[int],
         *,
@@ -378,7 +390,7 @@ class Leases:
         found = candidates.find(
             session,
             demand,
-            lease.window.padded(self.options.cleaning_time),
+            window.padded(self.options.cleaning_time),
             now,
             page=PAGE + siblings,
             pivot=zlib.crc32(lease.id.encode()) >> 1,
@@ -387,6 +399,16 @@ class Leases:
             ignore=[item.id for item in lease.reservations],
         )
         return selection.Ask(found, demand, held if only_add else ())
+
+    def _window(
+        self, lease: values.Lease, reservation: values.Reservation
+    ) -> interval.Interval:
+        """Return for how long the reservation has its resources."""
+        kind = self._type(reservation.resource_type)
+        return interval.Interval(
+            lease.start_date,
+            lease.end_date + kind.aftermath(reservation.params),
+        )
 
     def _demand(self, reservation: values.Reservation) -> demands.Ask:
         return self._type(reservation.resource_type).demand(reservation.params)
@@ -397,13 +419,14 @@ class Leases:
         lease: values.Lease,
         asks: Sequence[selection.Ask],
         refused: int,
+        window: interval.Interval,
         now: datetime.datetime,
     ) -> exception.NotEnoughResources:
         ask = asks[refused]
         shortage = candidates.shortage(
             session,
             ask.demand,
-            lease.window.padded(self.options.cleaning_time),
+            window.padded(self.options.cleaning_time),
             now,
             ignore=[item.id for item in lease.reservations],
         )
@@ -524,7 +547,9 @@ class Leases:
                 lease = dataclasses.replace(lease, prepared=False)
         else:
             for reservation in lease.reservations:
-                allocations.move(session, reservation.id, lease.window)
+                allocations.move(
+                    session, reservation.id, self._window(lease, reservation)
+                )
         return {
             'start_date': start,
             'end_date': end,

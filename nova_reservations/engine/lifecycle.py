@@ -253,7 +253,7 @@ class Lifecycle:
         lease: values.Lease,
         now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
-        settled = self._settled(lease, now)
+        ending = self._ending(lease, now)
         with self.database.reader() as session:
             ids = [item.id for item in lease.reservations]
             held = allocations.resources(session, ids)
@@ -267,18 +267,21 @@ class Lifecycle:
                     resources=held[reservation.id],
                     slots=slots.get(reservation.id, {}),
                     prepared=lease.prepared,
-                    settled=settled,
+                    settled=ending is not None
+                    and ending >= self.options.settle,
                     check=self._check(claim, lease),
+                    ending=ending or datetime.timedelta(0),
                 ),
             )
 
-    def _settled(self, lease: values.Lease, now: datetime.datetime) -> bool:
-        """Whether its end began long enough ago that all who were let in
-        before can be seen."""
+    def _ending(
+        self, lease: values.Lease, now: datetime.datetime
+    ) -> datetime.timedelta | None:
+        """Return how long ago the lease's end began; None: it did not."""
         end = lease.event(states.EventType.END)
         if end is None or end.status == states.Event.UNDONE:
-            return False
-        return now >= (end.updated_at or now) + self.options.settle
+            return None
+        return now - (end.updated_at or now)
 
     # The steps: each returns how long to wait, None to look for the next
 
@@ -446,12 +449,8 @@ class Lifecycle:
         now: datetime.datetime,
         reason: str,
     ) -> datetime.timedelta:
-        begun = lease.event(states.EventType.END)
-        overdue = (
-            begun is not None
-            and begun.updated_at is not None
-            and now >= begun.updated_at + self.options.end_timeout
-        )
+        ending = self._ending(lease, now) or datetime.timedelta(0)
+        overdue = ending >= self.options.end_timeout + self._aftermath(lease)
         if overdue and lease.status == states.Lease.TERMINATING:
             lease = self._record(
                 claim,
@@ -464,6 +463,15 @@ class Lifecycle:
             SELDOM if overdue or lease.status == states.Lease.ERROR else SOON
         )
         return self._explain(claim, lease, now, reason, wait)
+
+    def _aftermath(self, lease: values.Lease) -> datetime.timedelta:
+        return max(
+            (
+                self.types[item.resource_type].aftermath(item.params)
+                for item in lease.reservations
+            ),
+            default=datetime.timedelta(0),
+        )
 
     def _finish(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime

@@ -9,6 +9,7 @@ crash.
 import abc
 from collections.abc import Mapping
 import dataclasses
+import datetime
 from typing import Any
 from typing import ClassVar
 
@@ -30,6 +31,7 @@ class Booking:
         to be seen by now; at an end, what is empty before that may not stay
         so.
     :ivar check: call it before each write to Nova.
+    :ivar ending: how long ago the end of the lease began.
     """
 
     lease: values.Lease
@@ -39,6 +41,7 @@ class Booking:
     prepared: bool
     settled: bool
     check: ports.Check
+    ending: datetime.timedelta = datetime.timedelta(0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ class ResourceType(abc.ABC):
     @abc.abstractmethod
     def demand(self, params: Mapping[str, Any]) -> demand.Ask:
         """Say what must be found for these params."""
+
+    def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
+        """Say for how long after the end of its lease a reservation keeps
+        its resources: nobody else is promised them meanwhile."""
+        return datetime.timedelta(0)
 
     def prepare(self, booking: Booking) -> None:  # noqa: B027
         """Do ahead of the start what gives nobody access yet."""

@@ -2,6 +2,7 @@
 """Whole compute hosts: the resource type ``physical:host``."""
 
 from collections.abc import Mapping
+import datetime
 from typing import Any
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from nova_reservations import requirements
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
+from nova_reservations.plugins import endings
 
 MAX_HOSTS = 10_000
 
@@ -33,6 +35,7 @@ _PROPERTIES = {
     'hypervisor_properties': _EXPRESSION,
     'resource_properties': _EXPRESSION,
     'before_end': {'enum': ['', 'default', 'snapshot', None]},
+    **endings.PROPERTIES,
 }
 
 
@@ -69,6 +72,7 @@ class PhysicalHost(base.ResourceType):
             'hypervisor_properties': asked.get('hypervisor_properties') or '',
             'resource_properties': asked.get('resource_properties') or '',
             'before_end': asked.get('before_end', 'default') or '',
+            **endings.validate(asked, self.cloud, self.conf),
         }
         self._requirements(params)
         return params
@@ -91,6 +95,9 @@ class PhysicalHost(base.ResourceType):
             constants={'region': self.conf.reservations.region_name},
         )
 
+    def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
+        return endings.grace(params)
+
     def prepare(self, booking: base.Booking) -> None:
         self.cloud.gather(
             booking.reservation.id,
@@ -107,7 +114,7 @@ class PhysicalHost(base.ResourceType):
         self.prepare(booking)
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Delete the project's servers; a host is free when it is empty.
+        """Have the project's servers leave; a host is free when it is empty.
 
         Servers of others, which only an administrator can have put there,
         are told of, and left. Those of the same project on hosts of a
@@ -130,36 +137,32 @@ class PhysicalHost(base.ResourceType):
             for server in occupancy.servers
             if server.project_id == booking.lease.project_id
         ]
-        refused = self.cloud.delete_servers(mine, booking.check)
-        waiting = _reason(occupancies, booking.lease.project_id, refused)
+        told = endings.leave(mine, booking, self.cloud)
+        waiting = _reason(occupancies, told)
         if waiting is None and not booking.settled:
             return base.Waiting('Waiting for servers that are on their way')
         return waiting
 
 
 def _reason(
-    occupancies: Mapping[str, ports.Occupancy],
-    project_id: str,
-    refused: Mapping[str, str],
+    occupancies: Mapping[str, ports.Occupancy], told: Mapping[str, str]
 ) -> base.Waiting | None:
-    """Say what keeps the hosts from being free; None: nothing."""
+    """Say what keeps the hosts from being free; None: nothing.
+
+    :param told: server UUID -> what becomes of it; of the lessee's servers
+    """
     reasons = []
     for host, occupancy in sorted(occupancies.items()):
         for server in occupancy.servers:
-            if server.project_id != project_id:
+            if server.uuid in told:
                 reasons.append(
-                    f'server {server.uuid} of project {server.project_id} '
-                    f'is on host {host}: move or delete it'
-                )
-            elif server.uuid in refused:
-                reasons.append(
-                    f'server {server.uuid} on host {host} can not '
-                    f'be deleted: {refused[server.uuid]}'
+                    f'server {server.uuid} ({server.condition}) on host '
+                    f'{host} {told[server.uuid]}'
                 )
             else:
                 reasons.append(
-                    f'server {server.uuid} ({server.state}) on '
-                    f'host {host} is being deleted'
+                    f'server {server.uuid} of project {server.project_id} '
+                    f'is on host {host}: move or delete it'
                 )
         for consumer in occupancy.leftovers:
             reasons.append(

@@ -19,6 +19,14 @@ from nova_reservations import values
 NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
 
 
+_TASKS = {
+    'deleting': 'deleted',
+    'powering-off': 'stopped',
+    'shelving': 'shelved_offloaded',
+}
+"""Task -> the state that it ends in."""
+
+
 def facts(name: str, **changes: Any) -> values.HostFacts:
     """Return what a fresh host of the cloud tells of itself."""
     plain = values.HostFacts(
@@ -50,7 +58,10 @@ class FakeCloud:
         a test may raise from it, as a kill or a failure would.
 
     :ivar unmirrored: (host, aggregate) that placement does not know of.
-    :ivar slow_servers: deleting them takes until finish_deletes().
+    :ivar slow_servers: what is asked of them takes until finish_tasks().
+    :ivar refusals: server -> why it can not be shelved.
+    :ivar shelved: servers that are on no host.
+    :ivar trusted: whether there are credentials to act for projects.
     """
 
     def __init__(self, *names: str) -> None:
@@ -63,6 +74,10 @@ class FakeCloud:
         self.unmirrored: set[tuple[str, str]] = set()
         self.leftovers: dict[str, set[str]] = defaultdict(set)
         self.slow_servers: set[str] = set()
+        self.refusals: dict[str, str] = {}
+        self.shelved: set[str] = set()
+        self.trusted = True
+        self.orders: set[tuple[str, ports.Order, str]] = set()
         self.before: Callable[[str], None] = lambda step: None
         self.writes: list[str] = []
         self._lock = threading.Lock()
@@ -75,10 +90,30 @@ class FakeCloud:
         self.servers[server] = ports.Server(server, project_id, host, 'active')
         return server
 
-    def finish_deletes(self) -> None:
-        for server in self.slow_servers & set(self.servers):
-            del self.servers[server]
+    def finish_tasks(self) -> None:
+        for name in self.slow_servers & set(self.servers):
+            server = self.servers[name]
+            if server.task in _TASKS:
+                self._finish(server, _TASKS[server.task])
         self.slow_servers.clear()
+
+    def _begin(self, server: ports.Server, task: str) -> None:
+        if server.uuid not in self.servers:
+            return
+        if server.uuid in self.slow_servers:
+            self.servers[server.uuid] = dataclasses.replace(server, task=task)
+        else:
+            self._finish(server, _TASKS[task])
+
+    def _finish(self, server: ports.Server, state: str) -> None:
+        if state == 'stopped':
+            self.servers[server.uuid] = dataclasses.replace(
+                server, state=state, task=None
+            )
+            return
+        del self.servers[server.uuid]
+        if state == 'shelved_offloaded':
+            self.shelved.add(server.uuid)
 
     def _write(self, step: str) -> None:
         self.before(step)
@@ -205,15 +240,54 @@ class FakeCloud:
             for host in hosts
         }
 
+    def stop_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> Mapping[str, str]:
+        refused = {}
+        for server in servers:
+            check()
+            if server.task == 'powering-off':
+                continue
+            if (server.uuid, order, 'stop') in self.orders:
+                refused[server.uuid] = 'it runs although it was asked to stop'
+                continue
+            self._write('stop server')
+            self.orders.add((server.uuid, order, 'stop'))
+            self._begin(server, 'powering-off')
+        return refused
+
     def delete_servers(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
         for server in servers:
             check()
             self._write('delete server')
-            if server.uuid not in self.slow_servers:
-                self.servers.pop(server.uuid, None)
+            self._begin(server, 'deleting')
         return {}
+
+    def shelve_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> Mapping[str, str]:
+        for server in servers:
+            check()
+            if server.uuid in self.refusals or server.task == 'shelving':
+                continue
+            self._write('shelve server')
+            self._begin(server, 'shelving')
+        return {
+            server.uuid: self.refusals[server.uuid]
+            for server in servers
+            if server.uuid in self.refusals
+        }
+
+    def acts_for_projects(self) -> bool:
+        return self.trusted
 
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         return {key: set(members) for key, members in self.aggregates.items()}

@@ -311,6 +311,7 @@ class Region:
             'marked': sorted(self.cloud.marked),
             'aggregates': self.cloud.lease_aggregates(),
             'servers': sorted(self.cloud.servers),
+            'shelved': sorted(self.cloud.shelved),
         }
 
 

@@ -117,6 +117,8 @@ class TestRequests:
                 'hypervisor_properties': '',
                 'resource_properties': '',
                 'before_end': 'default',
+                'end_action': 'delete',
+                'end_grace': 0,
             }
         )
 
@@ -180,7 +182,8 @@ class TestHosts:
         locked = cloud.boot('one', 'p')
         cloud.delete_servers = lambda servers, check: {locked: 'it is locked'}
         assert plugin.end(booking) == base.Waiting(
-            f'server {locked} on host one can not be deleted: it is locked'
+            f'server {locked} (active) on host one can not be deleted: '
+            'it is locked'
         )
 
     def test_a_reason_has_an_end(self, plugin, cloud, booking):

@@ -65,11 +65,22 @@ def end(region):
     return lease
 
 
+def shelving_end(region):
+    """An end that shelves servers when they have had time to stop."""
+    lease = region.active_lease(
+        end=60, minimum=3, end_action='shelve', end_grace=5
+    )
+    for host in region.hosts_of(lease):
+        region.cloud.boot(host, 'lessee', server=f'on {host}')
+    region.now = NOON + minutes(60)
+    return lease
+
+
 def slow_end(region):
     lease = end(region)
     region.cloud.slow_servers |= set(region.cloud.servers)
     region.work()
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.now += minutes(1)
     return lease
 
@@ -82,7 +93,7 @@ def late_end(region):
     region.now += minutes(11)
     region.work()
     assert region.status(lease) == 'ERROR'
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.now += minutes(1)
     return lease
 
@@ -116,6 +127,7 @@ ALL = [
     update,
     warning,
     end,
+    shelving_end,
     slow_end,
     late_end,
     delete_active,

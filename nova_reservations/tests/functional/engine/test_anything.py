@@ -124,7 +124,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.rule()
     def servers_leave(self):
-        self.region.cloud.finish_deletes()
+        self.region.cloud.finish_tasks()
 
     @stateful.rule(passed=st.sampled_from([0, 0.1, 1, 10, 35]))
     def time_passes(self, passed):

@@ -26,7 +26,8 @@ def kill(step):
 
 def outcome(region, worker=None):
     """Return what there is when all claims of now are over, and at last."""
-    for pause in (0.6, 0.1):
+    # What ends in three steps, each after a look, is over by then.
+    for pause in (0.6, 0.1, 0.1):
         region.now += minutes(pause)
         region.work(worker)
     soon = comparable(region)

@@ -127,4 +127,6 @@ def test_notifications_are_as_consumers_of_blazar_know_them(region):
         'hypervisor_properties': '',
         'resource_properties': '',
         'before_end': 'default',
+        'end_action': 'delete',
+        'end_grace': 0,
     }

@@ -52,7 +52,7 @@ def test_an_active_lease_is_deleting_until_its_servers_are_gone(region):
     assert region.hosts_of(lease) == {'one', 'two', 'three'}
     with pytest.raises(exception.NotEnoughResources):
         region.lease(project='another')
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=2)
     assert is_gone(region, lease)
     assert region.cloud.aggregates == {}
@@ -67,7 +67,7 @@ def test_a_lease_is_deleted_in_the_middle_of_its_end(region):
     region.forward(until=61)
     assert region.status(lease) == 'TERMINATING'
     region.delete(lease)
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=62)
     assert is_gone(region, lease)
 

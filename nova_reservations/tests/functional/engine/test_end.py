@@ -50,9 +50,9 @@ def test_an_end_waits_for_slow_servers_without_holding_the_lease(region):
     assert lease.due_at == region.now + SECOND
     (host,) = region.hosts_of(lease)
     assert lease.status_reason == (
-        f'server {server} (active) on host {host} is being deleted'
+        f'server {server} (active, deleting) on host {host} is being deleted'
     )
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=62)
     assert region.status(lease) == 'TERMINATED'
 
@@ -79,7 +79,7 @@ def test_hosts_of_an_end_that_waits_are_not_free(make_region):
         assert '1 are taken in this window' in str(error)
     else:
         raise AssertionError('an occupied host was leased')
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=62)
     assert region.hosts_of(region.lease(project='another')) == {'one'}
 
@@ -120,7 +120,7 @@ def test_an_end_that_takes_too_long_is_an_error_until_it_is_over(make_region):
     assert lease.status == 'ERROR'
     assert server in lease.status_reason
     assert region.hosts_of(lease) == {'one'}
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=64)
     lease = region.see(lease)
     assert lease.status == 'TERMINATED'
@@ -136,7 +136,7 @@ def test_a_lease_in_error_can_be_deleted_and_is_gone_when_empty(make_region):
     region.delete(lease)
     region.forward(until=63)
     assert region.status(lease) == 'DELETING'
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=65)
     assert list(region.picture()['leases']) == []
 

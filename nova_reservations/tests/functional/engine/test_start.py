@@ -127,7 +127,7 @@ def test_of_back_to_back_leases_the_end_runs_before_the_start(make_region):
     assert region.see(second).status_reason == (
         'Waiting for earlier leases to leave one'
     )
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=62)
     assert region.status(first) == 'TERMINATED'
     assert region.status(second) == 'ACTIVE'
@@ -148,7 +148,7 @@ def test_who_leaves_a_host_wakes_the_lease_that_waits_for_it(make_region):
             .where(models.Lease.id == second.id)
             .values(due_at=NOON + minutes(90))
         )
-    region.cloud.finish_deletes()
+    region.cloud.finish_tasks()
     region.forward(until=62)
     assert region.status(second) == 'ACTIVE'
 

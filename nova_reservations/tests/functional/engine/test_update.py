@@ -40,7 +40,7 @@ class TestNames:
         region.cloud.slow_servers.add(region.cloud.boot(host, 'lessee'))
         region.forward(until=61)
         region.change(lease, name='new')
-        region.cloud.finish_deletes()
+        region.cloud.finish_tasks()
         region.forward(until=62)
         assert region.status(lease) == 'TERMINATED'
 

@@ -9,8 +9,12 @@ import datetime
 import pathlib
 import sys
 from typing import Any
+from unittest import mock
 
 import fixtures
+from keystoneauth1 import access
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import fixture as ks_fixture
 import nova.conf
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import integrated_helpers
@@ -126,6 +130,25 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             )
         )
 
+    def trust(self) -> None:
+        """Have Nova a service user, of which keystone gives tokens."""
+        token = ks_fixture.V3Token(user_id='nova', project_id='service')
+        self._service_user(return_value=access.create(body=token))
+
+    def distrust(self) -> None:
+        """Have keystone be down."""
+        self._service_user(side_effect=ks_exc.ConnectFailure('no route'))
+
+    def _service_user(self, **get_access: Any) -> None:
+        plugin = mock.Mock(spec=['get_access'])
+        plugin.get_access.configure_mock(**get_access)
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.service_auth.get_service_auth_plugin',
+                lambda group: plugin,
+            )
+        )
+
     # Leases
 
     def pass_time(self, **duration: float) -> None:
@@ -147,6 +170,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         *,
         project_id: str = MINE,
         starts_in: datetime.timedelta = datetime.timedelta(0),
+        **asked: Any,
     ) -> values.Lease:
         """Lease hosts for an hour, and begin if it is from now on."""
         start = self.now + starts_in
@@ -160,7 +184,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                 before_end=None,
                 reservations=(
                     leases.NewReservation(
-                        values.HOST, {'min': hosts, 'max': hosts}
+                        values.HOST, {'min': hosts, 'max': hosts, **asked}
                     ),
                 ),
             ),

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts that act for projects, with a token of ``[service_user]``.
+
+Images and volumes are other services' matter, which want a token; no user's
+is there when a lease ends.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova import service_auth
+
+from nova_reservations import exception
+
+GROUP = 'service_user'
+
+
+def are_configured() -> bool:
+    return service_auth.get_service_auth_plugin(GROUP) is not None
+
+
+def context() -> nova_context.RequestContext:
+    """Return an administrator's context with a token.
+
+    It and what it needs travel with Nova's messages, as a user's do.
+
+    :raises: CloudRefused if none is configured
+    :raises: CloudUnavailable if keystone gives none
+    """
+    if not are_configured():
+        raise exception.CloudRefused(
+            what='[service_user] of Nova', reason='it is not configured'
+        )
+    access = _access()
+    return nova_context.RequestContext(
+        user_id=access.user_id,
+        project_id=access.project_id,
+        roles=access.role_names,
+        auth_token=access.auth_token,
+        service_catalog=_catalog(access.service_catalog.catalog),
+        is_admin=True,
+        overwrite=False,
+    )
+
+
+def _access() -> Any:
+    try:
+        return service_auth.get_service_auth_plugin(GROUP).get_access(
+            service_auth.get_service_auth_session(GROUP)
+        )
+    except ks_exc.ClientException as error:
+        raise exception.CloudUnavailable(
+            service='Keystone', reason=error
+        ) from error
+
+
+def _catalog(services: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return keystone's catalog in its older form, which contexts have."""
+    catalog = []
+    for service in services:
+        regions: dict[str, dict[str, Any]] = defaultdict(dict)
+        for endpoint in service['endpoints']:
+            region = endpoint.get('region_id') or endpoint.get('region')
+            regions[region][f'{endpoint["interface"]}URL'] = endpoint['url']
+        catalog.append(
+            {
+                'type': service['type'],
+                'name': service.get('name', ''),
+                'endpoints': [
+                    {'region': region, **urls}
+                    for region, urls in regions.items()
+                ],
+            }
+        )
+    return catalog

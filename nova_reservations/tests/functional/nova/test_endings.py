@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of servers at the end of their lease, other than deletion."""
+
+import datetime
+
+import fixtures
+from nova.tests import fixtures as nova_fixtures
+from nova.virt import fake
+
+from nova_reservations import states
+from nova_reservations.tests.functional.nova import base
+
+MINUTE = datetime.timedelta(minutes=1)
+
+
+class EndingsTest(base.NovaTestCase):
+    def setUp(self):
+        super().setUp()
+        self.trust()
+        self.enrol('host1')
+
+    def _images_named(self, name):
+        return [
+            image
+            for image in self.glance.detail(None)
+            if image['name'] == name
+        ]
+
+    def boot_of_volume(self, lease, **asked):
+        self.useFixture(nova_fixtures.CinderFixture(self))
+        server = self._build_server(image_uuid='', networks='none', **asked)
+        server['block_device_mapping_v2'] = [
+            {
+                'boot_index': 0,
+                'source_type': 'volume',
+                'destination_type': 'volume',
+                'uuid': nova_fixtures.CinderFixture.IMAGE_BACKED_VOL,
+            }
+        ]
+        server = self.api.post_server(
+            {
+                'server': server,
+                'os:scheduler_hints': {
+                    'reservation': lease.reservations[0].id
+                },
+            }
+        )
+        return self._wait_for_state_change(server, 'ACTIVE')
+
+    def _assert_empty(self, host):
+        provider = self._get_provider_uuid_by_host(host)
+        self.assertEqual({}, self._get_allocations_by_provider_uuid(provider))
+
+    def test_servers_are_shelved_and_live_on_outside_of_the_pool(self):
+        lease = self.lease(end_action='shelve')
+        server = self.boot(lease, name='kept')
+        self.end_completely(lease)
+        self._assert_empty('host1')
+        server = self.api.get_server(server['id'])
+        self.assertEqual('SHELVED_OFFLOADED', server['status'])
+        self.assertIsNone(server['OS-EXT-SRV-ATTR:host'])
+        self.assertEqual(1, len(self._images_named('kept-shelved')))
+        # The hint that it was created with is of a lease that is over.
+        self.api.post_server_action(server['id'], {'unshelve': None})
+        server = self._wait_for_state_change(server, 'ACTIVE')
+        self.assertNotEqual('host1', self.host_of(server))
+
+    def test_a_server_is_unshelved_into_a_lease_that_lasts(self):
+        lease = self.lease()
+        server = self.boot(lease)
+        self.api.post_server_action(server['id'], {'shelve': None})
+        server = self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+        self.api.post_server_action(server['id'], {'unshelve': None})
+        server = self._wait_for_state_change(server, 'ACTIVE')
+        self.assertEqual('host1', self.host_of(server))
+
+    def test_servers_in_any_state_leave_and_none_holds_up_another(self):
+        self.flags(shelved_offload_time=3600)
+        self.enrol('host2')
+        lease = self.lease(2, end_action='shelve')
+        act = self.admin_api.post_server_action
+        locked, stopped, paused, shelved, resized, failed = (
+            self.boot(lease) for _ in range(6)
+        )
+        act(locked['id'], {'lock': {}})
+        self._stop_server(stopped)
+        act(paused['id'], {'pause': {}})
+        self._wait_for_state_change(paused, 'PAUSED')
+        act(shelved['id'], {'shelve': None})
+        self._wait_for_state_change(shelved, 'SHELVED')
+        self._resize_server(resized, self.api.get_flavors()[1]['id'])
+        act(failed['id'], {'os-resetState': {'state': 'error'}})
+
+        def others_are_shelved():
+            self.pass_time(seconds=10)
+            self.end(lease)
+            for server in (locked, stopped, paused, shelved, resized):
+                self.assertEqual(
+                    'SHELVED_OFFLOADED',
+                    self.api.get_server(server['id'])['status'],
+                )
+
+        self._wait_for_assert(others_are_shelved)
+        self.pass_time(seconds=10)
+        ended = self.end(lease)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        self.assertEqual(
+            f'server {failed["id"]} (error) on host {self.host_of(failed)} '
+            'can not be shelved: it is in state error',
+            ended.status_reason,
+        )
+        act(failed['id'], {'os-resetState': {'state': 'active'}})
+        self.end_completely(lease)
+        for host in ('host1', 'host2'):
+            self._assert_empty(host)
+
+    def test_a_volume_backed_server_is_shelved_without_an_image(self):
+        lease = self.lease(end_action='shelve')
+        server = self.boot_of_volume(lease, name='of a volume')
+        self.end_completely(lease)
+        server = self.api.get_server(server['id'])
+        self.assertEqual('SHELVED_OFFLOADED', server['status'])
+        self.assertEqual([], self._images_named('of a volume-shelved'))
+
+    def test_what_fails_is_tried_again_after_a_minute(self):
+        lease = self.lease(end_action='shelve')
+        server = self.boot(lease)
+        with fixtures.MockPatchObject(
+            fake.FakeDriver, 'snapshot', side_effect=OSError('disk full')
+        ) as failing:
+            self.end(lease)
+            self._wait_for_server_parameter(
+                server, {'OS-EXT-STS:task_state': None}
+            )
+            for _ in range(3):
+                self.pass_time(seconds=5)
+                ended = self.end(lease)
+            self.assertEqual(1, failing.mock.call_count)
+        self.assertIn('Nova has failed at it', ended.status_reason)
+        self.assertNotIn('disk full', ended.status_reason)
+        self.pass_time(minutes=1)
+        self.end_completely(lease)
+        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+
+    def test_nothing_is_begun_on_a_host_that_is_down(self):
+        lease = self.lease(end_action='shelve')
+        server = self.boot(lease)
+        self.stop_host('host1')
+        ended = self.end(lease)
+        self.assertIn('its host is down', ended.status_reason)
+        self.assertIsNone(
+            self.api.get_server(server['id'])['OS-EXT-STS:task_state']
+        )
+
+    def test_nothing_is_begun_without_a_token(self):
+        lease = self.lease(end_action='shelve')
+        server = self.boot(lease)
+        self.distrust()
+        ended = self.end(lease)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        self.assertIn('Keystone can not be reached', ended.status_reason)
+        self.assertIsNone(
+            self.api.get_server(server['id'])['OS-EXT-STS:task_state']
+        )
+        self.trust()
+        self.end_completely(lease)
+
+    def test_servers_have_time_to_stop(self):
+        lease = self.lease(end_action='shelve', end_grace=5)
+        server = self.boot(lease)
+        self.admin_api.post_server_action(server['id'], {'lock': {}})
+        stopping = self.end(lease)
+        self.assertIn('is to stop', stopping.status_reason)
+        self._wait_for_state_change(server, 'SHUTOFF')
+        self.end_completely(lease)
+        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+
+    def test_a_worker_that_died_in_the_middle_leaves_no_server_stuck(self):
+        """Killed when Nova has set the task, and not sent the message."""
+        lease = self.lease(end_action='shelve')
+        server = self.boot(lease)
+        cast = 'nova.compute.rpcapi.ComputeAPI.shelve_instance'
+        with fixtures.MonkeyPatch(cast, lambda *args, **kwargs: None):
+            self.end(lease)
+        self._wait_for_server_parameter(
+            server, {'OS-EXT-STS:task_state': 'shelving'}
+        )
+        self.pass_time(seconds=10)
+        self.end(lease)
+        self.assertEqual(
+            'shelving',
+            self.api.get_server(server['id'])['OS-EXT-STS:task_state'],
+        )
+        self.pass_time(minutes=1)
+        self.end_completely(lease)
+        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
