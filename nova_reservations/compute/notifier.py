@@ -53,6 +53,6 @@ def install() -> None:
     """
     hooks.check('compute')
     # Not before: they import Nova.
-    for name in ('audits', 'tracking'):
+    for name in ('audits', 'tracking', 'metrics.service'):
         importlib.import_module(f'nova_reservations.compute.{name}').install()
     LOG.info('Resource and metric plugins of nova_reservations are in use')

@@ -6,11 +6,24 @@ from oslo_config import cfg
 from nova_reservations.conf import compute
 from nova_reservations.conf import consumers
 from nova_reservations.conf import metrics
+from nova_reservations.conf import metrics_ceilometer
+from nova_reservations.conf import metrics_prometheus
+from nova_reservations.conf import metrics_statsd
+from nova_reservations.conf import metrics_threshold
+from nova_reservations.conf import metrics_udp
 from nova_reservations.conf import reservations
 
 # Options beside Nova's own, in no group.
 _UNGROUPED = (compute, consumers)
-_GROUPED = (metrics, reservations)
+_GROUPED = (
+    metrics,
+    metrics_ceilometer,
+    metrics_prometheus,
+    metrics_statsd,
+    metrics_threshold,
+    metrics_udp,
+    reservations,
+)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the virt driver at each interval, and hands on what Nova asked for."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+import os
+import threading
+import time
+from typing import Any
+
+from nova import exception as nova_exception
+from oslo_config import cfg
+from oslo_log import log
+
+from nova_reservations import extensions
+from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import files
+from nova_reservations.compute.metrics import lanes
+from nova_reservations.compute.metrics import machine
+from nova_reservations.compute.metrics import readings
+from nova_reservations.compute.metrics import samples
+from nova_reservations.compute.metrics import servers
+
+LOG = log.getLogger(__name__)
+
+_Way = tuple[str, Callable[[Any], readings.Reading]]
+"""Method of the driver, and how to read what it returns."""
+
+REPORTED = (
+    'vcpus',
+    'vcpus_used',
+    'memory_mb',
+    'memory_mb_used',
+    'local_gb',
+    'local_gb_used',
+)
+
+_HOST = ''
+"""Key of the host in histories; servers have their UUID."""
+
+
+def now() -> samples.Moment:
+    return samples.Moment(at=time.time(), monotonic=time.monotonic())
+
+
+class Collector:
+    """One for each compute host.
+
+    :ivar host: its name.
+    :ivar roster: the servers there.
+    :ivar lanes: name -> the plugin and its thread.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        driver: Any,
+        roster: servers.Roster,
+        conf: cfg.ConfigOpts,
+    ) -> None:
+        self.host = host
+        self._conf = conf
+        self.roster = roster
+        self._interview = Interview(driver)
+        self._files = files.Files(conf)
+        self._history = samples.History()
+        # Of Nova's volume poll, which is another thread's.
+        self._volumes = samples.History()
+        self._present: dict[str, base.Server] = {}
+        self.lanes: dict[str, lanes.Lane] = {}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name='metrics', daemon=True
+        )
+
+    # Nova's threads
+
+    def start(self) -> None:
+        self.choose()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join(lanes.PATIENCE)
+        for lane in self.lanes.values():
+            lane.stop()
+
+    def hand_on_resources(
+        self,
+        node: str,
+        reported: Mapping[str, Any],
+        claimed: Mapping[str, Any],
+    ) -> None:
+        """Give plugins what an audit of Nova has found.
+
+        :param reported: all that ``get_available_resource`` returned
+        """
+        reported = {name: reported[name] for name in REPORTED}
+        ram = samples.of_host_ram(reported, now().at)
+        self._put(
+            [
+                ('on_ram', (None, ram)),
+                ('on_resources', (node, reported, claimed)),
+            ]
+        )
+
+    def hand_on_volumes(self, usages: Iterable[Mapping[str, Any]]) -> None:
+        """Give plugins what Nova's volume usage poll has found.
+
+        :param usages: ``instance``, ``volume`` (its id), ``rd_req``,
+            ``rd_bytes``, ``wr_req`` and ``wr_bytes`` of each
+        """
+        moment = now()
+        found: dict[str, readings.Reading] = {}
+        for usage in usages:
+            reading = found.setdefault(
+                usage['instance'].uuid, readings.Reading()
+            )
+            reading.disks[usage['volume']] = {
+                'read_bytes': usage['rd_bytes'],
+                'read_requests': usage['rd_req'],
+                'write_bytes': usage['wr_bytes'],
+                'write_requests': usage['wr_req'],
+            }
+        calls: list[lanes.Call] = []
+        present = self._present
+        for uuid, reading in found.items():
+            if uuid not in present:
+                continue
+            seconds, before = self._volumes.swap(
+                uuid, moment.monotonic, reading
+            )
+            volumes = samples.of_volumes(
+                'volume', reading, before, seconds, moment.at
+            )
+            calls.append(('on_volume', (present[uuid], volumes)))
+        self._volumes.keep(found)
+        self._put(calls)
+
+    # The collector's own
+
+    def choose(self) -> None:
+        """Have those plugins that the configuration names, and no others."""
+        wanted = set(self._conf.metrics_plugins.enabled)
+        before = self.lanes
+        new = self._load(sorted(wanted - before.keys()))
+        for lane in new.values():
+            lane.start()
+        # Nova's threads may be going through the one before.
+        self.lanes = {
+            name: lane for name, lane in before.items() if name in wanted
+        } | new
+        for name in before.keys() - wanted:
+            before[name].stop()
+
+    def _load(self, names: list[str]) -> dict[str, lanes.Lane]:
+        if not names:
+            return {}
+        loaded = extensions.load(
+            base.NAMESPACE,
+            names,
+            base.MetricPlugin,
+            '[metrics_plugins] enabled',
+        )
+        new = {}
+        for name, plugin in loaded.found.items():
+            try:
+                new[name] = lanes.Lane(name, plugin(self.host, self._conf))
+            except Exception:
+                LOG.exception('The metric plugin %s does not start', name)
+        return new
+
+    @property
+    def wants_metadata(self) -> bool:
+        return any(lane.plugin.wants_metadata for lane in self.lanes.values())
+
+    def reload(self) -> None:
+        """Obey the files of the configuration, if they have changed."""
+        if not self._files.reload():
+            return
+        for lane in self.lanes.values():
+            lane.guard.restart()
+        self.choose()
+        self._put([('on_reload', ())])
+
+    def round(self, moment: samples.Moment) -> None:
+        """Measure all there is to measure, once."""
+        present = self.roster.servers()
+        calls: list[lanes.Call] = []
+        for uuid, (instance, server) in present.items():
+            # Other threads, which may be green ones, have their turn.
+            time.sleep(0)
+            reading = self._interview.server(instance)
+            if reading is None:
+                continue
+            seconds, before = self._history.swap(
+                uuid, moment.monotonic, reading
+            )
+            calls += [
+                (method, (server, measured))
+                for method, measured in samples.of_server(
+                    reading, before, seconds, server.flavor.vcpus, moment.at
+                )
+            ]
+        calls += self._of_host(moment)
+        calls += [
+            ('on_gone', (server,))
+            for uuid, server in self._present.items()
+            if uuid not in present
+        ]
+        self._present = {uuid: server for uuid, (_, server) in present.items()}
+        self._history.keep((*present, _HOST, f'{_HOST}nics'))
+        self._interview.sum_up()
+        self._put(calls)
+
+    def _of_host(self, moment: samples.Moment) -> list[lanes.Call]:
+        calls: list[lanes.Call] = []
+        stats = self._interview.host_cpu()
+        if stats is not None:
+            seconds, before = self._history.swap(
+                _HOST, moment.monotonic, stats
+            )
+            cpu = samples.of_host_cpu(
+                stats, before, seconds, os.cpu_count(), moment.at
+            )
+            calls.append(('on_cpu', (None, cpu)))
+        nics = machine.nics()
+        seconds, before = self._history.swap(
+            f'{_HOST}nics', moment.monotonic, nics
+        )
+        bandwidth = samples.of_nics(nics, before, seconds, moment.at)
+        calls.append(('on_bandwidth', (None, bandwidth)))
+        return calls
+
+    def _put(self, batch: list[lanes.Call]) -> None:
+        for lane in self.lanes.values():
+            lane.put(batch)
+
+    def _run(self) -> None:
+        measure = look = time.monotonic()
+        while not self._stopping.wait(
+            max(0, min(measure, look) - time.monotonic())
+        ):
+            moment = now()
+            options = self._conf.metrics_plugins
+            try:
+                if moment.monotonic >= look:
+                    look = moment.monotonic + options.reload_interval
+                    self.reload()
+                    measure = min(measure, moment.monotonic + options.interval)
+                if moment.monotonic >= measure:
+                    measure = moment.monotonic + options.interval
+                    self.round(moment)
+            except Exception:
+                # The next round may go better.
+                LOG.exception('A round of measurements failed')
+
+
+class Interview:
+    """What the virt driver can be asked; what it can't tell, only once."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+        #: The ways to ask for a server that are left.
+        self._ways: list[_Way] = [
+            ('get_diagnostics', readings.from_dict),
+            ('get_instance_diagnostics', readings.from_object),
+        ]
+        self._host_tells = True
+        self._failed = 0
+        self._failing = False
+
+    def server(self, instance: Any) -> readings.Reading | None:
+        """Return what the driver tells of a server; None if it does not."""
+        useless: list[_Way] = []
+        for way in tuple(self._ways):
+            method, read = way
+            try:
+                reading = read(getattr(self._driver, method)(instance))
+            except NotImplementedError:
+                self._give_up(way)
+            except (
+                nova_exception.InstanceNotFound,
+                nova_exception.InstanceNotRunning,
+            ):
+                # It is being built, moved or deleted.
+                return None
+            except Exception as error:
+                self._note(method, instance.uuid, error)
+                return None
+            else:
+                if not reading.empty:
+                    for each in useless:
+                        self._give_up(each)
+                    return reading
+                # VMware's dict has nothing that we know, its object has.
+                useless.append(way)
+        return None
+
+    def host_cpu(self) -> dict[str, int] | None:
+        """Return ``get_host_cpu_stats`` of the driver, if it has it."""
+        if not self._host_tells:
+            return None
+        try:
+            stats: dict[str, int] = self._driver.get_host_cpu_stats()
+        except NotImplementedError:
+            LOG.info('The virt driver does not tell of the CPUs of the host')
+            self._host_tells = False
+            return None
+        except Exception as error:
+            self._note('get_host_cpu_stats', 'the host', error)
+            return None
+        return stats
+
+    def sum_up(self) -> None:
+        """A round is over."""
+        self._failing, self._failed = self._failed > 0, 0
+
+    def _give_up(self, way: _Way) -> None:
+        self._ways.remove(way)
+        if not self._ways:
+            LOG.info('The virt driver does not tell of servers')
+
+    def _note(self, method: str, what: object, error: Exception) -> None:
+        """Tell of the first failure after a round without."""
+        self._failed += 1
+        first = not self._failing and self._failed == 1
+        level = log.WARNING if first else log.DEBUG
+        LOG.log(level, '%s of %s failed: %s', method, what, error)

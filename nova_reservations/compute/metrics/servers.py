@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which servers are on this host, as Nova's resource tracker knows them.
+
+Nothing is asked for: what the tracker reads for its audits, and is told at
+claims, is kept.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import threading
+from typing import Any
+
+from nova_reservations.compute.metrics import base
+
+
+class Roster:
+    """The servers of one host; nova-compute's threads write, ours reads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        #: Node -> UUID -> Nova's Instance.
+        self._instances: dict[str, dict[str, Any]] = {}
+        #: UUID -> the Instance that a Server was made of, and that.
+        self._servers: dict[str, tuple[Any, base.Server]] = {}
+
+    def replace(self, node: str, instances: Iterable[Any]) -> None:
+        """Take over what an audit found."""
+        found = {instance.uuid: instance for instance in instances}
+        with self._lock:
+            self._instances[node] = found
+
+    def add(self, node: str, instance: Any) -> None:
+        with self._lock:
+            self._instances.setdefault(node, {})[instance.uuid] = instance
+
+    def discard(self, uuid: str) -> None:
+        with self._lock:
+            for instances in self._instances.values():
+                instances.pop(uuid, None)
+
+    def servers(self) -> dict[str, tuple[Any, base.Server]]:
+        """Return UUID -> Nova's Instance, and what plugins get of it.
+
+        Only one thread may call it.
+        """
+        with self._lock:
+            present = {
+                uuid: (instance, node)
+                for node, instances in self._instances.items()
+                for uuid, instance in instances.items()
+            }
+        known, self._servers = self._servers, {}
+        for uuid, (instance, node) in present.items():
+            if uuid in known and known[uuid][0] is instance:
+                self._servers[uuid] = known[uuid]
+                continue
+            # A claim's Instance may lack what an audit has read before.
+            before = known[uuid][1].metadata if uuid in known else None
+            self._servers[uuid] = (instance, describe(instance, node, before))
+        return dict(self._servers)
+
+
+def describe(
+    instance: Any, node: str, metadata: Mapping[str, str] | None = None
+) -> base.Server:
+    """Return what plugins get of an Instance; loads nothing.
+
+    :param metadata: if the Instance does not have it
+    """
+    flavor = instance.flavor
+    if 'metadata' in instance:
+        metadata = dict(instance.metadata)
+    return base.Server(
+        uuid=instance.uuid,
+        name=instance.name,
+        display_name=instance.display_name or '',
+        project_id=instance.project_id or '',
+        user_id=instance.user_id or '',
+        host=instance.host or '',
+        node=node,
+        image_ref=instance.image_ref or '',
+        vm_state=instance.vm_state or '',
+        flavor=base.Flavor(
+            id=flavor.flavorid,
+            name=flavor.name,
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            root_gb=flavor.root_gb,
+            ephemeral_gb=flavor.ephemeral_gb,
+            extra_specs=dict(flavor.extra_specs or {})
+            if 'extra_specs' in flavor
+            else {},
+        ),
+        metadata=metadata,
+    )

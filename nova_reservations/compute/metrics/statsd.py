@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measurements as gauges of statsd, by UDP."""
+
+from collections.abc import Mapping
+import re
+from typing import Any
+
+from oslo_config import cfg
+import statsd
+
+from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import measures
+
+#: Separates names, values, types or tags in one of the dialects.
+_SPECIAL = re.compile(r'[^A-Za-z0-9_-]')
+
+_SEPARATORS = {'influxdb': ',', 'graphite': ';'}
+
+
+class Statsd(base.MetricPlugin):
+    """Sends every number to a statsd, many in one packet."""
+
+    def __init__(self, host: str, conf: cfg.ConfigOpts) -> None:
+        super().__init__(host, conf)
+        self._client: statsd.StatsClient | None = None
+        #: Name of the gauge, value.
+        self._gauges: list[tuple[str, float]] = []
+
+    def on_cpu(
+        self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
+    ) -> None:
+        self._gather('cpu', instance, cpu_dict)
+
+    def on_ram(
+        self, instance: base.Server | None, ram_info: Mapping[str, Any]
+    ) -> None:
+        self._gather('ram', instance, ram_info)
+
+    def on_volume(
+        self, instance: base.Server | None, volume_dict: Mapping[str, Any]
+    ) -> None:
+        self._gather('volume', instance, volume_dict)
+
+    def on_bandwidth(
+        self, instance: base.Server | None, bandwidth_dict: Mapping[str, Any]
+    ) -> None:
+        self._gather('bandwidth', instance, bandwidth_dict)
+
+    def on_reload(self) -> None:
+        self.close()
+
+    def flush(self) -> None:
+        gauges, self._gauges = self._gauges, []
+        with self._connected().pipeline() as pipeline:
+            for name, value in gauges:
+                pipeline.gauge(name, value)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+        self._client = None
+
+    def _connected(self) -> statsd.StatsClient:
+        """Return the client; a name is looked up at a change only."""
+        if self._client is None:
+            options = self.conf.metrics_statsd
+            self._client = statsd.StatsClient(
+                host=options.host,
+                port=options.port,
+                prefix=options.prefix or None,
+                maxudpsize=options.packet_size,
+                ipv6=':' in options.host,
+            )
+        return self._client
+
+    def _gather(
+        self,
+        kind: str,
+        server: base.Server | None,
+        measured: Mapping[str, Any],
+    ) -> None:
+        before, after = _label(
+            self.conf.metrics_statsd.naming, self.host, server
+        )
+        self._gauges += [
+            (f'{before}{measure.name}{after}', value)
+            for measure, value in measures.numbers(kind, measured)
+        ]
+
+
+def _label(
+    naming: str, host: str, server: base.Server | None
+) -> tuple[str, str]:
+    """Return what goes before and after a measure's name."""
+    tags = {'host': host}
+    if server:
+        tags |= {
+            'project': server.project_id,
+            'server': server.uuid,
+            'flavor': server.flavor.name,
+        }
+    tags = {name: _SPECIAL.sub('_', value) for name, value in tags.items()}
+    if naming == 'dotted':
+        tags.pop('flavor', None)
+        return ''.join(f'{value}.' for value in tags.values()), ''
+    separator = _SEPARATORS[naming]
+    return '', ''.join(
+        f'{separator}{name}={value}' for name, value in tags.items()
+    )

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells of servers that use more, or less, than they should; once each."""
+
+from collections.abc import Mapping
+import datetime
+from typing import Any
+from typing import ClassVar
+
+from oslo_config import cfg
+from oslo_log import log
+
+from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import limits
+from nova_reservations.compute.metrics import measures
+from nova_reservations.compute.metrics import notifications
+
+LOG = log.getLogger(__name__)
+
+_HOST = ''
+
+
+class Threshold(base.MetricPlugin):
+    """Notifies of measures that go over or under a limit.
+
+    Limits come from ``[metrics_threshold] limit``, from the extra specs
+    ``reservations_limit:NAME`` of flavors and from metadata of that name. A
+    notification is emitted only when a limit is crossed.
+    """
+
+    wants_metadata: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        host: str,
+        conf: cfg.ConfigOpts,
+        notify: notifications.Notify = notifications.notify,
+    ) -> None:
+        super().__init__(host, conf)
+        self._notify = notify
+        self._subjects: dict[str, limits.Subject] = {}
+        #: Text -> the limit; None if it is none.
+        self._parsed: dict[str, limits.Limit | None] = {}
+        #: Server, and the limits that it has; until either changes.
+        self._limits: dict[
+            str, tuple[base.Server | None, tuple[limits.Limit, ...]]
+        ] = {}
+
+    def on_cpu(
+        self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
+    ) -> None:
+        self._look('cpu', instance, cpu_dict)
+
+    def on_ram(
+        self, instance: base.Server | None, ram_info: Mapping[str, Any]
+    ) -> None:
+        self._look('ram', instance, ram_info)
+
+    def on_volume(
+        self, instance: base.Server | None, volume_dict: Mapping[str, Any]
+    ) -> None:
+        self._look('volume', instance, volume_dict)
+
+    def on_bandwidth(
+        self, instance: base.Server | None, bandwidth_dict: Mapping[str, Any]
+    ) -> None:
+        self._look('bandwidth', instance, bandwidth_dict)
+
+    def on_gone(self, instance: base.Server) -> None:
+        self._subjects.pop(instance.uuid, None)
+        self._limits.pop(instance.uuid, None)
+
+    def on_reload(self) -> None:
+        # Also, what is still wrong is told again.
+        self._parsed.clear()
+        self._limits.clear()
+
+    def _look(
+        self,
+        kind: str,
+        server: base.Server | None,
+        measured: Mapping[str, Any],
+    ) -> None:
+        key = server.uuid if server else _HOST
+        wanted = self._limits_of(key, server, measured['at'])
+        if not wanted:
+            return
+        subject = self._subjects.setdefault(key, limits.Subject())
+        values = {
+            measure.name: value
+            for measure, value in measures.numbers(kind, measured)
+        }
+        for limit in wanted:
+            if limit.measure not in values:
+                continue
+            crossing = subject.look(
+                limit, values[limit.measure], measured['at']
+            )
+            if crossing:
+                self._tell(server, crossing, measured['at'])
+
+    def _limits_of(
+        self, key: str, server: base.Server | None, at: float
+    ) -> tuple[limits.Limit, ...]:
+        known = self._limits.get(key)
+        # Every audit makes new servers, which mostly are as they were.
+        if known is not None and known[0] == server:
+            return known[1]
+        wanted: dict[tuple[object, ...], limits.Limit] = {}
+        for text in self.conf.metrics_threshold.limit:
+            limit = self._parse(text, '[metrics_threshold] limit')
+            if limit is not None and limit.is_for(server):
+                wanted[limit.key] = limit
+        for limit in self._own(server):
+            wanted[limit.key] = limit
+        found = tuple(wanted.values())
+        self._limits[key] = (server, found)
+        if key in self._subjects:
+            for crossing in self._subjects[key].keep(found):
+                self._tell(server, crossing, at)
+        return found
+
+    def _own(self, server: base.Server | None) -> list[limits.Limit]:
+        """Return the limits that come with a server: metadata goes last."""
+        if server is None:
+            return []
+        written = _limits_in(server.flavor.extra_specs)
+        if self.conf.metrics_threshold.server_metadata:
+            written += _limits_in(server.metadata or {})[: limits.MOST]
+        parsed = [
+            self._parse(text, f'{name} of server {server.uuid}')
+            for name, text in written
+        ]
+        return [
+            limit for limit in parsed if limit is not None and not limit.host
+        ]
+
+    def _parse(self, text: str, where: str) -> limits.Limit | None:
+        """Return the limit; what is none is told once for each text."""
+        if text not in self._parsed:
+            try:
+                self._parsed[text] = limits.parse(text)
+            except limits.NotALimit as error:
+                LOG.error('The limit in %s is left out: %s', where, error)
+                self._parsed[text] = None
+        return self._parsed[text]
+
+    def _tell(
+        self,
+        server: base.Server | None,
+        crossing: limits.Crossing,
+        at: float,
+    ) -> None:
+        what = 'exceeded' if crossing.exceeded else 'cleared'
+        subject = 'server' if server else 'host'
+        limit = crossing.limit
+        payload: dict[str, Any] = {
+            'host': self.host,
+            'measure': limit.measure,
+            'unit': measures.BY_NAME[limit.measure].unit,
+            'direction': limit.direction,
+            'limit': limit.bound,
+            'until': limit.until,
+            'hold': limit.hold,
+            'rule': limit.text,
+            'value': crossing.value,
+            'exceeded_since': _date(crossing.since),
+            'measured_at': _date(at),
+        }
+        if server:
+            payload |= {
+                'instance_id': server.uuid,
+                'display_name': server.display_name,
+                'tenant_id': server.project_id,
+                'user_id': server.user_id,
+                'flavor': server.flavor.name,
+                'node': server.node,
+            }
+        self._notify(
+            f'compute.{self.host}', f'{subject}.metric.{what}', payload
+        )
+
+
+def _limits_in(held: Mapping[str, str]) -> list[tuple[str, str]]:
+    return sorted(
+        (name, text)
+        for name, text in held.items()
+        if name.startswith(limits.EXTRA_SPEC)
+    )
+
+
+def _date(at: float | None) -> str | None:
+    if at is None:
+        return None
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat()

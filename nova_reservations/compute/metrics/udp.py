@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each measurement as a datagram, for who wants no more than that."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import json
+import socket
+from typing import Any
+
+import msgpack
+from oslo_config import cfg
+
+from nova_reservations.compute.metrics import base
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, separators=(',', ':')).encode()
+
+
+_ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+    'json': _json,
+    'msgpack': msgpack.packb,
+}
+
+
+class Udp(base.MetricPlugin):
+    """Sends what it gets, in JSON or MessagePack."""
+
+    def __init__(self, host: str, conf: cfg.ConfigOpts) -> None:
+        super().__init__(host, conf)
+        self._socket: socket.socket | None = None
+        self._address: Any = None
+
+    def on_cpu(
+        self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
+    ) -> None:
+        self._send('cpu', instance, cpu_dict)
+
+    def on_ram(
+        self, instance: base.Server | None, ram_info: Mapping[str, Any]
+    ) -> None:
+        self._send('ram', instance, ram_info)
+
+    def on_volume(
+        self, instance: base.Server | None, volume_dict: Mapping[str, Any]
+    ) -> None:
+        self._send('volume', instance, volume_dict)
+
+    def on_bandwidth(
+        self, instance: base.Server | None, bandwidth_dict: Mapping[str, Any]
+    ) -> None:
+        self._send('bandwidth', instance, bandwidth_dict)
+
+    def on_resources(
+        self,
+        node: str,
+        reported: Mapping[str, int],
+        claimed: Mapping[str, int],
+    ) -> None:
+        found = {
+            'node': node,
+            'reported': dict(reported),
+            'claimed': dict(claimed),
+        }
+        self._send('resources', None, found)
+
+    def on_reload(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def _send(
+        self,
+        kind: str,
+        server: base.Server | None,
+        measured: Mapping[str, Any],
+    ) -> None:
+        options = self.conf.metrics_udp
+        document: dict[str, Any] = {'metric': kind, 'host': self.host}
+        if server:
+            document |= {
+                'server': server.uuid,
+                'name': server.display_name,
+                'project': server.project_id,
+                'flavor': server.flavor.name,
+            }
+        document |= measured
+        encode = _ENCODERS[options.encoding]
+        data = encode(document)
+        if len(data) > options.packet_size:
+            document.pop('each', None)
+            data = encode(document)
+        self._connected().sendto(data, self._address)
+
+    def _connected(self) -> socket.socket:
+        """Return the socket; a name is looked up at a change only."""
+        if self._socket is None:
+            options = self.conf.metrics_udp
+            [(family, kind, protocol, _, self._address), *_] = (
+                socket.getaddrinfo(
+                    options.host, options.port, type=socket.SOCK_DGRAM
+                )
+            )
+            self._socket = socket.socket(family, kind, protocol)
+        return self._socket
