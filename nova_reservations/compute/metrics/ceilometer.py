@@ -9,6 +9,7 @@ compute agent, so that Gnocchi's resources are the same.
 from collections.abc import Iterator
 from collections.abc import Mapping
 import datetime
+import functools
 from typing import Any
 import uuid
 
@@ -52,6 +53,9 @@ class Ceilometer(base.MetricPlugin):
         super().__init__(host, conf)
         self._notifier: oslo_messaging.Notifier | None = None
         self._samples: list[dict[str, Any]] = []
+        self._batch = uuid.uuid4()
+        #: The server that was described last, and how.
+        self._described: tuple[base.Server | None, dict[str, Any]] = (None, {})
 
     def on_cpu(
         self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
@@ -59,7 +63,10 @@ class Ceilometer(base.MetricPlugin):
         if instance is None:
             self._host_cpu(cpu_dict)
             return
-        vcpus = {'cpu_number': cpu_dict['vcpus']}
+        vcpus = {
+            **self._describe(instance),
+            'cpu_number': cpu_dict['vcpus'],
+        }
         at = cpu_dict['at']
         self._add(
             at, 'cpu', 'cumulative', 'ns', cpu_dict['time'], instance, vcpus
@@ -77,7 +84,15 @@ class Ceilometer(base.MetricPlugin):
             value = ram_info[key]
             if value is not None:
                 value /= _MIB
-            self._add(ram_info['at'], meter, 'gauge', 'MiB', value, instance)
+            self._add(
+                ram_info['at'],
+                meter,
+                'gauge',
+                'MiB',
+                value,
+                instance,
+                self._describe(instance),
+            )
 
     def on_volume(
         self, instance: base.Server | None, volume_dict: Mapping[str, Any]
@@ -93,7 +108,7 @@ class Ceilometer(base.MetricPlugin):
                     unit,
                     counters[key],
                     instance,
-                    {'disk_name': device},
+                    {**_owner(instance), 'disk_name': device},
                     f'{instance.uuid}-{device}',
                 )
 
@@ -111,7 +126,7 @@ class Ceilometer(base.MetricPlugin):
                     unit,
                     counters[key],
                     instance,
-                    {'name': name, 'vnic_name': name},
+                    {**_owner(instance), 'name': name, 'vnic_name': name},
                     f'{instance.name}-{instance.uuid}-{name}',
                 )
 
@@ -120,12 +135,9 @@ class Ceilometer(base.MetricPlugin):
 
     def flush(self) -> None:
         samples, self._samples = self._samples, []
-        if not samples:
-            return
-        notifier = self._connected()
-        for start in range(0, len(samples), BATCH):
-            payload = {'samples': samples[start : start + BATCH]}
-            notifier.sample({}, EVENT_TYPE, payload)
+        self._batch = uuid.uuid4()
+        if samples:
+            self._connected().sample({}, EVENT_TYPE, {'samples': samples})
 
     def _connected(self) -> oslo_messaging.Notifier:
         if self._notifier is None:
@@ -166,6 +178,11 @@ class Ceilometer(base.MetricPlugin):
                 f'{self.host}_{self.host}',
             )
 
+    def _describe(self, server: base.Server) -> dict[str, Any]:
+        if self._described[0] is not server:
+            self._described = server, _describe(server)
+        return self._described[1]
+
     def _add(
         self,
         at: float,
@@ -174,12 +191,11 @@ class Ceilometer(base.MetricPlugin):
         unit: str,
         value: float | None,
         server: base.Server | None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: dict[str, Any],
         resource: str | None = None,
     ) -> None:
         if value is None:
             return
-        described = _describe(server) if server else {}
         self._samples.append(
             {
                 'counter_name': meter,
@@ -191,16 +207,30 @@ class Ceilometer(base.MetricPlugin):
                 'project_id': server and server.project_id,
                 'project_name': None,
                 'resource_id': resource or (server and server.uuid),
-                'timestamp': datetime.datetime.fromtimestamp(
-                    at, datetime.UTC
-                ).isoformat(),
-                'resource_metadata': {**described, **(metadata or {})},
+                'timestamp': _date(at),
+                'resource_metadata': metadata,
                 'source': 'openstack',
-                'message_id': str(uuid.uuid4()),
+                'message_id': f'{self._batch}-{len(self._samples)}',
                 'monotonic_time': None,
                 'message_signature': '',
             }
         )
+        if len(self._samples) == BATCH:
+            self.flush()
+
+
+@functools.lru_cache(maxsize=8)
+def _date(at: float) -> str:
+    """Return it as text; a round has one date."""
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat()
+
+
+def _owner(server: base.Server) -> dict[str, Any]:
+    """Return what Gnocchi's resource of a disk or interface takes."""
+    return {
+        'instance_id': server.uuid,
+        'display_name': server.display_name,
+    }
 
 
 def _describe(server: base.Server) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 import queue
 import threading
+import time
 from typing import Any
 
 from oslo_log import log
@@ -18,6 +19,9 @@ DEPTH = 16
 
 PATIENCE = 5
 """Seconds that a plugin has at the end for what it has in hand."""
+
+TURN = 8
+"""Calls after which other threads have their turn."""
 
 Call = tuple[str, tuple[Any, ...]]
 """Method of a plugin, and what it is called with."""
@@ -54,6 +58,10 @@ class Lane:
         while not self._put(batch):
             self._take()
 
+    def wait(self) -> None:
+        """Wait until the plugin has had what was put."""
+        self._queue.join()
+
     def stop(self) -> None:
         """Let it finish what it has in hand, and close it."""
         while not self._put(None):
@@ -65,7 +73,10 @@ class Lane:
     def deliver(self, batch: Sequence[Call]) -> None:
         """Call the plugin; what it raises stays here."""
         self.guard.new_round()
-        for method, arguments in batch:
+        for number, (method, arguments) in enumerate(batch):
+            if not number % TURN:
+                # Nova's threads want to run, too.
+                time.sleep(0)
             self.guard.call(
                 method, None, getattr(self.plugin, method), *arguments
             )
@@ -74,6 +85,7 @@ class Lane:
     def _run(self) -> None:
         while (batch := self._queue.get()) is not None:
             self.deliver(batch)
+            self._queue.task_done()
         # A plugin that is off may have something open too.
         self.guard.restart()
         self.guard.call('close', None, self.plugin.close)
@@ -90,3 +102,4 @@ class Lane:
             self._queue.get_nowait()
         except queue.Empty:
             return
+        self._queue.task_done()

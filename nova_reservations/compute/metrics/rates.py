@@ -2,7 +2,7 @@
 """Counters that only grow, and how fast they do; pure."""
 
 from collections.abc import Mapping
-from collections.abc import Sequence
+import functools
 from typing import Any
 
 Parts = Mapping[str, Mapping[str, int]]
@@ -21,7 +21,7 @@ def rate(before: int | None, now: int | None, seconds: float) -> float | None:
 
 
 def counters(
-    now: Parts, before: Parts, seconds: float, keys: Sequence[str]
+    now: Parts, before: Parts, seconds: float, keys: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return the sums and rates of the counters of all parts, and of each.
 
@@ -31,22 +31,26 @@ def counters(
     :param seconds: between the two
     :returns: key, key + '_rate' -> value or None; 'each' -> part -> the same
     """
-    each = {}
+    fields = _fields(keys)
+    each: dict[str, dict[str, float | None]] = {}
+    total: dict[str, Any] = {}
+    for pair in fields:
+        total |= dict.fromkeys(pair)
     for name, part in now.items():
         was = before.get(name, {})
-        values: dict[str, float | None] = {}
-        for key in keys:
-            values[key] = part.get(key)
-            values[f'{key}_rate'] = rate(was.get(key), part.get(key), seconds)
-        each[name] = values
-    total: dict[str, Any] = {}
-    for key in keys:
-        for field in (key, f'{key}_rate'):
-            known = [
-                value
-                for part in each.values()
-                if (value := part[field]) is not None
-            ]
-            total[field] = sum(known) if known else None
+        values = each[name] = {}
+        for key, key_rate in fields:
+            value = part.get(key)
+            grown = rate(was.get(key), value, seconds)
+            values[key], values[key_rate] = value, grown
+            if value is not None:
+                total[key] = value + (total[key] or 0)
+            if grown is not None:
+                total[key_rate] = grown + (total[key_rate] or 0)
     total['each'] = each
     return total
+
+
+@functools.cache
+def _fields(keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, f'{key}_rate') for key in keys)

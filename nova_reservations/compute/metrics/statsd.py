@@ -25,6 +25,11 @@ class Statsd(base.MetricPlugin):
         self._client: statsd.StatsClient | None = None
         #: Name of the gauge, value.
         self._gauges: list[tuple[str, float]] = []
+        #: The server that was last, and what its gauges have in their names.
+        self._labelled: tuple[base.Server | None, tuple[str, str]] = (
+            None,
+            ('', ''),
+        )
 
     def on_cpu(
         self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
@@ -79,9 +84,10 @@ class Statsd(base.MetricPlugin):
         server: base.Server | None,
         measured: Mapping[str, Any],
     ) -> None:
-        before, after = _label(
-            self.conf.metrics_statsd.naming, self.host, server
-        )
+        if self._labelled[0] is not server or not self._gauges:
+            naming = self.conf.metrics_statsd.naming
+            self._labelled = server, _label(naming, self.host, server)
+        before, after = self._labelled[1]
         self._gauges += [
             (f'{before}{measure.name}{after}', value)
             for measure, value in measures.numbers(kind, measured)

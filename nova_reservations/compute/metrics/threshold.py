@@ -81,7 +81,11 @@ class Threshold(base.MetricPlugin):
         measured: Mapping[str, Any],
     ) -> None:
         key = server.uuid if server else _HOST
-        wanted = self._limits_of(key, server, measured['at'])
+        wanted = [
+            limit
+            for limit in self._limits_of(key, server, measured['at'])
+            if measures.BY_NAME[limit.measure].kind == kind
+        ]
         if not wanted:
             return
         subject = self._subjects.setdefault(key, limits.Subject())
@@ -102,8 +106,11 @@ class Threshold(base.MetricPlugin):
         self, key: str, server: base.Server | None, at: float
     ) -> tuple[limits.Limit, ...]:
         known = self._limits.get(key)
+        if known is not None and known[0] is server:
+            return known[1]
         # Every audit makes new servers, which mostly are as they were.
         if known is not None and known[0] == server:
+            self._limits[key] = (server, known[1])
             return known[1]
         wanted: dict[tuple[object, ...], limits.Limit] = {}
         for text in self.conf.metrics_threshold.limit:

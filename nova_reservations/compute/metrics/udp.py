@@ -17,7 +17,9 @@ def _json(document: Mapping[str, Any]) -> bytes:
     return json.dumps(document, separators=(',', ':')).encode()
 
 
-_ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+Encoder = Callable[[Mapping[str, Any]], bytes]
+
+_ENCODERS: Mapping[str, Encoder] = {
     'json': _json,
     'msgpack': msgpack.packb,
 }
@@ -30,6 +32,8 @@ class Udp(base.MetricPlugin):
         super().__init__(host, conf)
         self._socket: socket.socket | None = None
         self._address: Any = None
+        self._encode: Encoder = _json
+        self._size = 0
 
     def on_cpu(
         self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
@@ -78,7 +82,7 @@ class Udp(base.MetricPlugin):
         server: base.Server | None,
         measured: Mapping[str, Any],
     ) -> None:
-        options = self.conf.metrics_udp
+        send = self._connected()
         document: dict[str, Any] = {'metric': kind, 'host': self.host}
         if server:
             document |= {
@@ -88,17 +92,18 @@ class Udp(base.MetricPlugin):
                 'flavor': server.flavor.name,
             }
         document |= measured
-        encode = _ENCODERS[options.encoding]
-        data = encode(document)
-        if len(data) > options.packet_size:
+        data = self._encode(document)
+        if len(data) > self._size:
             document.pop('each', None)
-            data = encode(document)
-        self._connected().sendto(data, self._address)
+            data = self._encode(document)
+        send.sendto(data, self._address)
 
     def _connected(self) -> socket.socket:
-        """Return the socket; a name is looked up at a change only."""
+        """Return the socket; names and options are read at a change only."""
         if self._socket is None:
             options = self.conf.metrics_udp
+            self._encode = _ENCODERS[options.encoding]
+            self._size = options.packet_size
             [(family, kind, protocol, _, self._address), *_] = (
                 socket.getaddrinfo(
                     options.host, options.port, type=socket.SOCK_DGRAM
