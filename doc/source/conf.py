@@ -9,6 +9,7 @@ extensions = [
     'openstackdocstheme',
     'oslo_config.sphinxext',
     'oslo_policy.sphinxext',
+    'plugins_page',
     'reno.sphinxext',
     'sphinx.ext.autodoc',
     'sphinxcontrib.mermaid',
