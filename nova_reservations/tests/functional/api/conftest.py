@@ -7,13 +7,18 @@ Every answer of the lease API is checked against its OpenAPI document.
 from collections.abc import Iterator
 import datetime
 import functools
+import logging
 import re
+import threading
 from typing import Any
+from wsgiref import simple_server
 
 import jsonschema
 from nova import context
 import nova.conf
 from nova.tests import fixtures as nova_fixtures
+from openstackclient import shell
+from osc_lib import clientmanager
 from oslo_config import cfg
 import pytest
 import webob
@@ -275,3 +280,62 @@ def enrolled(admin: Person) -> list[dict[str, Any]]:
         admin('POST', '/os-hosts', {'name': name}).json['host']
         for name in HOSTS
     ]
+
+
+class _Handler(simple_server.WSGIRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def serve():
+    """Serve the API to clients that all have one person's token."""
+    servers = []
+
+    def begin(person):
+        server = simple_server.make_server(
+            '127.0.0.1', 0, person.wsgi, handler_class=_Handler
+        )
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        servers.append((server, thread))
+        return f'http://127.0.0.1:{server.server_port}/v2.1/os-reservations/v1'
+
+    yield begin
+    for server, thread in servers:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def openstack(serve, capfd, monkeypatch):
+    """Run `openstack ...` as a person; return what it prints."""
+    # A process of its own for each takes seconds. What one leaves behind:
+    # the clients that it made, and where it logs to.
+    for name in ('reservation', 'lease'):
+        cache = vars(clientmanager.ClientManager)[name]
+        monkeypatch.setattr(cache, '_handle', None)
+    monkeypatch.setattr(logging.root, 'handlers', [])
+
+    def build(person, noun='reservation'):
+        options = [
+            '--os-auth-type=admin_token',
+            f'--os-endpoint={serve(person)}',
+            '--os-token=token',
+            noun,
+        ]
+
+        def run(*words):
+            capfd.readouterr()
+            try:
+                failed = shell.OpenStackShell().run([*options, *words])
+            except SystemExit as ended:
+                # What argparse does with words that it does not understand.
+                failed = ended.code
+            printed = capfd.readouterr()
+            return printed.err if failed else printed.out
+
+        return run
+
+    return build

@@ -3,18 +3,13 @@
 
 import io
 import json
-import logging
-import threading
 import types
-from wsgiref import simple_server
 
 from blazarclient import client
 from blazarclient import exception
 from blazarclient.v1.shell_commands import hosts as shell_hosts
 from keystoneauth1 import session
 from keystoneauth1 import token_endpoint
-from openstackclient import shell
-from osc_lib import clientmanager
 import pytest
 
 HOST = {
@@ -26,65 +21,11 @@ HOST = {
 }
 
 
-class _Handler(simple_server.WSGIRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def serve():
-    """Serve the API to clients that all have one person's token."""
-    servers = []
-
-    def begin(person):
-        server = simple_server.make_server(
-            '127.0.0.1', 0, person.wsgi, handler_class=_Handler
-        )
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        servers.append((server, thread))
-        return f'http://127.0.0.1:{server.server_port}/v2.1/os-reservations/v1'
-
-    yield begin
-    for server, thread in servers:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture
 def blazar(serve):
     def build(person):
         plugin = token_endpoint.Token(serve(person), 'token')
         return client.Client('1', session=session.Session(auth=plugin))
-
-    return build
-
-
-@pytest.fixture
-def openstack(serve, capfd, monkeypatch):
-    """Run `openstack reservation ...` as a person; return what it prints."""
-    # A process of its own for each takes seconds. What one leaves behind:
-    # the client that it made, and where it logs to.
-    cache = vars(clientmanager.ClientManager)['reservation']
-    monkeypatch.setattr(cache, '_handle', None)
-    monkeypatch.setattr(logging.root, 'handlers', [])
-
-    def build(person):
-        options = [
-            '--os-auth-type=admin_token',
-            f'--os-endpoint={serve(person)}',
-            '--os-token=token',
-            'reservation',
-        ]
-
-        def run(*words):
-            capfd.readouterr()
-            failed = shell.OpenStackShell().run([*options, *words])
-            printed = capfd.readouterr()
-            return printed.err if failed else printed.out
-
-        return run
 
     return build
 

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``openstack lease``, against the API over HTTP."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def run(openstack, member, enrolled):
+    return openstack(member, 'lease')
+
+
+LATER = ('--start=2040-01-01 10:00', '--end=2040-01-01 12:00')
+
+
+def test_hosts_are_leased_with_few_words(run, member):
+    shown = run('create', 'mine', '--hosts=1-2', *LATER, '-f', 'json')
+    created = json.loads(shown)
+    [lease] = member('GET', '/leases').json['leases']
+    [reservation] = lease['reservations']
+    assert created['id'] == lease['id']
+    assert created['lease_type'] == 'scheduled'
+    assert (reservation['min'], reservation['max']) == (1, 2)
+    assert lease['end_date'] == '2040-01-01T12:00:00.000000'
+
+
+def test_a_lease_starts_now_unless_told_and_lasts_its_duration(run, member):
+    run('create', 'mine', '--hosts=1', '--duration=90m', '--type=immediate')
+    [lease] = member('GET', '/leases').json['leases']
+    assert lease['lease_type'] == 'immediate'
+    assert lease['start_date'] == '2030-05-17T10:30:25.000000'
+    assert lease['end_date'] == '2030-05-17T12:00:25.000000'
+
+
+def test_any_reservation_can_be_given_as_the_api_takes_it(run, member):
+    one = {
+        'resource_type': 'physical:host',
+        'min': 1,
+        'max': 1,
+        'hypervisor_properties': ['>=', '$vcpus', '2'],
+    }
+    run('create', 'mine', f'--reservation={json.dumps(one)}', *LATER)
+    [lease] = member('GET', '/leases').json['leases']
+    assert lease['reservations'][0]['min'] == 1
+
+
+def test_leases_are_listed_page_by_page(run, member):
+    names = ['a', 'b', 'c']
+    for name in names:
+        run('create', name, '--hosts=1', *LATER)
+    rows = json.loads(run('list', '--sort=name:desc', '--limit=2', '-fjson'))
+    assert [row['Name'] for row in rows] == ['c', 'b']
+    assert rows[0]['Type'] == 'scheduled'
+    rest = run(
+        *('list', '--sort=name:desc', '--long', '-fjson'),
+        f'--marker={rows[-1]["ID"]}',
+    )
+    [row] = json.loads(rest)
+    assert (row['Name'], row['Reason']) == ('a', None)
+    assert json.loads(run('list', '--status=ACTIVE', '-fjson')) == []
+
+
+def test_a_lease_is_changed_by_its_name(run, member):
+    run('create', 'mine', '--hosts=1', *LATER)
+    [lease] = member('GET', '/leases').json['leases']
+    wanted = {'id': lease['reservations'][0]['id'], 'max': 2}
+    run(
+        *('set', 'mine', '--name=new', '--end=2040-01-01 13:00'),
+        f'--reservation={json.dumps(wanted)}',
+    )
+    [lease] = member('GET', '/leases').json['leases']
+    assert lease['name'] == 'new'
+    assert lease['end_date'] == '2040-01-01T13:00:00.000000'
+    assert lease['reservations'][0]['max'] == 2
+
+
+@pytest.mark.parametrize(
+    ('words', 'reason'),
+    [
+        (('create', 'x', '--hosts=9', *LATER), 'Not enough hosts available'),
+        (('create', 'x', *LATER), 'Give --hosts, or a --reservation'),
+        (
+            ('create', 'x', '--resource-properties=[]', *LATER),
+            'Properties say which --hosts',
+        ),
+        (('create', 'x', '--hosts=1'), 'Missing parameter end_date'),
+        (('create', 'x', '--hosts=few', *LATER), 'no number of hosts'),
+        (('create', 'x', '--reservation={', *LATER), 'no JSON'),
+        (('create', 'x', '--reservation=[]', *LATER), 'no object of JSON'),
+        (('set', 'none', '--name=x'), 'No lease has the name none'),
+        (('set', 'twice', '--name=x'), '2 leases have the name twice'),
+        (('set', 'once'), 'Say what shall change'),
+        (
+            ('set', 'once', '--reservation={"max": 2}'),
+            'A --reservation that changes needs its "id"',
+        ),
+        (('list', '--sort=colour'), 'colour'),
+    ],
+)
+def test_a_mistake_is_told_in_words_that_help(run, member, words, reason):
+    for name in ('once', 'twice', 'twice'):
+        member.lease(name=name)
+    assert reason in run(*words)
+    assert len(member('GET', '/leases').json['leases']) == 3
+
+
+def test_blazars_commands_are_there_beside_it(openstack, member, enrolled):
+    openstack(member, 'lease')('create', 'mine', '--hosts=1', *LATER)
+    blazars = openstack(member)
+    shown = json.loads(blazars('lease', 'show', 'mine', '-f', 'json'))
+    assert shown['name'] == 'mine'
