@@ -57,7 +57,8 @@ def load(
         namespace,
         list(names),
         on_load_failure_callback=broken,
-        warn_on_missing_entrypoint=False,
+        # They are told of below, with why.
+        on_missing_entrypoints_callback=lambda _: None,
     )
     classes = {extension.name: extension.plugin for extension in manager}
     found: dict[str, type[T]] = {}

@@ -4,6 +4,8 @@
 from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
+import operator
+import re
 from typing import Any
 
 import jsonschema
@@ -47,7 +49,8 @@ _AMOUNTS = {
     'required': ['total'],
     'additionalProperties': False,
 }
-_CUSTOM = {'pattern': '^CUSTOM_[A-Z0-9_]{1,248}$'}
+_NAME = '^CUSTOM_[A-Z0-9_]{1,248}$'
+_CUSTOM = {'pattern': _NAME}
 INVENTORY = {
     'type': 'object',
     'properties': {
@@ -97,7 +100,9 @@ class _Book:
             if plugin is _FAILED:
                 return
             self.plugin = plugin
-        self.change('reset', self.plugin.reset, host)
+        lacking = self.change('reset', _reset, self.plugin, host)
+        if lacking is not _FAILED:
+            self.trouble = lacking
 
     @property
     def current(self) -> resources.Resource | None:
@@ -123,11 +128,16 @@ class Books:
     ) -> None:
         self.promised: dict[str, resources.Usage] = {}
         self._conf = conf
-        self._missing = plugins.missing
-        self._books = {
-            name: _Book(kind, guard.Guard(name))
-            for name, kind in plugins.found.items()
-        }
+        self._missing = dict(plugins.missing)
+        self._books: dict[str, _Book] = {}
+        for name, kind in plugins.found.items():
+            if _declares(kind.resource_classes) and _declares(kind.traits):
+                self._books[name] = _Book(kind, guard.Guard(name))
+            else:
+                self._missing[name] = (
+                    'its resource_classes or traits are no CUSTOM_ names'
+                )
+                LOG.error('Plugin %s: %s', name, self._missing[name])
 
     def restart(self) -> None:
         """Try those that are off again, from the next audit on."""
@@ -231,14 +241,31 @@ class Books:
         )
 
 
+def _declares(names: Any) -> bool:
+    return isinstance(names, frozenset) and all(
+        isinstance(name, str) and re.search(_NAME, name) for name in names
+    )
+
+
+def _reset(plugin: resources.Resource, host: resources.Host) -> str | None:
+    """Return what the host lacks."""
+    try:
+        plugin.reset(host)
+    except resources.Unavailable as error:
+        return str(error)
+    return None
+
+
 def _add(book: _Book, usage: resources.Usage) -> None:
     if plugin := book.current:
-        book.change('add_instance', plugin.add_instance, usage)
+        add = operator.methodcaller('add_instance', usage)
+        book.change('add_instance', add, plugin)
 
 
 def _remove(book: _Book, usage: resources.Usage) -> None:
     if plugin := book.current:
-        book.change('remove_instance', plugin.remove_instance, usage)
+        remove = operator.methodcaller('remove_instance', usage)
+        book.change('remove_instance', remove, plugin)
 
 
 def _reason(plugin: resources.Resource, usage: resources.Usage) -> str | None:

@@ -16,6 +16,8 @@ from typing import ClassVar
 
 from oslo_config import cfg
 
+from nova_reservations import exception
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
@@ -85,6 +87,13 @@ class Inventory:
     traits: frozenset[str] = frozenset()
 
 
+class Unavailable(Exception):
+    """Raised by reset(): this host has no such thing, and why.
+
+    It is no failure. Nothing is tested or reported until an audit finds it.
+    """
+
+
 class Resource(abc.ABC):
     """One resource of one node.
 
@@ -111,7 +120,10 @@ class Resource(abc.ABC):
 
     @abc.abstractmethod
     def reset(self, host: Host) -> None:
-        """Begin anew, without servers; at start and at each audit."""
+        """Begin anew, without servers; at start and at each audit.
+
+        :raises: Unavailable where the host has nothing to count
+        """
 
     @abc.abstractmethod
     def add_instance(self, usage: Usage) -> None:
@@ -161,7 +173,12 @@ class Quantity(Resource):
 
     @abc.abstractmethod
     def amount(self, usage: Usage) -> decimal.Decimal | int:
-        """Return how much of it the server takes; 0 for none."""
+        """Return how much of it the server takes; 0 for none.
+
+        :raises: InvalidInput where the flavor says what can't be
+            understood; such a server is refused, and takes nothing where it
+            is already
+        """
 
     def reserved(self, host: Host) -> decimal.Decimal | int:
         """Return what is in use without any server."""
@@ -172,23 +189,35 @@ class Quantity(Resource):
         self.used = decimal.Decimal(self.reserved(host))
 
     def add_instance(self, usage: Usage) -> None:
-        self.used += self.amount(usage)
+        self.used += self._counted(usage)
 
     def remove_instance(self, usage: Usage) -> None:
-        self.used -= self.amount(usage)
+        self.used -= self._counted(usage)
+
+    def _counted(self, usage: Usage) -> decimal.Decimal | int:
+        try:
+            return self.amount(usage)
+        except exception.InvalidInput:
+            return 0
 
     def test(self, usage: Usage) -> str | None:
-        wanted = self.amount(usage)
+        try:
+            wanted = self.amount(usage)
+        except exception.InvalidInput as error:
+            return str(error)
         free = self.total - self.used
         # Who takes nothing fits anywhere, even where others took too much.
         if not wanted or wanted <= free:
             return None
-        return f'{wanted} asked, {free} of {self.total} free'
+        return (
+            f'{number(wanted)} asked, '
+            f'{number(free)} of {number(self.total)} free'
+        )
 
     def write(self) -> dict[str, Any]:
         return {'total': number(self.total), 'used': number(self.used)}
 
 
-def number(value: decimal.Decimal) -> int | float:
+def number(value: decimal.Decimal | int) -> int | float:
     """Return it as JSON has it."""
-    return int(value) if value == value.to_integral_value() else float(value)
+    return int(value) if value == int(value) else float(value)

@@ -6,6 +6,9 @@ books at the same place, under the same lock: there is no list of events that
 could miss one.
 """
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 from collections.abc import Callable
 import types
 from typing import Any
@@ -34,9 +37,7 @@ NAMESPACE = 'nova.compute.resources'
 USAGE = 'nova_reservations'
 """A key in Nova's usage dicts, which Nova does not look at."""
 
-_LEDGERS: weakref.WeakKeyDictionary[Any, 'Ledger'] = (
-    weakref.WeakKeyDictionary()
-)
+_LEDGERS: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
 """Resource tracker -> what we keep beside it."""
 
 

@@ -12,6 +12,7 @@ from nova_reservations.conf import metrics_statsd
 from nova_reservations.conf import metrics_threshold
 from nova_reservations.conf import metrics_udp
 from nova_reservations.conf import reservations
+from nova_reservations.conf import resources
 
 # Options beside Nova's own, in no group.
 _UNGROUPED = (compute, consumers)
@@ -23,6 +24,7 @@ _GROUPED = (
     metrics_threshold,
     metrics_udp,
     reservations,
+    resources,
 )
 
 

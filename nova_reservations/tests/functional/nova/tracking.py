@@ -2,7 +2,6 @@
 """A Nova whose computes track what plugins choose."""
 
 from typing import Any
-from typing import ClassVar
 
 from nova import context as nova_context
 from nova import objects
@@ -20,13 +19,13 @@ class TrackingTestCase(base.NovaTestCase):
     """:cvar compute_resources: what nova.conf of each compute names."""
 
     hosts = ('host1', 'host2')
-    compute_resources: ClassVar[list[str]] = ['vcpu', 'memory']
+    compute_resources: tuple[str, ...] = ()
 
     def setUp(self) -> None:
         # What the notification driver does; Nova's fixtures have their own.
         conf.register_opts(CONF)
         notifier.install()
-        self.flags(compute_resources=self.compute_resources)
+        self.flags(compute_resources=list(self.compute_resources))
         super().setUp()
 
     def node(self, host: str) -> objects.ComputeNode:
@@ -36,11 +35,11 @@ class TrackingTestCase(base.NovaTestCase):
         )
         return node
 
-    def figures(self, host: str, plugin: str) -> dict[str, Any]:
+    def figures(self, node: objects.ComputeNode, plugin: str) -> Any:
         """Return what a scheduler reads."""
-        report = stats.decode(self.node(host).stats, plugin)
-        assert report is not None, self.node(host).stats
-        return dict(report.figures)
+        report = stats.decode(node.stats, plugin)
+        assert report is not None, node.stats
+        return report.figures
 
     def plugins(self, host: str) -> stats.Plugins:
         told = stats.plugins(self.node(host).stats)

@@ -249,3 +249,33 @@ def test_who_says_too_much_does_not_silence_the_others(broken):
     told = stats.plugins(kept.report())
     assert len(told.running) == 2
     assert 'slots' in told.running
+
+
+def test_what_a_host_does_not_have_is_no_failure(caplog):
+    caplog.set_level(logging.INFO)
+
+    class Absent(Slots):
+        def reset(self, host):
+            raise resources.Unavailable('there are no slots')
+
+    kept = books_of(absent=Absent)
+    for _ in range(5):
+        kept.reset(hosts.host())
+        kept.add(hosts.usage())
+        assert kept.test(hosts.usage()) == []
+    assert stats.plugins(kept.report()) == stats.Plugins(
+        {}, {'absent': 'there are no slots'}
+    )
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize('names', [None, {'CUSTOM_X'}, frozenset({'VCPU'})])
+def test_what_declares_nonsense_is_not_used(names):
+    class Nonsense(Slots):
+        traits = names
+
+    kept = books_of(wild=Nonsense, slots=Slots)
+    kept.reset(hosts.host())
+    told = stats.plugins(kept.report())
+    assert dict(told.running) == {'slots': 1}
+    assert told.off['wild'].startswith('its resource_classes or traits')
