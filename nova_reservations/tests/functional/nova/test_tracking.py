@@ -76,7 +76,9 @@ class ClaimTest(TrackingTestCase):
             servers[0]['id'], {'resize': {'flavorRef': larger}}
         )
         self._wait_for_migration_status(servers[0], ['error'])
-        self._wait_for_state_change(servers[0], 'ACTIVE')
+        self._wait_for_server_parameter(
+            servers[0], {'OS-EXT-STS:task_state': None}
+        )
         self.stop_host(self.host_of(servers[0]))
         self.admin_api.post_server_action(servers[0]['id'], {'evacuate': {}})
         self._wait_for_migration_status(servers[0], ['error', 'failed'])
@@ -178,10 +180,11 @@ class BrokenPluginTest(TrackingTestCase):
     def setUp(self):
         load = tracking_of_nova.extensions.load
 
-        def loaded(*args):
-            found = load(*args)
-            found.found['broken'] = Broken
-            found.missing.pop('broken')
+        def loaded(namespace, *args, **kwargs):
+            found = load(namespace, *args, **kwargs)
+            if namespace == tracking_of_nova.NAMESPACE:
+                found.found['broken'] = Broken
+                found.missing.pop('broken')
             return found
 
         self.enterContext(
