@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 import decimal
 import pathlib
-import re
 from typing import Any
 
 from oslo_config import cfg
@@ -13,16 +12,9 @@ from nova_reservations import asked
 from nova_reservations import exception
 from nova_reservations.compute import resources
 
-MBIT_PER_KBYTE = decimal.Decimal(8) / 1000
-"""The limits of ``quota:vif_*`` are kilobytes in a second."""
-
-NAME = 'bandwidth'
-INBOUND = 'quota:vif_inbound_average'
-OUTBOUND = 'quota:vif_outbound_average'
-
 
 class Bandwidth(resources.Resource):
-    """Mbit/s, in each direction.
+    """Mbit/s of the links that servers share, in each direction.
 
     What a server takes is ``reservations:bandwidth`` in both directions, or
     what ``quota:vif_inbound_average`` and ``quota:vif_outbound_average``
@@ -53,7 +45,7 @@ class Bandwidth(resources.Resource):
 
     def test(self, usage: resources.Usage) -> str | None:
         try:
-            rates = wanted(usage)
+            rates = asked.bandwidth(usage.extra_specs)
         except exception.InvalidInput as error:
             return str(error)
         for way, rate, used in zip(
@@ -108,30 +100,10 @@ def _speed(link: pathlib.Path) -> int:
         return 0
 
 
-def wanted(usage: resources.Usage) -> tuple[decimal.Decimal, decimal.Decimal]:
-    """Return Mbit/s in and out.
-
-    :raises: InvalidInput
-    """
-    if asked.PREFIX + NAME in usage.extra_specs:
-        both = asked.amount(usage.extra_specs, NAME)
-        return both, both
-    return _limit(usage, INBOUND), _limit(usage, OUTBOUND)
-
-
-def _limit(usage: resources.Usage, name: str) -> decimal.Decimal:
-    text = usage.extra_specs.get(name, '0')
-    if not re.fullmatch(asked.AMOUNT, text):
-        raise exception.InvalidInput(
-            reason=f'the extra spec {name}={text} of the flavor is no rate'
-        )
-    return decimal.Decimal(text) * MBIT_PER_KBYTE
-
-
 def _counted(
     usage: resources.Usage,
 ) -> tuple[decimal.Decimal, decimal.Decimal]:
     try:
-        return wanted(usage)
+        return asked.bandwidth(usage.extra_specs)
     except exception.InvalidInput:
         return decimal.Decimal(0), decimal.Decimal(0)

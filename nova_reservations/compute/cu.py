@@ -32,10 +32,11 @@ _RUNS = 5
 
 
 class ComputeUnits(resources.Quantity):
-    """Compute units, asked for with ``reservations:cu``.
+    """Compute units: a share of the host's CPU power.
 
-    A flavor that has the same amount as ``resources:CUSTOM_CU`` has Nova's
-    own claim in placement guard it, too; placement knows whole units only.
+    A flavor asks for them with ``reservations:cu``; or with
+    ``resources:CUSTOM_CU``, where Nova's own claim in placement shall guard
+    them, too. Placement knows whole units only.
     """
 
     resource_classes = frozenset({RESOURCE_CLASS})
@@ -58,7 +59,7 @@ class ComputeUnits(resources.Quantity):
         return self.capacity(host) * reserved / cpus if reserved else _NONE
 
     def amount(self, usage: resources.Usage) -> decimal.Decimal:
-        return asked.amount(usage.extra_specs, 'cu')
+        return asked.cu(usage.extra_specs)
 
     def reset(self, host: resources.Host) -> None:
         super().reset(host)

@@ -61,7 +61,7 @@ class _Resctrl(resources.Quantity):
 
 
 class Cache(_Resctrl):
-    """KiB of the last cache, asked for with ``reservations:cache``.
+    """KiB of the last level of cache, asked for with ``reservations:cache``.
 
     What groups that were made exclusive hold is no server's.
     """

@@ -18,7 +18,8 @@ from nova_reservations.scheduler.consumers import handler
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Need:
-    """
+    """What a server needs of one resource.
+
     :ivar amount: as the consumer understands it.
     :ivar consumer: None where none of that name is loaded.
     :ivar explicit: the flavor asks for it by name, so that a host which

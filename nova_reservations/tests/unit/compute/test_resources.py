@@ -33,6 +33,9 @@ def begun(kind, conf, host=None):
     return plugin
 
 
+INBOUND = 'quota:vif_inbound_average'
+OUTBOUND = 'quota:vif_outbound_average'
+
 AMOUNTS = st.decimals(0, 10**9, places=3).map(str)
 
 
@@ -50,8 +53,8 @@ def test_what_came_and_went_leaves_nothing(steps):
     for amount, gone in steps:
         usage = hosts.usage(
             extra_specs={
-                bandwidth.INBOUND: amount,
-                bandwidth.OUTBOUND: amount,
+                INBOUND: amount,
+                OUTBOUND: amount,
             }
         )
         plugin.add_instance(usage)
@@ -104,9 +107,10 @@ def test_units_are_asked_for_beside_vcpus_that_do_not_count(conf):
     plugin = begun(cu.ComputeUnits, conf)
     for extra_specs, units in (
         ({'reservations:cu': '30'}, 30),
-        ({'reservations:cu': '2.5', 'resources:CUSTOM_CU': '3'}, 32.5),
-        ({'resources:VCPU': '0'}, 32.5),
-        ({'reservations:cu': 'many'}, 32.5),
+        ({'resources:CUSTOM_CU': '30'}, 60),
+        ({'reservations:cu': '2.5', 'resources:CUSTOM_CU': '3'}, 62.5),
+        ({'resources:VCPU': '0'}, 62.5),
+        ({'reservations:cu': 'many'}, 62.5),
     ):
         plugin.add_instance(hosts.usage(vcpus=8, extra_specs=extra_specs))
         assert plugin.write() == {'total': 100, 'used': units}
@@ -202,10 +206,10 @@ def test_bandwidth_is_counted_in_each_direction(conf):
     conf.config(group='resource_plugins', bandwidth_capacity=1000)
     plugin = begun(bandwidth.Bandwidth, conf)
     # 62,500 kilobytes a second are 500 Mbit/s.
-    inwards = hosts.usage(extra_specs={bandwidth.INBOUND: '62500'})
-    outwards = hosts.usage(extra_specs={bandwidth.OUTBOUND: '100000'})
+    inwards = hosts.usage(extra_specs={INBOUND: '62500'})
+    outwards = hosts.usage(extra_specs={OUTBOUND: '100000'})
     both = hosts.usage(
-        extra_specs={'reservations:bandwidth': '300', bandwidth.OUTBOUND: '1'}
+        extra_specs={'reservations:bandwidth': '300', OUTBOUND: '1'}
     )
     for usage in (inwards, outwards):
         assert plugin.test(usage) is None
