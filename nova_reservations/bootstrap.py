@@ -19,6 +19,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import settings
+from nova_reservations.engine import waiting
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
 
@@ -55,6 +56,10 @@ def build(
         host_refresh_interval=datetime.timedelta(
             seconds=group.host_refresh_interval
         ),
+        create_retry_interval=datetime.timedelta(
+            seconds=group.create_retry_interval
+        ),
+        max_create_retries=group.max_create_retries,
     )
     connection = group.connection or conf.api_database.connection
     if not connection:
@@ -65,12 +70,18 @@ def build(
     nova = nova or cloud.NovaCloud(conf)
     notify = notify or cloud.notify
     types = _resource_types(conf, nova)
+    promises = leases.Leases(database, types, options, notify)
     return Services(
         database=database,
-        leases=leases.Leases(database, types, options, notify),
+        leases=promises,
         hosts=hosts.Hosts(database, nova, options),
         lifecycle=lifecycle.Lifecycle(
-            database, types, options, notify, clock=database.now
+            database,
+            types,
+            options,
+            notify,
+            clock=database.now,
+            queue=waiting.Queue(database, promises.book, options, notify),
         ),
     )
 

@@ -47,6 +47,7 @@ class Lease:
     :ivar max_retries: how often a lease that waits is tried again.
     :ivar tries: how often it has been, at the times set for that.
     :ivar retry_at: when it is tried again, whatever comes free before.
+    :ivar arrival: its number among all that have ever had to wait.
     :ivar duration: seconds that it has from whenever it starts; None: its
         end is fixed.
     :ivar version: changes with each write; writers compare and set it.
@@ -67,6 +68,7 @@ class Lease:
     max_retries: int | None
     tries: int
     retry_at: datetime.datetime | None
+    arrival: int | None
     duration: int | None
     status: states.Lease
     status_reason: str | None

@@ -97,6 +97,10 @@ def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:
                 lease_type=states.LeaseType(body['lease_type'])
                 if 'lease_type' in body
                 else None,
+                max_retries=body.get('max_retries'),
+                duration=dates.parse_duration(body['duration'])
+                if 'duration' in body
+                else None,
             ),
             now,
         ),

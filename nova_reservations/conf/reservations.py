@@ -157,6 +157,47 @@ Possible values:
 """,
     ),
     cfg.IntOpt(
+        'create_retry_interval',
+        min=1,
+        max=86400,
+        default=60,
+        help="""
+Seconds between two tries to get capacity for a lease of type ``retry`` that
+waits for it.
+
+It is also tried as soon as anything comes free, by the end of a lease or
+otherwise: those tries are not counted.
+
+Possible values:
+
+* 1 to 86400 seconds
+
+Related options:
+
+* ``max_create_retries``
+""",
+    ),
+    cfg.IntOpt(
+        'max_create_retries',
+        min=0,
+        max=1000000,
+        default=60,
+        help="""
+How often a lease of type ``retry`` is tried again at the most, whatever its
+``max_retries`` says; and how often, if that says nothing. After the last try
+the lease goes to ERROR.
+
+Possible values:
+
+* 0: such leases do not wait, and are refused as any other
+* Any number of tries
+
+Related options:
+
+* ``create_retry_interval``
+""",
+    ),
+    cfg.IntOpt(
         'host_refresh_interval',
         min=1,
         default=60,

@@ -22,6 +22,7 @@ RESOURCE = models.table(models.Resource)
 
 MOVING = frozenset(states.Lease) - {
     states.Lease.TERMINATED,
+    states.Lease.TIMEDOUT,
     states.Lease.ERROR,
 }
 """States that a worker takes a lease out of, sooner or later."""
@@ -135,9 +136,7 @@ def held_by_the_dead(session: orm.Session) -> list[str]:
             .where(
                 ALLOCATION.c.released == sa.false(),
                 LEASE.c.in_nova == sa.false(),
-                LEASE.c.status.in_(
-                    [states.Lease.TERMINATED, states.Lease.ERROR]
-                ),
+                LEASE.c.status.in_(frozenset(states.Lease) - MOVING),
             )
         )
     )

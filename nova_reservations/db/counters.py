@@ -32,6 +32,12 @@ def increment(session: orm.Session, name: str) -> None:
     )
 
 
+def number(session: orm.Session, name: str) -> int:
+    """Return a number that nobody has been given before."""
+    increment(session, name)
+    return value(session, name)
+
+
 def is_due(session: orm.Session, name: str, now: datetime.datetime) -> bool:
     return (
         session.scalar(

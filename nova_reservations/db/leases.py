@@ -154,6 +154,7 @@ def _lease(
         max_retries=row.max_retries,
         tries=row.tries,
         retry_at=row.retry_at,
+        arrival=row.arrival,
         duration=row.duration,
         status=states.Lease(row.status),
         status_reason=row.status_reason,

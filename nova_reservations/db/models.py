@@ -217,6 +217,8 @@ class Lease(Base, Timestamps):
         sa.Index('ix_nr_leases_created', 'created_at', 'id'),
         # What is due next: asked twice a second by every worker.
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
+        # Which leases wait? Asked by whoever books, or frees, anything.
+        sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
@@ -233,6 +235,7 @@ class Lease(Base, Timestamps):
     retry_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
+    arrival: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
     duration: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
     status_reason: orm.Mapped[str | None] = orm.mapped_column(sa.Text)

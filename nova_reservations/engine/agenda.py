@@ -14,6 +14,7 @@ from nova_reservations.engine import settings
 
 
 class Step(enum.Enum):
+    TRY = 'see whether there is capacity for it by now'
     PREPARE = 'make its resources ready in Nova, before its time'
     START = 'give it its resources'
     MISS = 'give up a start that its own end has overtaken'
@@ -27,6 +28,8 @@ def step(
 ) -> Step | None:
     """Return what a worker has to do for the lease now, if anything."""
     match lease.status:
+        case states.Lease.CREATING:
+            return Step.TRY
         case states.Lease.PENDING | states.Lease.STARTING:
             return _before_start(lease, now, options)
         case states.Lease.ACTIVE:

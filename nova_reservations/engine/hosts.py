@@ -16,6 +16,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
+from nova_reservations.db import waiters
 from nova_reservations.engine import contention
 from nova_reservations.engine import settings
 from nova_reservations.planner import occupation
@@ -82,6 +83,7 @@ class Hosts:
         self.cloud.join_pool(resource)
         with self.database.writer() as session:
             hosts.set_reservable(session, host.id, True, now)
+            waiters.wake(session, now)
             enrolled = hosts.get(session, host.id)
         LOG.info(
             'Host %(name)s is enrolled as host %(id)s',
@@ -149,6 +151,7 @@ class Hosts:
         except exception.ReservationsError:
             with self.database.writer() as session:
                 hosts.set_reservable(session, host_id, host.reservable, now)
+                waiters.wake(session, now)
             raise
         self._withdraw(host)
         LOG.info(
@@ -226,6 +229,7 @@ class Hosts:
                     f'{", ".join(sorted(wanted))}',
                 )
             hosts.set_properties(session, host_id, properties, now)
+            waiters.wake(session, now)
             return host
 
     def properties(self, include_private: bool) -> list[values.Property]:
@@ -362,6 +366,7 @@ class Hosts:
                     )
                     continue
                 hosts.set_facts(session, host.id, facts, now)
+                waiters.wake(session, now)
             count += 1
             LOG.info(
                 'The facts of host %(name)s have changed',

@@ -29,17 +29,23 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import counters
 from nova_reservations.db import leases
+from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
 from nova_reservations.engine import contention
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import shares as sharing_engine
+from nova_reservations.engine import waiting
 from nova_reservations.planner import mixture
 from nova_reservations.planner import selection
 from nova_reservations.planner import sharing
 from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
+
+CHANGEABLE = frozenset(
+    {states.Lease.CREATING, states.Lease.PENDING, states.Lease.ACTIVE}
+)
 
 PAGE = 32
 """Candidates beyond those wanted that are ranked against each other."""
@@ -58,6 +64,10 @@ class NewLease:
     """:ivar before_end: when the owner is warned; None: as configured.
 
     :ivar lease_type: None: as its start says.
+    :ivar max_retries: how often it is tried again if it may wait; None: as
+        often as is allowed.
+    :ivar duration: given in place of end, which is as if it started at its
+        start.
     """
 
     name: str
@@ -68,6 +78,8 @@ class NewLease:
     before_end: datetime.datetime | None
     reservations: tuple[NewReservation, ...]
     lease_type: states.LeaseType | None = None
+    max_retries: int | None = None
+    duration: datetime.timedelta | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -144,21 +156,49 @@ class Leases:
                 leases.insert(session, lease)
                 # Who was too late for the best fit looks elsewhere: others
                 # that ask at this moment find it the best too.
-                self._book(session, lease, now, snug=attempt == 1)
+                self.book(session, lease, now, snug=attempt == 1)
 
-        contention.settle(book)
-        LOG.info(
-            'Lease %(lease)s of project %(project)s is promised from '
-            '%(start)s to %(end)s',
-            {
-                'lease': lease.id,
-                'project': lease.project_id,
-                'start': lease.start_date,
-                'end': lease.end_date,
-            },
-        )
+        try:
+            contention.settle(book)
+        except exception.NotEnoughResources as refusal:
+            lease = self._keep(
+                waiting.begin(lease, refusal, now, self.options)
+            )
+        else:
+            LOG.info(
+                'Lease %(lease)s of project %(project)s is promised from '
+                '%(start)s to %(end)s',
+                {
+                    'lease': lease.id,
+                    'project': lease.project_id,
+                    'start': lease.start_date,
+                    'end': lease.end_date,
+                },
+            )
         self.notify(notifications.CREATE, notifications.payload(lease))
         return lease
+
+    def _keep(self, lease: values.Lease) -> values.Lease:
+        """Write a lease that waits, and has nothing yet."""
+
+        def insert(_: int) -> values.Lease:
+            with self.database.writer() as session:
+                kept = dataclasses.replace(
+                    lease, arrival=waiters.arrive(session)
+                )
+                leases.insert(session, kept)
+                return kept
+
+        kept = contention.settle(insert)
+        LOG.info(
+            'Lease %(lease)s of project %(project)s waits: %(reason)s',
+            {
+                'lease': kept.id,
+                'project': kept.project_id,
+                'reason': kept.status_reason,
+            },
+        )
+        return kept
 
     def _new(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
         if asked.start < now.replace(second=0):
@@ -170,6 +210,7 @@ class Leases:
                 'End date must be later than start date.'
             )
         lease_id = str(uuid.uuid4())
+        kind = _lease_type(asked, now)
         lease = values.Lease(
             id=lease_id,
             name=asked.name,
@@ -177,11 +218,12 @@ class Leases:
             user_id=asked.user_id,
             start_date=asked.start,
             end_date=asked.end,
-            lease_type=_lease_type(asked, now),
-            max_retries=None,
+            lease_type=kind,
+            max_retries=self._max_retries(asked, kind),
             tries=0,
             retry_at=None,
-            duration=None,
+            arrival=None,
+            duration=_duration(asked, kind),
             status=states.Lease.PENDING,
             status_reason=None,
             degraded=False,
@@ -202,6 +244,22 @@ class Leases:
         return dataclasses.replace(
             lease, due_at=agenda.due_at(lease, now, self.options)
         )
+
+    def _max_retries(
+        self, asked: NewLease, kind: states.LeaseType
+    ) -> int | None:
+        if kind == states.LeaseType.RETRY:
+            most = self.options.max_create_retries
+            return (
+                most
+                if asked.max_retries is None
+                else min(asked.max_retries, most)
+            )
+        if asked.max_retries is not None:
+            raise exception.InvalidInput(
+                f'max_retries is for leases of type {states.LeaseType.RETRY}'
+            )
+        return None
 
     def _new_reservation(
         self, lease_id: str, item: NewReservation, now: datetime.datetime
@@ -258,7 +316,7 @@ class Leases:
             return max(start, end - self.options.before_end)
         return None
 
-    def _book(
+    def book(
         self,
         session: Any,
         lease: values.Lease,
@@ -270,6 +328,8 @@ class Leases:
         """Plan the lease's reservations together, and write what they get in
         the caller's transaction.
 
+        What those could have whose turn it is before is not for this lease.
+
         :param held: reservation id -> what it has already, at another
             window or demand; all of it stays if the lease is active
         :param recheck: reservations whose resources must meet the
@@ -277,6 +337,28 @@ class Leases:
         :param snug: whether to book what fits best
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
+        first = waiting.ahead(session, lease, now)
+        rivals = [
+            self._demand(theirs)
+            for other in first
+            for theirs in other.reservations
+            if theirs.resource_type in self.types
+        ]
+        try:
+            self._book(session, lease, now, rivals, held, recheck, snug)
+        except exception.NotEnoughResources as refusal:
+            raise waiting.refusal(refusal, lease, first) from refusal
+
+    def _book(
+        self,
+        session: Any,
+        lease: values.Lease,
+        now: datetime.datetime,
+        rivals: Sequence[demands.Ask],
+        held: Mapping[str, Collection[int]] | None,
+        recheck: Collection[str],
+        snug: bool,
+    ) -> None:
         held = held or {}
         slots = allocations.slots(session, list(held))
         only_add = lease.status == states.Lease.ACTIVE
@@ -295,10 +377,11 @@ class Leases:
                 if key != reservation_id
             )
             self._check_keys(session, demand)
-            if isinstance(demand, demands.Share):
+            left = waiting.left_over(demand, rivals)
+            if isinstance(left, demands.Share):
                 shares[reservation_id] = sharing_engine.ask(
                     session,
-                    demand,
+                    left,
                     windows[reservation_id],
                     now,
                     cleaning=self.options.cleaning_time,
@@ -314,7 +397,7 @@ class Leases:
                 wholes[reservation_id] = self._ask(
                     session,
                     lease,
-                    demand,
+                    left,
                     windows[reservation_id],
                     now,
                     held.get(reservation_id, ()),
@@ -492,9 +575,12 @@ class Leases:
         columns: dict[str, Any] = {}
         if changes.name is not None:
             columns['name'] = changes.name
-        if not changes.only_rename:
-            columns |= self._reschedule(session, seen, changes, now)
+        if changes.only_rename:
+            leases.change(session, seen, now, **columns)
+            return
+        columns |= self._reschedule(session, seen, changes, now)
         leases.change(session, seen, now, **columns)
+        waiters.wake(session, now)
 
     def _reschedule(
         self,
@@ -519,13 +605,16 @@ class Leases:
             ),
             events=self._move_events(session, seen, changes, start, end, now),
         )
-        if _books(seen, lease):
+        if seen.status == states.Lease.CREATING:
+            for reservation_id, changed in params.items():
+                leases.set_params(session, reservation_id, changed, now)
+        elif _books(seen, lease):
             ids = [item.id for item in seen.reservations]
             held = allocations.resources(session, ids)
             slots = allocations.slots(session, ids)
             for reservation_id, changed in params.items():
                 leases.set_params(session, reservation_id, changed, now)
-            self._book(
+            self.book(
                 session,
                 lease,
                 now,
@@ -553,6 +642,7 @@ class Leases:
         return {
             'start_date': start,
             'end_date': end,
+            'duration': None if changes.end else seen.duration,
             'prepared': lease.prepared,
             'status_reason': None,
             'due_at': self._due_at(lease, now),
@@ -634,6 +724,7 @@ class Leases:
                 seen = leases.get(session, lease_id)
                 if not seen.in_nova:
                     leases.delete(session, seen)
+                    waiters.wake(session, now)
                     return seen
                 if seen.status == states.Lease.DELETING:
                     return None
@@ -679,6 +770,14 @@ def _lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
     return asked.lease_type
 
 
+def _duration(asked: NewLease, kind: states.LeaseType) -> int | None:
+    """Return the seconds that a lease has which may start later than asked;
+    of all others the end is known."""
+    if asked.duration is None or kind != states.LeaseType.RETRY:
+        return None
+    return int(asked.duration.total_seconds())
+
+
 def _new_event(
     lease_id: str,
     kind: states.EventType,
@@ -716,14 +815,17 @@ def _new_dates(
     """
     start = changes.start or seen.start_date
     end = changes.end or seen.end_date
+    if seen.duration is not None and not changes.end:
+        end = start + datetime.timedelta(seconds=seen.duration)
     if seen.status in (states.Lease.TERMINATED, states.Lease.TERMINATING):
         raise exception.InvalidInput('Terminated leases can only be renamed')
-    if seen.status not in (states.Lease.PENDING, states.Lease.ACTIVE):
+    if seen.status not in CHANGEABLE:
         raise exception.InvalidState(
             kind='Lease',
             id=seen.id,
             status=seen.status,
-            reason='only a PENDING or ACTIVE lease can be changed',
+            reason='only a lease that is CREATING, PENDING or ACTIVE can '
+            'be changed',
         )
     if seen.status == states.Lease.ACTIVE:
         if start != seen.start_date:

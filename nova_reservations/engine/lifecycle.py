@@ -23,9 +23,11 @@ from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import leases
+from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
+from nova_reservations.engine import waiting
 from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
@@ -57,12 +59,14 @@ class Lifecycle:
         options: settings.Settings,
         notify: ports.Notifier,
         clock: Callable[[], datetime.datetime],
+        queue: waiting.Queue,
     ) -> None:
         self.database = database
         self.types = types
         self.options = options
         self.notify = notify
         self.clock = clock
+        self.queue = queue
         self._steps = {
             agenda.Step.PREPARE: self._prepare,
             agenda.Step.START: self._start,
@@ -92,6 +96,10 @@ class Lifecycle:
                     return
                 continue
             try:
+                if step is agenda.Step.TRY:
+                    if self.queue.attempt(lease, now):
+                        continue
+                    return
                 wait = self._steps[step](claim, lease, now)
             except exception.ClaimLost:
                 continue
@@ -229,6 +237,7 @@ class Lifecycle:
         ids = [item.id for item in lease.reservations]
         leases.wake_successors(session, ids, now)
         allocations.release(session, ids)
+        waiters.wake(session, now)
 
     def _explain(
         self,

@@ -13,6 +13,7 @@ from nova_reservations import values
 CREATE = 'lease.create'
 UPDATE = 'lease.update'
 DELETE = 'lease.delete'
+RETRY = 'lease.retry'
 
 
 def event(kind: states.EventType) -> str:

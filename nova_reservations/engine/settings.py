@@ -19,4 +19,6 @@ class Settings:
     before_end: datetime.timedelta = datetime.timedelta(minutes=60)
     end_timeout: datetime.timedelta = datetime.timedelta(seconds=600)
     host_refresh_interval: datetime.timedelta = datetime.timedelta(seconds=60)
+    create_retry_interval: datetime.timedelta = datetime.timedelta(seconds=60)
+    max_create_retries: int = 60
     settle: datetime.timedelta = datetime.timedelta(seconds=2)

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import conf
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
 from nova_reservations.db import counters
@@ -30,6 +31,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import settings
+from nova_reservations.engine import waiting
 from nova_reservations.engine import worker as workers
 from nova_reservations.plugins import base
 from nova_reservations.plugins import host
@@ -146,7 +148,9 @@ class Region:
         end: float = 60,
         project: str = 'lessee',
         before_end: float | None = None,
+        **more: Any,
     ) -> values.Lease:
+        """:param more: of a new lease, such as its type"""
         return self.leases.create(
             leases.NewLease(
                 name='a lease',
@@ -160,8 +164,31 @@ class Region:
                 reservations=tuple(
                     leases.NewReservation(*item) for item in items
                 ),
+                **more,
             ),
             self.now,
+        )
+
+    def retry(
+        self,
+        minimum: int = 1,
+        end: float = 60,
+        start: float = 0,
+        retries: int | None = None,
+        duration: float | None = None,
+        project: str = 'lessee',
+        **asked: Any,
+    ) -> values.Lease:
+        """Lease hosts now, or as soon as they can be had."""
+        item = {'min': minimum, 'max': minimum, **asked}
+        return self.lease_of(
+            (values.HOST, item),
+            start=start,
+            end=end if duration is None else start + duration,
+            project=project,
+            lease_type=states.LeaseType.RETRY,
+            max_retries=retries,
+            duration=None if duration is None else minutes(duration),
         )
 
     def active_lease(self, **asked: Any) -> values.Lease:
@@ -215,6 +242,12 @@ class Region:
                 self.options,
                 self._notify,
                 clock=lambda: self.now,
+                queue=waiting.Queue(
+                    self.database,
+                    self.leases.book,
+                    self.options,
+                    self._notify,
+                ),
             ),
             self.hosts,
             threads,

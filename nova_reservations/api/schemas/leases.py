@@ -61,7 +61,8 @@ CREATE = validation.Schema(
             start_date=parameters.DATE,
             end_date=parameters.DATE,
             duration=parameters.DURATION,
-            lease_type={'enum': ['immediate', 'scheduled']},
+            lease_type={'enum': ['immediate', 'scheduled', 'retry']},
+            max_retries={'type': 'integer', 'minimum': 0, 'maximum': 10**6},
             before_end_date=_BEFORE_END_DATE,
             reservations={
                 'type': 'array',
@@ -133,6 +134,7 @@ _LEASE = {
         start_date=parameters.SHOWN_DATE,
         end_date=parameters.SHOWN_DATE,
         lease_type={'enum': [str(kind) for kind in states.LeaseType]},
+        max_retries={'type': ['integer', 'null']},
         trust_id={'type': 'null'},
         status={'enum': [str(state) for state in states.Lease]},
         status_reason={'type': ['string', 'null']},

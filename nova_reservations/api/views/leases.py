@@ -22,6 +22,7 @@ def show(
         'start_date': dates.show(lease.start_date),
         'end_date': dates.show(lease.end_date),
         'lease_type': lease.lease_type,
+        'max_retries': lease.max_retries,
         # Nothing here acts by trust; clients expect the key.
         'trust_id': None,
         'status': lease.status,

@@ -39,6 +39,7 @@ def lease(status, warned=False, **columns):
         max_retries=None,
         tries=0,
         retry_at=None,
+        arrival=None,
         duration=None,
         status=states.Lease(status),
         status_reason=None,

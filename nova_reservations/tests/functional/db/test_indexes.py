@@ -23,6 +23,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
 from nova_reservations.db import shares
+from nova_reservations.db import waiters
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
 from nova_reservations.tests import fake_cloud
@@ -96,6 +97,14 @@ OF_CANDIDATES = frozenset(
 )
 
 OFTEN = {
+    'who waits': Often(
+        lambda session: waiters.find(session),
+        frozenset({'ix_nr_leases_status'}),
+    ),
+    'waking who waits': Often(
+        lambda session: waiters.wake(session, booking.NOW),
+        frozenset({'ix_nr_leases_status'}),
+    ),
     'what is due': Often(
         lambda session: leases.due(session, booking.at(9), 10),
         frozenset({'ix_nr_leases_due'}),

@@ -33,6 +33,7 @@ def lease(**changes):
         max_retries=None,
         tries=0,
         retry_at=None,
+        arrival=None,
         duration=None,
         status=states.Lease.PENDING,
         status_reason=None,

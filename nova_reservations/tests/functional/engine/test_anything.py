@@ -2,6 +2,7 @@
 """Whatever users, workers, and crashes do, in whatever order."""
 
 import contextlib
+import datetime
 import pathlib
 import tempfile
 
@@ -87,6 +88,23 @@ class Machine(stateful.RuleBasedStateMachine):
         return len(self.made) - 1
 
     @stateful.rule(
+        target=leases,
+        length=TIMES,
+        count=st.integers(1, 3),
+        retries=st.integers(1, 5),
+        fixed=st.booleans(),
+    )
+    def wait(self, length, count, retries, fixed):
+        self.made.append(None)
+        with contextlib.suppress(*REFUSALS):
+            self.made[-1] = self.region.retry(
+                minimum=count,
+                retries=retries,
+                **{'end' if fixed else 'duration': length},
+            )
+        return len(self.made) - 1
+
+    @stateful.rule(
         lease=leases,
         changes=st.fixed_dictionaries(
             {},
@@ -145,6 +163,39 @@ class Machine(stateful.RuleBasedStateMachine):
             with contextlib.suppress(regions.Killed):
                 victim.tick(self.region.now)
             victim.drain()
+
+    @stateful.rule()
+    def the_first_does_not_wait_for_what_is_free(self):
+        region = self.region
+        region.work()
+        waiting = [
+            lease
+            for lease in region.leases.find(values.LeaseQuery())
+            if lease.status == 'CREATING'
+        ]
+        if not waiting or any(lease.claimed_by for lease in waiting):
+            return
+        first = min(waiting, key=lambda lease: lease.arrival)
+        end = first.end_date
+        if first.duration:
+            end = region.now + datetime.timedelta(seconds=first.duration)
+        region.delete(first)
+        with contextlib.suppress(*REFUSALS):
+            again = region.lease_of(
+                *(
+                    (one.resource_type, one.params)
+                    for one in first.reservations
+                ),
+                end=(end - region.now) / regions.minutes(1),
+            )
+            raise AssertionError(f'{first} could have had {again}')
+
+    @stateful.invariant()
+    def who_waits_holds_nothing(self):
+        for lease in self.region.leases.find(values.LeaseQuery()):
+            if lease.status == 'CREATING':
+                assert not self.region.hosts_of(lease)
+                assert not lease.in_nova
 
     @stateful.invariant()
     def no_host_is_promised_twice(self):

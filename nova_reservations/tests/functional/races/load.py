@@ -27,6 +27,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import settings
+from nova_reservations.engine import waiting
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
 from nova_reservations.plugins import host
@@ -115,12 +116,20 @@ def join(url: str, *names: str) -> Party:
     kind = JournaledHost(cloud, opts)
     kind.journal = journal
     types = {values.HOST: kind}
+    promises = leases.Leases(database, types, OPTIONS, journal.notify)
     return Party(
         database=database,
-        leases=leases.Leases(database, types, OPTIONS, journal.notify),
+        leases=promises,
         hosts=hosts.Hosts(database, cloud, OPTIONS),
         lifecycle=lifecycle.Lifecycle(
-            database, types, OPTIONS, journal.notify, clock=database.now
+            database,
+            types,
+            OPTIONS,
+            journal.notify,
+            clock=database.now,
+            queue=waiting.Queue(
+                database, promises.book, OPTIONS, journal.notify
+            ),
         ),
     )
 

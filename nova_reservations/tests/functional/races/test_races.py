@@ -251,6 +251,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
             load.OPTIONS,
             party.lifecycle.notify,
             clock=lambda: later,
+            queue=party.lifecycle.queue,
         ),
         party.hosts,
         1,
