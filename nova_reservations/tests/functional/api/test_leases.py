@@ -58,6 +58,32 @@ def test_a_lease_is_of_the_type_asked_for_or_of_that_of_its_start(
     assert lease['lease_type'] == shown['lease_type'] == given
 
 
+def test_a_retry_lease_is_kept_where_others_are_refused(member):
+    body = {
+        'name': 'mine',
+        'reservations': hosts(10),
+        'start_date': 'now',
+        'duration': '1h',
+    }
+    assert member('POST', '/leases', body).status_int == 409
+    answer = member(
+        'POST', '/leases', body | {'lease_type': 'retry', 'max_retries': 5}
+    )
+    assert answer.status_int == 201
+    lease = answer.json['lease']
+    assert (lease['status'], lease['lease_type']) == ('CREATING', 'retry')
+    assert lease['max_retries'] == 5
+    assert '10 wanted' in lease['status_reason']
+    path = f'/leases/{lease["id"]}'
+    assert member('GET', path).json['lease'] == lease
+    listed = member('GET', '/leases?status=CREATING').json['leases']
+    assert listed == [lease]
+    shorter = {'end_date': lease['end_date'][:14] + '59'}
+    assert member('PUT', path, shorter).status_int == 200
+    assert member('DELETE', path).status_int == 204
+    assert member('GET', path).status_int == 404
+
+
 def test_what_python_blazarclient_sends_is_understood(member):
     answer = member(
         'POST',
@@ -123,6 +149,8 @@ def test_what_python_blazarclient_sends_is_understood(member):
         ({'reservations': hosts(trust_id='x')}, 'trust_id'),
         ({'name': 'a\x00b'}, 'NUL'),
         ({'lease_type': 'someday'}, 'lease_type'),
+        ({'max_retries': 3}, 'max_retries'),
+        ({'lease_type': 'retry', 'max_retries': -1}, 'max_retries'),
         (
             {'lease_type': 'immediate', 'start_date': '2050-01-01 10:00'},
             'An immediate lease starts now',
