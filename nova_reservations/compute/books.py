@@ -116,17 +116,28 @@ class _Book:
         return (self.guard.off or self.trouble or 'it does not report')[:100]
 
 
-class Books:
-    """:ivar promised: uuid -> usage of live migrations that were let in and
-    that Nova does not count before its next audit.
-    """
+AUDITS = 2
+"""How many audits a promise outlives that Nova has not counted.
 
+What was let in is counted by an audit once the record of its migration names
+this host, a moment after it was let in; an audit in between sees nothing.
+"""
+
+
+@dataclasses.dataclass(slots=True)
+class _Promise:
+    usage: resources.Usage
+    audits: int = AUDITS
+
+
+class Books:
     def __init__(
         self,
         plugins: extensions.Loaded[resources.Resource],
         conf: cfg.ConfigOpts,
     ) -> None:
-        self.promised: dict[str, resources.Usage] = {}
+        # Server -> live migration that was let in, and Nova does not count.
+        self._promised: dict[str, _Promise] = {}
         self._conf = conf
         self._missing = dict(plugins.missing)
         self._books: dict[str, _Book] = {}
@@ -145,11 +156,22 @@ class Books:
             book.guard.restart()
 
     def reset(self, host: resources.Host) -> None:
-        self.promised.clear()
+        for server, promise in [*self._promised.items()]:
+            promise.audits -= 1
+            if not promise.audits:
+                del self._promised[server]
         for book in self._books.values():
             book.reset(self._conf, host)
 
+    def promise(self, usage: resources.Usage) -> None:
+        """Keep room for a live migration until Nova counts it."""
+        self._promised[usage.server] = _Promise(usage)
+
+    def withdraw(self, server: str) -> None:
+        self._promised.pop(server, None)
+
     def add(self, usage: resources.Usage) -> None:
+        self.withdraw(usage.server)
         for book in self._books.values():
             _add(book, usage)
 
@@ -168,9 +190,9 @@ class Books:
 
     def _test(self, book: _Book, usage: resources.Usage) -> str | None:
         promised = [
-            each
-            for each in self.promised.values()
-            if each.server != usage.server
+            each.usage
+            for server, each in self._promised.items()
+            if server != usage.server
         ]
         for each in promised:
             _add(book, each)

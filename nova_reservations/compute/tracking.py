@@ -320,7 +320,7 @@ def _let_in(
     def promise() -> list[str]:
         reasons = node.test(usage)
         if not reasons:
-            node.promised[usage.server] = usage
+            node.promise(usage)
         return reasons
 
     reasons = promise()
@@ -329,7 +329,7 @@ def _let_in(
     try:
         return check(ctxt, instance, *args, **kwargs)
     except Exception:
-        _one_at_a_time(node.promised.pop)(usage.server, None)
+        _one_at_a_time(node.withdraw)(usage.server)
         raise
 
 

@@ -101,12 +101,44 @@ def test_what_was_promised_is_not_promised_twice():
     kept = books_of(slots=Slots)
     kept.reset(hosts.host())
     moving = hosts.usage('moving', vcpus=3)
-    kept.promised[moving.server] = moving
+    kept.promise(moving)
     assert kept.test(hosts.usage('other', vcpus=2))
     assert kept.test(moving) == []
     assert figures(kept, 'slots')['used'] == 0
-    kept.reset(hosts.host())
+    kept.withdraw(moving.server)
     assert kept.test(hosts.usage('other', vcpus=2)) == []
+
+
+def test_an_audit_that_came_too_early_breaks_no_promise():
+    kept = books_of(slots=Slots)
+    kept.reset(hosts.host())
+    moving = hosts.usage('moving', vcpus=3)
+    kept.promise(moving)
+    # The record of the migration does not name this host yet.
+    kept.reset(hosts.host())
+    assert kept.test(hosts.usage('other', vcpus=2))
+    kept.reset(hosts.host())
+    kept.add(moving)
+    assert kept.test(hosts.usage('other', vcpus=1)) == []
+
+
+def test_what_never_comes_is_not_waited_for_without_end():
+    kept = books_of(slots=Slots)
+    kept.reset(hosts.host())
+    kept.promise(hosts.usage('moving', vcpus=3))
+    for _ in range(books.AUDITS):
+        assert kept.test(hosts.usage('other', vcpus=2))
+        kept.reset(hosts.host())
+    assert kept.test(hosts.usage('other', vcpus=2)) == []
+
+
+def test_what_nova_counts_is_not_promised_as_well():
+    kept = books_of(slots=Slots)
+    kept.reset(hosts.host())
+    moving = hosts.usage('moving', vcpus=3)
+    kept.promise(moving)
+    kept.add(moving)
+    assert kept.test(hosts.usage('other', vcpus=1)) == []
 
 
 @pytest.mark.parametrize(
