@@ -160,7 +160,7 @@ def _decode(
             plugin=name, reason=f'it is no text of up to {LIMIT} characters'
         )
     try:
-        fields = json.loads(text, parse_constant=_refuse)
+        fields = _DECODER.decode(text)
     except (ValueError, RecursionError):
         raise exception.UnreadableStats(
             plugin=name, reason='it is not JSON'
@@ -180,6 +180,10 @@ def _text(fields: Mapping[str, Any]) -> str:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f'{constant} is not JSON')
+
+
+# Made once: a scheduler reads the stats of each host for each request.
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _is_mapping_to(kind: type, found: object) -> bool:
