@@ -104,10 +104,11 @@ class Resource(abc.ABC):
 
     :cvar version: of the figures that write() returns; count it up when they
         change their meaning.
-    :cvar resource_classes: every CUSTOM_ class that inventory() may return.
+    :cvar resource_classes: every ``CUSTOM_`` class that inventory() may
+        return.
         Those of a plugin that fails stay in placement as they were: Nova's
         audits fail where a class goes that servers hold.
-    :cvar traits: every CUSTOM_ trait that inventory() may return.
+    :cvar traits: every ``CUSTOM_`` trait that inventory() may return.
     """
 
     version: ClassVar[int] = 1

@@ -59,7 +59,11 @@ class ConsumersTestCase(base.NovaTestCase):
         """Return a flavor that asks for these and for no CPU of Nova's."""
         specs = {f'reservations:{k}': v for k, v in extra_specs.items()}
         return self._create_flavor(
-            vcpu=1, extra_spec={'resources:VCPU': '0', **specs}
+            vcpu=1,
+            memory_mb=128,
+            disk=1,
+            ephemeral=0,
+            extra_spec={'resources:VCPU': '0', **specs},
         )
 
     def where(self, name: str) -> Counter[str]:
