@@ -105,7 +105,7 @@ def refusal(
         # Only for the moment until a worker has tried it.
         return exception.Conflict(kind='Lease', id=first[0].id)
     return exception.NotEnoughResources(
-        f'{refusal}; and {len(first)} leases wait that came before'
+        f'{refusal}; {len(first)} leases that came before wait'
     )
 
 
@@ -122,7 +122,9 @@ def left_over(
         if other.resource_type == demand.resource_type
     }
     if None in rivals:
-        raise exception.NotEnoughResources(reason='any would do for others')
+        raise exception.NotEnoughResources(
+            reason='leases that came before wait for any that match'
+        )
     if not rivals:
         return demand
     parts = [

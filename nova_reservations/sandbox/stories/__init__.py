@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.stories import clients
 from nova_reservations.sandbox.stories import host_lease
+from nova_reservations.sandbox.stories import lease_types
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'host-lease': host_lease.tell,
+    'lease-types': lease_types.tell,
     'clients': clients.tell,
 }

@@ -270,7 +270,7 @@ def test_small_ones_do_not_starve_a_large_one(make_region):
     small = region.retry(minimum=1, end=60)
     region.forward(until=10)
     assert region.status(large) == region.status(small) == 'CREATING'
-    assert '1 leases wait that came before' in reason(region, small)
+    assert '1 leases that came before wait' in reason(region, small)
     region.forward(until=20)
     assert region.status(large) == 'ACTIVE'
     assert region.status(small) == 'CREATING'

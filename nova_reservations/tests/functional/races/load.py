@@ -7,6 +7,7 @@ told is written to a journal beside our tables.
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 import pathlib
@@ -242,6 +243,14 @@ def one_of_all(url: str, attempts: int) -> Counter[str]:
             answers['done'] += 1
     party.database.dispose()
     return answers
+
+
+def delete(url: str, lease_ids: Sequence[str]) -> None:
+    """Delete leases, one after the other."""
+    party = join(url)
+    for lease_id in lease_ids:
+        party.leases.delete(lease_id, party.database.now())
+    party.database.dispose()
 
 
 def work(url: str, name: str, until: pathlib.Path) -> None:

@@ -12,6 +12,7 @@ import time
 import pytest
 import sqlalchemy as sa
 
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
 from nova_reservations.db import models
@@ -209,6 +210,75 @@ def test_of_all_who_want_the_same_window_as_many_win_as_there_are_hosts(
         'done': len(HOSTS),
         'NotEnoughResources': LESSEES * 5 - len(HOSTS),
     }
+
+
+def host_for(party, start, minutes, **more):
+    """Lease a host from so many minutes on."""
+    now = party.database.now()
+    start = now + datetime.timedelta(minutes=start)
+    return party.leases.create(
+        leases.NewLease(
+            name='one',
+            project_id='p',
+            user_id='u',
+            start=start,
+            end=start + datetime.timedelta(minutes=minutes),
+            before_end=None,
+            reservations=(
+                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
+            ),
+            **more,
+        ),
+        now,
+    )
+
+
+def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
+    party, crowd, tmp_path
+):
+    """Nothing but being woken helps within the time that it may take."""
+    holders = [host_for(party, 10, 60).id for _ in HOSTS]
+    waiting = [
+        host_for(
+            party,
+            0,
+            60,
+            lease_type=states.LeaseType.RETRY,
+            duration=datetime.timedelta(minutes=60),
+        )
+        for _ in (*HOSTS, 'one more')
+    ]
+    assert {lease.status for lease in waiting} == {'CREATING'}
+    url, stop = party.database.url, tmp_path / 'stop'
+    workers = [
+        crowd.submit(load.work, url, f'worker {number}', stop)
+        for number in range(WORKERS)
+    ]
+    deadline = time.monotonic() + 40
+    try:
+        deletes = [
+            crowd.submit(load.delete, url, holders[number::4])
+            for number in range(4)
+        ]
+        while True:
+            left = [
+                lease.arrival
+                for lease in party.leases.find(values.LeaseQuery())
+                if lease.status == 'CREATING'
+            ]
+            assert sorted(left) == [
+                lease.arrival for lease in waiting[len(waiting) - len(left) :]
+            ]
+            if len(left) == 1 and all(one.done() for one in deletes):
+                break
+            assert time.monotonic() < deadline, 'it takes too long'
+            time.sleep(0.1)
+    finally:
+        stop.touch()
+    for one in (*workers, *deletes):
+        one.result()
+    assert given_twice(what_is_held(party.database)) == []
+    assert len(what_is_held(party.database)) == len(HOSTS)
 
 
 @pytest.mark.parametrize('database_url', ['mysql'], indirect=True)
