@@ -12,6 +12,7 @@ import functools
 import importlib
 from importlib import metadata
 import inspect
+import re
 from typing import Any
 
 from nova_reservations import exception
@@ -473,6 +474,55 @@ HOOKS = (
         'context_manager.writer',
         object,
         'the hosts of aggregates',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.post',
+        ('self', 'url', 'data', 'version', 'global_request_id'),
+        'slots in placement',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.client.report',
+        'SchedulerReportClient.delete',
+        ('self', 'url', 'version', 'global_request_id'),
+        'slots in placement',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.utils',
+        'ResourceRequest.merged_resources',
+        ('self',),
+        'what flavors ask for',
+    ),
+    Hook(
+        BOTH,
+        'nova.scheduler.utils',
+        'ResourceRequest.XS_KEYPAT',
+        re.Pattern,
+        'what flavors ask for',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.flavor',
+        'Flavor.get_by_flavor_id',
+        ('context', 'flavor_id', 'read_deleted'),
+        'flavors of reservations',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.flavor',
+        'Flavor.add_access',
+        ('self', 'project_id'),
+        'flavors of reservations',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.instance_group',
+        'InstanceGroup.get_by_uuid',
+        ('context', 'uuid'),
+        'server groups of reservations',
     ),
     Hook(
         BOTH,

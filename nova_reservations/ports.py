@@ -79,6 +79,55 @@ class Order:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Flavor:
+    """The size of servers.
+
+    :ivar memory_mb: MiB, as swap_mb; root_gb, ephemeral_gb: GiB.
+    """
+
+    vcpus: int
+    memory_mb: int
+    root_gb: int
+    ephemeral_gb: int = 0
+    swap_mb: int = 0
+    rxtx_factor: float = 1.0
+    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KnownFlavor:
+    """A flavor that Nova has, and what placement is asked for by it.
+
+    :ivar amounts: resource class -> units, of all request groups together.
+    :ivar required: traits; forbidden likewise.
+    """
+
+    id: str
+    name: str
+    is_public: bool
+    flavor: Flavor
+    amounts: Mapping[str, int]
+    required: frozenset[str]
+    forbidden: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slots:
+    """What Nova must have for a reservation of slots.
+
+    :ivar user_id: whose the server group is.
+    :ivar hosts: where, and how many.
+    """
+
+    reservation_id: str
+    project_id: str
+    user_id: str
+    flavor: Flavor
+    affinity: bool | None
+    hosts: tuple[tuple[values.Resource, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Sighting:
     """Differs from the last one if a host's facts may have changed."""
 
@@ -221,6 +270,64 @@ class Cloud(Protocol):
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         """Return reservation id -> service hosts, of all aggregates of
         reservations that Nova has."""
+
+    # Leases of slots
+
+    def find_flavor(self, flavor_id: str, project_id: str) -> KnownFlavor:
+        """Return a flavor that the project may use.
+
+        :raises: CloudRefused if there is none, or if what it asks for can't
+            be counted
+        """
+
+    def furnish(self, slots: Slots, check: Check) -> None:
+        """Make the reservation's resource class, its inventories, flavor
+        and server group be exactly so; the flavor is nobody's yet.
+
+        :raises: CloudRefused if placement does not know a host
+        """
+
+    def is_furnished(self, slots: Slots) -> bool:
+        """Whether Nova has the flavor so; one look at its database."""
+
+    def admit(self, slots: Slots, check: Check) -> None:
+        """Let the project use the flavor."""
+
+    def clear(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        check: Check,
+    ) -> Collection[str]:
+        """Take away all that furnish and admit have made.
+
+        :returns: consumers of placement that hold slots still: then the
+            inventories and the class of these are left.
+        """
+
+    def tenants(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        servers: Collection[str],
+    ) -> Occupancy:
+        """Return the servers that have the reservation's flavor, or hold a
+        slot of it, and those of servers that still exist.
+
+        :param servers: UUIDs
+        """
+
+    def forget_slots(
+        self,
+        reservation_id: str,
+        servers: Collection[Server],
+        check: Check,
+    ) -> None:
+        """Have servers that outlive the reservation ask for no slot of it,
+        wherever they go."""
+
+    def slot_classes(self) -> Collection[str]:
+        """Return the reservations of which placement has a class."""
 
 
 class Notifier(Protocol):

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import re
 from typing import Any
+import uuid
 
 from nova_reservations import interval
 from nova_reservations import states
@@ -117,6 +118,11 @@ def slot_class(reservation_id: str) -> str:
     return SLOTS + reservation_id.upper().replace('-', '_')
 
 
+def group_id(reservation_id: str) -> str:
+    """Return the UUID of the server group of a reservation's servers."""
+    return str(uuid.uuid5(uuid.UUID(reservation_id), 'server group'))
+
+
 def slots_of(resource_class: str) -> str | None:
     """Return the reservation whose slots the class counts; None: of none."""
     if not resource_class.startswith(SLOTS):
@@ -217,7 +223,8 @@ HOST = 'physical:host'
 class Access:
     """What decides whether a server may use a reservation.
 
-    :ivar hosts: the service hosts of a reservation of whole hosts.
+    :ivar hosts: the service hosts that it has, or has a share of.
+    :ivar in_slots: whether it has shares: each server takes a slot.
     """
 
     reservation_id: str
@@ -226,6 +233,7 @@ class Access:
     status: states.Lease
     resource_type: str
     hosts: frozenset[str]
+    in_slots: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

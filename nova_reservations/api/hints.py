@@ -2,6 +2,7 @@
 """What a request to create a server asks of a lease, refused here where the
 scheduler would only fail to find a host."""
 
+from collections.abc import Mapping
 import re
 from typing import Any
 from typing import TypeGuard
@@ -44,6 +45,18 @@ def check(body: Any, project_id: str, engine: leases.Leases) -> None:
             status=access.status,
             reason='servers can be created in it only while it is ACTIVE',
         )
+    if access.in_slots and _flavor(body) != reservation_id:
+        raise exception.InvalidInput(
+            f'Servers of reservation {reservation_id} must have its flavor, '
+            'which has the same id; no hint is needed then'
+        )
+
+
+def _flavor(body: Mapping[str, Any]) -> str | None:
+    """Return the flavor's id; requests may give it as a URL, too."""
+    server = body.get('server')
+    named = server.get('flavorRef') if isinstance(server, dict) else None
+    return named.rsplit('/', 1)[-1] if isinstance(named, str) else None
 
 
 def asked(body: Any) -> str | None:

@@ -72,7 +72,14 @@ def _lease_query(
 
 
 def show(call: api_call.Call, lease_id: str) -> dict[str, Any]:
-    return _answer(call, _visible(call, lease_id))
+    lease = _visible(call, lease_id)
+    answer = _answer(call, lease)
+    # Only here: for a list, Nova would be asked for each.
+    for reservation, shown in zip(
+        lease.reservations, answer['lease']['reservations'], strict=True
+    ):
+        shown |= call.services.leases.usage(reservation)
+    return answer
 
 
 def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class Reservations(wsgi.Middleware):
 
     def _check_move(self, environ: dict[str, Any], server_id: str) -> None:
         request = openstack_wsgi.Request(environ)
-        if not moves.may_force(request.body):
+        if not moves.may_move(request.body):
             return
         version = moves.version(request)
         if version is not None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves of servers that go past the scheduler, and so past every lease:
-refused where a lease is concerned."""
+"""Moves of servers that go past the scheduler, and so past every lease, and
+resizes to flavors of others: refused where a lease is concerned."""
 
 import re
 from typing import Any
@@ -30,9 +30,14 @@ LAST_FORCE = Version('2.67')
 _HOST = re.compile('[a-zA-Z0-9._-]{1,255}')
 
 
-def may_force(body: bytes) -> bool:
+def may_move(body: bytes) -> bool:
     """Whether it is worth parsing; JSON can spell a key with escapes."""
-    return b'os-migrateLive' in body or b'evacuate' in body or b'\\u' in body
+    return (
+        b'os-migrateLive' in body
+        or b'evacuate' in body
+        or b'resize' in body
+        or b'\\u' in body
+    )
 
 
 def version(request: wsgi.Request) -> Version | None:
@@ -57,8 +62,9 @@ def check(
 
     :param body: of the request, parsed as Nova does; what Nova's own schema
         refuses is left to it.
-    :raises: InvalidState
+    :raises: InvalidState, NotFound
     """
+    _check_resize(body, server_id, services)
     target = forced_target(body, asked)
     if target is None:
         return
@@ -82,6 +88,70 @@ def check(
         access = services.leases.access(hint)
         if access and access.status in states.OPEN:
             raise _refusal(server_id, f'it is in lease {access.lease_id}')
+
+
+def _check_resize(
+    body: Any, server_id: str, services: bootstrap.Services
+) -> None:
+    """Refuse a slot that the server has no right to: Nova itself does not
+    ask whose a flavor is when a server is resized.
+
+    :raises: InvalidState, NotFound
+    """
+    flavor = resized_to(body)
+    if flavor is None or not uuidutils.is_uuid_like(server_id):
+        return
+    access = services.leases.access(flavor)
+    if access is None:
+        return
+    try:
+        project_id, hint = _whose(server_id)
+    except (
+        nova_exception.InstanceMappingNotFound,
+        nova_exception.RequestSpecNotFound,
+    ):
+        # Nova says so, each in its way.
+        return
+    if access.project_id != project_id:
+        raise exception.NotFound(kind='Flavor', id=flavor)
+    if access.status != states.Lease.ACTIVE:
+        raise exception.InvalidState(
+            kind='Lease',
+            id=access.lease_id,
+            status=access.status,
+            reason='servers can be resized to its flavor only while it is '
+            'ACTIVE',
+        )
+    if hints.is_reservation_id(hint) and hint != flavor:
+        other = services.leases.access(hint)
+        if other and other.status in states.OPEN:
+            raise exception.InvalidState(
+                kind='Server',
+                id=server_id,
+                status=f'in lease {other.lease_id}',
+                reason='a server can be in one reservation only',
+            )
+
+
+def resized_to(body: Any) -> str | None:
+    """Return the flavor that a server is to have, if it could be one of a
+    reservation."""
+    if not (isinstance(body, dict) and isinstance(body.get('resize'), dict)):
+        return None
+    flavor = body['resize'].get('flavorRef')
+    if not isinstance(flavor, str):
+        return None
+    # Requests may give it as a URL, too.
+    flavor = flavor.rsplit('/', 1)[-1]
+    return flavor if hints.is_reservation_id(flavor) else None
+
+
+def _whose(server_id: str) -> tuple[str, Any]:
+    """Return the server's project, and the hint that it was created with."""
+    context = nova_context.get_admin_context()
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
+    spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
+    return mapping.project_id, spec.get_scheduler_hint(hints.RESERVATION)
 
 
 def _where(server_id: str) -> tuple[str | None, Any]:

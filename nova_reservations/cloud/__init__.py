@@ -11,13 +11,18 @@ from nova_reservations.cloud import aggregates
 from nova_reservations.cloud import hosts
 from nova_reservations.cloud import leaving
 from nova_reservations.cloud import servers
+from nova_reservations.cloud import slots
 from nova_reservations.cloud.notifier import notify
 
 __all__ = ['NovaCloud', 'notify']
 
 
 class NovaCloud(
-    aggregates.Aggregates, hosts.Hosts, leaving.Leaving, servers.Servers
+    aggregates.Aggregates,
+    hosts.Hosts,
+    leaving.Leaving,
+    servers.Servers,
+    slots.Slots,
 ):
     """The Nova that this process is of; opens nothing until it is used."""
 

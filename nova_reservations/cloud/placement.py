@@ -34,7 +34,7 @@ def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
     """
     try:
         call = getattr(report.report_client_singleton(), method)
-        args = (url,) if method == 'get' else (url, body)
+        args = (url, body) if method in ('put', 'post') else (url,)
         answer = call(*args, version=VERSION)
     except ks_exc.ClientException as error:
         raise exception.CloudUnavailable(
@@ -230,3 +230,97 @@ def consumers(root: str) -> set[str]:
         ),
         set(),
     )
+
+
+# Slots of reservations: classes of their own, on providers below the hosts'
+
+
+def ensure_class(name: str) -> None:
+    _request('put', f'/resource_classes/{name}')
+
+
+def delete_class(name: str) -> bool:
+    """Return False if some inventory has it."""
+    answer = _request('delete', f'/resource_classes/{name}', 404, 409)
+    return bool(answer.status_code != 409)
+
+
+def classes() -> set[str]:
+    found = _request('get', '/resource_classes').json()
+    return {known['name'] for known in found['resource_classes']}
+
+
+def offering(resource_class: str) -> set[str]:
+    """Return the providers that have some of the class left."""
+    answer = _request(
+        'get', f'/resource_providers?resources={resource_class}:1', 400
+    )
+    if answer.status_code == 400:
+        # Placement does not know the class: nobody has it.
+        return set()
+    return {
+        provider['uuid'] for provider in answer.json()['resource_providers']
+    }
+
+
+def ensure_child(parent: str, uuid: str, name: str) -> None:
+    """Make a provider below another one.
+
+    :raises: CloudRefused if there is no such parent
+    """
+    url = f'/resource_providers/{uuid}'
+    if _request('get', url, 404).status_code == 200:
+        return
+    body = {'name': name, 'uuid': uuid, 'parent_provider_uuid': parent}
+    answer = _request('post', '/resource_providers', 400, 409, body=body)
+    if answer.status_code == 400:
+        raise exception.CloudRefused(
+            what=f'Provider {parent}', reason='placement has none'
+        )
+    if answer.status_code == 409:
+        # Another worker was first; or it is somebody else's name.
+        _request('get', url)
+
+
+def set_inventory(provider: str, resource_class: str, total: int) -> bool:
+    """Give the provider so many units of the class, to be had one by one.
+
+    :param total: 0 takes the inventory away
+    :returns: False if it can't be taken away, for somebody holds some
+    """
+    url = f'/resource_providers/{provider}/inventories'
+    for _ in range(ATTEMPTS):
+        # A provider that is gone has none to take away.
+        answer = _request('get', url, *(() if total else (404,)))
+        if answer.status_code == 404:
+            return True
+        body = answer.json()
+        inventories = body['inventories']
+        had = inventories.pop(resource_class, {'total': 0})['total']
+        if had == total:
+            return True
+        if total:
+            inventories[resource_class] = {'total': total, 'max_unit': 1}
+        answer = _request('put', url, 409, body=body)
+        if answer.status_code == 200:
+            return True
+        if 'inventory.inuse' in answer.text:
+            return False
+    raise exception.CloudUnavailable(
+        service='Placement',
+        reason=f'provider {provider} was changed by others each time',
+    )
+
+
+def holders(provider: str, resource_class: str) -> set[str]:
+    """Return the consumers that hold some of the class."""
+    answer = _request(
+        'get', f'/resource_providers/{provider}/allocations', 404
+    )
+    if answer.status_code == 404:
+        return set()
+    return {
+        consumer
+        for consumer, held in answer.json()['allocations'].items()
+        if resource_class in held['resources']
+    }

@@ -37,7 +37,7 @@ MOVING = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Instance:
+class Instance:
     """:ivar consumer: by whose UUID placement knows what it holds: its own,
     or that of a migration."""
 
@@ -79,7 +79,7 @@ class Servers:
             strict=True,
         ):
             unseen[host.name] |= consumers - servers[host.name].keys()
-        leftovers = _resolve(unseen, servers)
+        leftovers = resolve(unseen, servers)
         return {
             name: ports.Occupancy(
                 servers=tuple(servers[name].values()),
@@ -89,7 +89,7 @@ class Servers:
         }
 
 
-def _resolve(
+def resolve(
     unseen: Mapping[str, Collection[str]],
     servers: Mapping[str, dict[str, ports.Server]],
 ) -> Mapping[str, list[str]]:
@@ -122,7 +122,7 @@ def _resolve(
     return leftovers
 
 
-def _left(instance: _Instance, host: str) -> bool:
+def _left(instance: Instance, host: str) -> bool:
     return (
         instance.consumer == instance.uuid
         and instance.host not in (None, host)
@@ -132,13 +132,13 @@ def _left(instance: _Instance, host: str) -> bool:
 
 def _on_hosts(
     context: nova_context.RequestContext, names: list[str]
-) -> list[_Instance]:
-    return _instances(context, host=names)
+) -> list[Instance]:
+    return instances(context, host=names)
 
 
 def _of_consumers(
     context: nova_context.RequestContext, consumers: list[str]
-) -> list[_Instance]:
+) -> list[Instance]:
     """Return the instances that these consumers are, or are migrations of."""
     migrations = {
         migration.uuid: migration.instance_uuid
@@ -148,7 +148,7 @@ def _of_consumers(
     }
     found = {
         instance.uuid: instance
-        for instance in _instances(
+        for instance in instances(
             context, uuid=sorted({*consumers, *migrations.values()})
         )
     }
@@ -162,12 +162,12 @@ def _of_consumers(
     ]
 
 
-def _instances(
-    context: nova_context.RequestContext, **filters: list[str]
-) -> list[_Instance]:
+def instances(
+    context: nova_context.RequestContext, **filters: Collection[str | int]
+) -> list[Instance]:
     """Return instances of a cell; soft-deleted ones are on their hosts."""
     return [
-        _Instance(
+        Instance(
             consumer=instance.uuid,
             uuid=instance.uuid,
             project_id=instance.project_id,
@@ -184,11 +184,11 @@ def _instances(
 
 
 @failures.translated()
-def _not_in_a_cell(consumers: list[str]) -> list[_Instance]:
+def _not_in_a_cell(consumers: list[str]) -> list[Instance]:
     """Return servers that a host was chosen for, and that no cell has yet."""
     context = nova_context.get_admin_context()
     return [
-        _Instance(
+        Instance(
             consumer=mapping.instance_uuid,
             uuid=mapping.instance_uuid,
             project_id=mapping.project_id,

@@ -330,21 +330,23 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
     ).first()
     if row is None:
         return None
-    hosts = session.scalars(
-        sa.select(RESOURCE.c.name)
+    held = session.execute(
+        sa.select(RESOURCE.c.name, ALLOCATION.c.exclusive)
         .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.released == sa.false(),
+            RESOURCE.c.resource_type == values.HOST,
         )
-    )
+    ).all()
     return values.Access(
         reservation_id=reservation_id,
         lease_id=row.id,
         project_id=row.project_id,
         status=states.Lease(row.status),
         resource_type=row.resource_type,
-        hosts=frozenset(hosts),
+        hosts=frozenset(each.name for each in held),
+        in_slots=any(not each.exclusive for each in held),
     )
 
 

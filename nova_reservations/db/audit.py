@@ -4,21 +4,26 @@
 Every function joins the caller's transaction, and reads whole tables.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
 import datetime
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from nova_reservations import interval
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import models
+from nova_reservations.planner import sharing
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
 RESOURCE = models.table(models.Resource)
+AMOUNT = models.table(models.AllocationAmount)
+INVENTORY = models.table(models.HostInventory)
 
 MOVING = frozenset(states.Lease) - {
     states.Lease.TERMINATED,
@@ -125,6 +130,47 @@ def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
     return [(row.name, row.reservation_id, row.other_id) for row in rows]
 
 
+def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
+    """Return (resource name, resource class, most, capacity) where shares
+    hold more at some instant than there is."""
+    held: dict[tuple[int, str], list[sharing.Held]] = defaultdict(list)
+    for row in session.execute(
+        sa.select(
+            ALLOCATION.c.resource_id,
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            AMOUNT.c.resource_class,
+            AMOUNT.c.amount,
+        )
+        .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
+        .where(ALLOCATION.c.released == sa.false())
+    ):
+        held[row.resource_id, row.resource_class].append(
+            sharing.Held(
+                interval.Interval(row.start_date, row.end_date),
+                {row.resource_class: row.amount},
+            )
+        )
+    found = []
+    for row in session.execute(
+        sa.select(RESOURCE.c.name, INVENTORY)
+        .join(RESOURCE, RESOURCE.c.id == INVENTORY.c.resource_id)
+        .order_by(RESOURCE.c.name, INVENTORY.c.resource_class)
+    ):
+        inventory = values.Inventory(*row[2:])
+        name = inventory.resource_class
+        shares = held.get((row.resource_id, name))
+        if shares:
+            always = interval.Interval(
+                min(one.window.start for one in shares),
+                max(one.window.end for one in shares),
+            )
+            most = sharing.peak(shares, always)[name]
+            if most > inventory.capacity:
+                found.append((row.name, name, most, inventory.capacity))
+    return found
+
+
 def held_by_the_dead(session: orm.Session) -> list[str]:
     """Return reservations that hold resources though their lease is over."""
     return list(
@@ -153,7 +199,7 @@ def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
 
 def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
     """Return reservation id -> (lease id, service hosts) of reservations of
-    hosts that Nova should know exactly so."""
+    hosts, whole or not, that Nova should know exactly so."""
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for row in session.execute(
         sa.select(RESERVATION.c.id, RESERVATION.c.lease_id, RESOURCE.c.name)
@@ -165,7 +211,7 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
             LEASE.c.prepared == sa.true(),
             LEASE.c.claimed_by.is_(None),
             ALLOCATION.c.released == sa.false(),
-            RESERVATION.c.resource_type == values.HOST,
+            RESOURCE.c.resource_type == values.HOST,
         )
     ):
         _, hosts = found.get(row.id, (row.lease_id, frozenset()))

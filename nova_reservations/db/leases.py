@@ -276,6 +276,9 @@ def delete(session: orm.Session, seen: values.Lease) -> None:
             models.Allocation.reservation_id.in_(ids)
         )
     )
+    session.execute(
+        sa.delete(models.Server).where(models.Server.reservation_id.in_(ids))
+    )
     for child in (EVENT, RESERVATION):
         session.execute(sa.delete(child).where(child.c.lease_id == seen.id))
     session.execute(sa.delete(LEASE).where(LEASE.c.id == seen.id))

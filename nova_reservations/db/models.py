@@ -351,6 +351,20 @@ class AllocationAmount(Base):
     amount: orm.Mapped[int] = orm.mapped_column(sa.Integer)
 
 
+class Server(Base, Timestamps):
+    """A server that was created in a reservation of slots: it is of it
+    whatever flavor it gets later."""
+
+    __tablename__ = 'nr_servers'
+
+    server_uuid: orm.Mapped[str] = orm.mapped_column(
+        sa.String(36), primary_key=True
+    )
+    reservation_id: orm.Mapped[str] = orm.mapped_column(
+        sa.ForeignKey('nr_reservations.id'), index=True
+    )
+
+
 class Task(Base):
     """Periodic work that one worker of the cloud does at a time."""
 

@@ -45,6 +45,7 @@ class Audit:
             *self.of_leases(now),
             *self.of_pool(),
             *self.of_aggregates(now),
+            *self.of_slots(),
         ]
 
     def lasting(self, pause: Callable[[], None]) -> list[Finding]:
@@ -179,6 +180,34 @@ class Audit:
                 f'Aggregate {reservation_id} is of no lease any more',
                 self._disband(reservation_id),
             )
+
+    def of_slots(self) -> Iterator[Finding]:
+        """Yield what is left in Nova of reservations of slots, and hosts
+        that have too many.
+
+        :raises: CloudUnavailable
+        """
+        counted = self.cloud.slot_classes()
+        with self.database.reader() as session:
+            alive = leases.in_nova(session, counted)
+            overbooked = audit.overbooked(session)
+        for reservation_id in sorted(set(counted) - alive):
+            yield Finding(
+                f'Slots of {reservation_id} are of no lease any more',
+                self._clear(reservation_id),
+            )
+        for name, resource_class, most, capacity in overbooked:
+            yield Finding(
+                f'Host {name} has {capacity} {resource_class}, of which '
+                f'leases were promised {most} at the same time: shorten or '
+                'delete one of them, or give the host more'
+            )
+
+    def _clear(self, reservation_id: str) -> Callable[[], None]:
+        def repair() -> None:
+            self.cloud.clear(reservation_id, [], check=lambda: None)
+
+        return repair
 
     def _write(
         self, function: Callable[..., None], *args: object

@@ -375,19 +375,23 @@ class Hosts:
         return count
 
     def sweep(self) -> int:
-        """Disband aggregates of reservations that are no longer in Nova;
-        return how many.
+        """Disband aggregates, and clear slots, of reservations that are no
+        longer in Nova; return how many aggregates.
 
         A worker that was stopped in mid-action, and woke after another had
         finished, may leave one.
         """
         gathered = self.cloud.lease_aggregates()
+        counted = self.cloud.slot_classes()
         with self.database.reader() as session:
-            alive = leases.in_nova(session, gathered)
+            alive = leases.in_nova(session, {*gathered, *counted})
         left = sorted(set(gathered) - alive)
         for reservation_id in left:
             LOG.warning('Aggregate %s is of no lease any more', reservation_id)
             self.cloud.disband(reservation_id, [], check=_unchecked)
+        for reservation_id in sorted(set(counted) - alive):
+            LOG.warning('Slots of %s are of no lease any more', reservation_id)
+            self.cloud.clear(reservation_id, [], check=_unchecked)
         return len(left)
 
 

@@ -29,6 +29,7 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import counters
 from nova_reservations.db import leases
+from nova_reservations.db import servers
 from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
 from nova_reservations.engine import contention
@@ -142,6 +143,32 @@ class Leases:
         with self.database.reader() as session:
             return allocations.owners(session, reservation_ids)
 
+    def record_server(
+        self, server_uuid: str, reservation_id: str, now: datetime.datetime
+    ) -> None:
+        """Remember that the server was created in the reservation.
+
+        :raises: Conflict, DatabaseUnavailable
+        """
+        with self.database.writer() as session:
+            if not servers.is_recorded(session, server_uuid):
+                servers.record(session, server_uuid, reservation_id, now)
+
+    def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
+        """Return what the reservation's type can tell of its use now:
+        nothing where Nova does not answer."""
+        kind = self.types.get(reservation.resource_type)
+        if kind is None or reservation.status != states.Reservation.ACTIVE:
+            return {}
+        try:
+            return kind.usage(reservation)
+        except exception.CloudUnavailable as error:
+            LOG.warning(
+                'The use of reservation %(id)s is not known: %(reason)s',
+                {'id': reservation.id, 'reason': error},
+            )
+            return {}
+
     def create(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
         """Promise the lease; a worker starts it at its time.
 
@@ -236,7 +263,7 @@ class Leases:
             created_at=now,
             updated_at=None,
             reservations=tuple(
-                self._new_reservation(lease_id, item, now)
+                self._new_reservation(lease_id, asked.project_id, item, now)
                 for item in asked.reservations
             ),
             events=self._new_events(lease_id, asked, now),
@@ -262,14 +289,19 @@ class Leases:
         return None
 
     def _new_reservation(
-        self, lease_id: str, item: NewReservation, now: datetime.datetime
+        self,
+        lease_id: str,
+        project_id: str,
+        item: NewReservation,
+        now: datetime.datetime,
     ) -> values.Reservation:
+        kind = self._type(item.resource_type)
         return values.Reservation(
             id=str(uuid.uuid4()),
             lease_id=lease_id,
             resource_type=item.resource_type,
             status=states.Reservation.PENDING,
-            params=self._type(item.resource_type).validate(item.asked),
+            params=kind.validate(kind.look_up(item.asked, project_id)),
             missing_resources=False,
             resources_changed=False,
             created_at=now,
@@ -543,6 +575,8 @@ class Leases:
             Contended
         """
 
+        changes = self._looked_up(lease_id, changes)
+
         def change(attempt: int) -> values.Lease:
             with self.database.writer() as session:
                 if attempt > contention.TOGETHER:
@@ -564,6 +598,22 @@ class Leases:
         )
         self.notify(notifications.UPDATE, notifications.payload(lease))
         return lease
+
+    def _looked_up(self, lease_id: str, changes: LeaseChanges) -> LeaseChanges:
+        """Ask the cloud what must be asked, before the transaction."""
+        if not changes.reservations:
+            return changes
+        seen = self.get(lease_id)
+        types = {item.id: item.resource_type for item in seen.reservations}
+        return dataclasses.replace(
+            changes,
+            reservations={
+                key: self._type(types[key]).look_up(asked, seen.project_id)
+                if key in types
+                else asked
+                for key, asked in changes.reservations.items()
+            },
+        )
 
     def _change(
         self,
@@ -667,12 +717,13 @@ class Leases:
                 'Please enter valid reservation IDs. Invalid reservation '
                 f'IDs are: {",".join(unknown)}'
             )
-        return {
-            key: self._type(known[key].resource_type).validate(
-                {**known[key].params, **asked}
-            )
-            for key, asked in changes.reservations.items()
-        }
+        params = {}
+        for key, asked in changes.reservations.items():
+            kind = self._type(known[key].resource_type)
+            params[key] = kind.validate({**known[key].params, **asked})
+            if seen.status == states.Lease.ACTIVE:
+                kind.check_active_change(known[key], params[key])
+        return params
 
     def _move_events(
         self,

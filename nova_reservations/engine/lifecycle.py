@@ -23,6 +23,7 @@ from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import leases
+from nova_reservations.db import servers
 from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
 from nova_reservations.engine import notifications
@@ -238,6 +239,7 @@ class Lifecycle:
         leases.wake_successors(session, ids, now)
         allocations.release(session, ids)
         waiters.wake(session, now)
+        servers.forget(session, ids)
 
     def _explain(
         self,
@@ -267,6 +269,7 @@ class Lifecycle:
             ids = [item.id for item in lease.reservations]
             held = allocations.resources(session, ids)
             slots = allocations.slots(session, ids)
+            created = servers.of(session, ids)
         for reservation in lease.reservations:
             yield (
                 self.types[reservation.resource_type],
@@ -275,6 +278,7 @@ class Lifecycle:
                     reservation=reservation,
                     resources=held[reservation.id],
                     slots=slots.get(reservation.id, {}),
+                    servers=created.get(reservation.id, frozenset()),
                     prepared=lease.prepared,
                     settled=ending is not None
                     and ending >= self.options.settle,

@@ -26,6 +26,8 @@ class Booking:
 
     :ivar slots: of what is shared, resource id -> how many slots it has
         there; empty where whole resources were given.
+    :ivar servers: UUIDs of the servers that were created in it; some may
+        be gone.
     :ivar prepared: prepare() has finished for exactly these resources.
     :ivar settled: whoever was let in before the end began has had the time
         to be seen by now; at an end, what is empty before that may not stay
@@ -38,6 +40,7 @@ class Booking:
     reservation: values.Reservation
     resources: tuple[values.Resource, ...]
     slots: Mapping[int, int]
+    servers: frozenset[str]
     prepared: bool
     settled: bool
     check: ports.Check
@@ -66,6 +69,18 @@ class ResourceType(abc.ABC):
         self.cloud = cloud
         self.conf = conf
 
+    def look_up(
+        self, asked: Mapping[str, Any], project_id: str
+    ) -> Mapping[str, Any]:
+        """Return what is asked with what the cloud must say of it.
+
+        Called before validate, and outside of any transaction; asked has
+        passed the schema, at update it is the changes alone.
+
+        :raises: InvalidInput
+        """
+        return asked
+
     @abc.abstractmethod
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the params to store; asked has passed the schema.
@@ -73,6 +88,15 @@ class ResourceType(abc.ABC):
         At update, asked is the stored params with the changes over them.
 
         :raises: InvalidInput
+        """
+
+    def check_active_change(  # noqa: B027
+        self, reservation: values.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        """Refuse what can't change any more once servers may be there.
+
+        :param params: the new ones, as they were validated
+        :raises: InvalidState
         """
 
     @abc.abstractmethod
@@ -113,6 +137,14 @@ class ResourceType(abc.ABC):
     def heal(self, booking: Booking) -> None:
         """Put right what others changed under an active reservation."""
         self.start(booking)
+
+    def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
+        """Return what the API shows of one active reservation beside that,
+        which the cloud is asked for.
+
+        :raises: CloudUnavailable
+        """
+        return {}
 
     def show(self, reservation: values.Reservation) -> Mapping[str, Any]:
         """Return what the API shows beside what all types have."""

@@ -55,7 +55,7 @@ def _stands(
         if not isinstance(known, request_filter.ReservedHosts):
             continue
         try:
-            known.resolve(request_spec)
+            known.confirm(request_spec, server)
         except nova_exception.RequestFilterFailed as error:
             refusal = str(error)
         except exception.ReservationsError as error:

@@ -39,13 +39,23 @@ class Admission:
 
     :ivar reservation_id: on the reservation's hosts only; None: on no host
         of the pool.
+    :ivar in_slot: whether it takes a slot of the reservation.
     """
 
     reservation_id: str | None
     hosts: frozenset[str]
+    in_slot: bool = False
 
     def admits(self, host: str) -> bool:
         return (host in self.hosts) == (self.reservation_id is not None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Asked:
+    """:ivar in_slot: by its flavor, which takes a slot; else by a hint."""
+
+    reservation: Any
+    in_slot: bool
 
 
 class ReservedHosts:
@@ -54,6 +64,7 @@ class ReservedHosts:
     def __init__(self, services: bootstrap.Services) -> None:
         self._leases = services.leases
         self._pool = pool.Pool(services.database)
+        self._now = services.database.now
         self._trait_is_known = False
 
     def __call__(
@@ -83,25 +94,45 @@ class ReservedHosts:
 
         :raises: RequestFilterFailed, DatabaseUnavailable, CloudUnavailable
         """
-        hint = request_spec.get_scheduler_hint(HINT)
-        if hint is not None:
-            try:
-                access = self._access(hint, request_spec.project_id)
-            except nova_exception.RequestFilterFailed as refusal:
-                if not exists(request_spec):
-                    raise
-                # Servers outlive their leases, and must still be moved.
-                LOG.info(
-                    'Server %(server)s is moved as one without reservation: '
-                    '%(reason)s',
-                    {'server': request_spec.instance_uuid, 'reason': refusal},
+        try:
+            asked = _asked(request_spec)
+            if asked.reservation is not None:
+                access = self._access(asked, request_spec.project_id)
+                return Admission(
+                    access.reservation_id, access.hosts, asked.in_slot
                 )
-            else:
-                return Admission(access.reservation_id, access.hosts)
+        except nova_exception.RequestFilterFailed as refusal:
+            if not exists(request_spec):
+                raise
+            # Servers outlive their leases, and must still be moved. One
+            # that has no right to a slot finds none outside of the pool.
+            LOG.info(
+                'Server %(server)s is moved as one without reservation: '
+                '%(reason)s',
+                {'server': request_spec.instance_uuid, 'reason': refusal},
+            )
         return Admission(None, self._pool.hosts())
 
-    def _access(self, hint: Any, project_id: str) -> values.Access:
+    def confirm(self, request_spec: objects.RequestSpec, server: str) -> None:
+        """See that the request may still land somewhere, and remember in
+        which reservation's slot a new server is.
+
+        :raises: RequestFilterFailed, DatabaseUnavailable, CloudUnavailable,
+            Conflict
+        """
+        admission = self.resolve(request_spec)
+        if (
+            admission.reservation_id is not None
+            and admission.in_slot
+            and not exists(request_spec)
+        ):
+            self._leases.record_server(
+                server, admission.reservation_id, self._now()
+            )
+
+    def _access(self, asked: _Asked, project_id: str) -> values.Access:
         """:raises: RequestFilterFailed if the project may not use it now"""
+        hint = asked.reservation
         if not _is_id(hint):
             raise _refusal(f'{hint!r} is not the id of one reservation.')
         access = self._leases.access(hint)
@@ -112,10 +143,15 @@ class ReservedHosts:
                 f'Lease {access.lease_id} of reservation {hint} is '
                 f'{access.status}.'
             )
-        if access.resource_type != values.HOST:
+        if not access.hosts:
             raise _refusal(
                 f'Reservation {hint} is of {access.resource_type}, on which '
                 'no server can land.'
+            )
+        if access.in_slots and not asked.in_slot:
+            raise _refusal(
+                f'Servers of reservation {hint} must have its flavor, which '
+                'has the same id.'
             )
         return access
 
@@ -125,6 +161,34 @@ class ReservedHosts:
         if not self._trait_is_known:
             placement.ensure_trait()
             self._trait_is_known = True
+
+
+def _asked(request_spec: objects.RequestSpec) -> _Asked:
+    """Return the reservation that is asked for, by hint or by flavor.
+
+    Not only by the flavor's id: whoever makes flavors can give another one
+    the extra spec that takes a slot.
+
+    :raises: RequestFilterFailed if there are two
+    """
+    hint = request_spec.get_scheduler_hint(HINT)
+    flavor = request_spec.flavor
+    keys = flavor.extra_specs if 'extra_specs' in flavor else ()
+    found = {
+        values.slots_of(match[3])
+        for match in map(utils.ResourceRequest.XS_KEYPAT.match, keys)
+        if match
+    } - {None}
+    if len(found) > 1 or (
+        hint is not None and any(hint != one for one in found)
+    ):
+        raise _refusal(
+            'A server can be in one reservation only: hint and flavor name '
+            'several.'
+        )
+    if found:
+        return _Asked(found.pop(), in_slot=True)
+    return _Asked(hint, in_slot=False)
 
 
 def _refusal(reason: str) -> nova_exception.RequestFilterFailed:

@@ -15,6 +15,7 @@ import uuid
 
 from nova_reservations import ports
 from nova_reservations import values
+from nova_reservations.tests import fake_slots
 
 NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
 
@@ -53,7 +54,7 @@ def facts(name: str, **changes: Any) -> values.HostFacts:
     return dataclasses.replace(plain, **changes)
 
 
-class FakeCloud:
+class FakeCloud(fake_slots.FakeSlots):
     """:ivar before: called with the name of each write before it is made;
         a test may raise from it, as a kill or a failure would.
 
@@ -65,6 +66,7 @@ class FakeCloud:
     """
 
     def __init__(self, *names: str) -> None:
+        super().__init__()
         self.known = {name: facts(name) for name in names}
         self.marked: set[str] = set()
         self.pool: set[str] = set()

@@ -49,6 +49,7 @@ def booking(cloud):
         reservation=RESERVATION,
         resources=(one, two),
         slots={},
+        servers=frozenset(),
         prepared=False,
         settled=True,
         check=lambda: None,

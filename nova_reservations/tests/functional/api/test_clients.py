@@ -12,6 +12,10 @@ from keystoneauth1 import session
 from keystoneauth1 import token_endpoint
 import pytest
 
+from nova_reservations import ports
+from nova_reservations.plugins import flavor
+from nova_reservations.plugins import instance
+
 HOST = {
     'resource_type': 'physical:host',
     'min': 1,
@@ -194,6 +198,41 @@ def test_the_commands_of_leases(openstack, member, enrolled):
     assert lease['reservations'][0]['max'] == 3
     assert run('lease', 'delete', 'new') == 'Deleted lease: new\n'
     assert json.loads(run('lease', 'list', '-f', 'json')) == []
+
+
+@pytest.fixture
+def slots(services, cloud, settings):
+    """Types of slots are switched on."""
+    cloud.known_flavors['small'] = ports.KnownFlavor(
+        'small',
+        'm1.small',
+        True,
+        ports.Flavor(1, 512, 5),
+        {'VCPU': 1},
+        frozenset(),
+        frozenset(),
+    )
+    services.leases.types |= {
+        'virtual:instance': instance.VirtualInstance(cloud, settings),
+        'flavor:instance': flavor.FlavorInstance(cloud, settings),
+    }
+
+
+def test_the_commands_of_instances(openstack, member, enrolled, slots):
+    run = openstack(member)
+    virtual = 'resource_type=virtual:instance,vcpus=2,memory_mb=1024,amount=2,'
+    for name, item in {
+        'one': virtual + 'disk_gb=10,affinity=False,resource_properties=',
+        'two': virtual + 'disk_gb=0',
+        'three': 'resource_type=flavor:instance,flavor_id=small,amount=3',
+    }.items():
+        run(
+            *('lease', 'create', name, '--reservation', item),
+            *('--start-date', '2040-01-01 10:00'),
+            *('--end-date', '2040-01-01 12:00'),
+        )
+        shown = json.loads(run('lease', 'show', name, '-f', 'json'))
+        assert shown['status'] == 'PENDING'
 
 
 def test_the_commands_of_hosts(openstack, admin):

@@ -32,6 +32,7 @@ from nova_reservations.engine import waiting
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
 from nova_reservations.plugins import host
+from nova_reservations.plugins import instance
 from nova_reservations.tests import fake_cloud
 
 SLOT = 2
@@ -96,6 +97,35 @@ class JournaledHost(host.PhysicalHost):
         )
 
 
+class JournaledSlots(instance.VirtualInstance):
+    """Slots of hosts that are only written about, as host+."""
+
+    journal: Journal
+
+    def prepare(self, booking: base.Booking) -> None:
+        booking.check()
+
+    def start(self, booking: base.Booking) -> None:
+        self._write('start', booking)
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        self._write('end', booking)
+        return None
+
+    def _write(self, what: str, booking: base.Booking) -> None:
+        booking.check()
+        self.journal.write(
+            what,
+            booking.lease.id,
+            [f'{resource.name}+' for resource in booking.resources],
+        )
+
+
+SLOTS_OF = 'virtual:instance'
+SIZE = {'vcpus': 24, 'memory_mb': 1024, 'disk_gb': 10}
+"""Two of them fit the 64 VCPU of a host."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Party:
     """What a process has of its own."""
@@ -114,9 +144,12 @@ def join(url: str, *names: str) -> Party:
     cloud = fake_cloud.FakeCloud(*names)
     database = api.Database(url)
     journal = Journal(database)
-    kind = JournaledHost(cloud, opts)
-    kind.journal = journal
-    types = {values.HOST: kind}
+    types: dict[str, Any] = {
+        values.HOST: JournaledHost(cloud, opts),
+        SLOTS_OF: JournaledSlots(cloud, opts),
+    }
+    for kind in types.values():
+        kind.journal = journal
     promises = leases.Leases(database, types, OPTIONS, journal.notify)
     return Party(
         database=database,
@@ -176,7 +209,23 @@ def _window(
 def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
     now, start, end = _window(party, dice)
     minimum = dice.choice([1, 1, 1, 2, 3])
-    asked = {'min': minimum, 'max': minimum + dice.choice([0, 0, 2])}
+    kind, asked = (
+        values.HOST,
+        {
+            'min': minimum,
+            'max': minimum + dice.choice([0, 0, 2]),
+        },
+    )
+    if dice.random() < 0.4:
+        kind, asked = (
+            SLOTS_OF,
+            {
+                **SIZE,
+                'amount': minimum,
+                'affinity': dice.choice([None, False]),
+                'resource_properties': '',
+            },
+        )
     lease = party.leases.create(
         leases.NewLease(
             name='race',
@@ -185,7 +234,7 @@ def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
             start=start,
             end=end,
             before_end=None,
-            reservations=(leases.NewReservation(values.HOST, asked),),
+            reservations=(leases.NewReservation(kind, asked),),
         ),
         now,
     )
@@ -198,15 +247,16 @@ def _update(party: Party, dice: random.Random, mine: list[str]) -> None:
     if lease.status != states.Lease.PENDING:
         start = lease.start_date
     maximum = dice.randint(1, 4)
+    asked = {'min': 1, 'max': maximum}
+    if lease.reservations[0].resource_type == SLOTS_OF:
+        asked = {'amount': maximum}
     change = dice.choice(
         [
             leases.LeaseChanges(name='other'),
             leases.LeaseChanges(end=end),
             leases.LeaseChanges(start=start, end=end),
             leases.LeaseChanges(
-                reservations={
-                    lease.reservations[0].id: {'min': 1, 'max': maximum}
-                }
+                reservations={lease.reservations[0].id: asked}
             ),
         ]
     )
@@ -268,7 +318,7 @@ def work(url: str, name: str, until: pathlib.Path) -> None:
 def start_and_stop(url: str, hint: pathlib.Path) -> None:
     """Be a worker that goes no further than into the start of a lease."""
     party = join(url)
-    (kind,) = party.lifecycle.types.values()
+    kind = party.lifecycle.types[values.HOST]
 
     def stopped(booking: base.Booking) -> None:
         JournaledHost.start(kind, booking)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 """Many processes for few hosts, against an oracle that is slow and obvious."""
 
 from collections import Counter
+from collections import defaultdict
 from concurrent import futures
 import dataclasses
 import datetime
@@ -59,6 +60,12 @@ class Held:
     host: int
     start: datetime.datetime
     end: datetime.datetime
+    exclusive: bool
+    vcpus: int | None
+
+
+VCPUS = 64
+"""Of each host."""
 
 
 def what_is_held(database: api.Database) -> list[Held]:
@@ -72,10 +79,20 @@ def what_is_held(database: api.Database) -> list[Held]:
                     models.Allocation.resource_id,
                     models.Allocation.start_date,
                     models.Allocation.end_date,
+                    models.Allocation.exclusive,
+                    models.AllocationAmount.amount,
                 )
                 .join(
                     models.Reservation,
                     models.Reservation.id == models.Allocation.reservation_id,
+                )
+                .outerjoin(
+                    models.AllocationAmount,
+                    sa.and_(
+                        models.AllocationAmount.allocation_id
+                        == models.Allocation.id,
+                        models.AllocationAmount.resource_class == 'VCPU',
+                    ),
                 )
                 .where(models.Allocation.released == sa.false())
             )
@@ -83,14 +100,29 @@ def what_is_held(database: api.Database) -> list[Held]:
 
 
 def given_twice(held: list[Held]) -> list[tuple[Held, Held]]:
-    """Return what is held by two at some instant."""
+    """Return what is held by two at some instant, by one of them whole."""
     return [
         (one, other)
         for one, other in itertools.combinations(held, 2)
         if one.host == other.host
         and one.start < other.end
         and other.start < one.end
+        and (one.exclusive or other.exclusive)
     ]
+
+
+def overbooked(held: list[Held]) -> list[tuple[Held, int]]:
+    """Return shares that begin when their host has no room for them."""
+    found = []
+    for one in held:
+        used = sum(
+            other.vcpus or 0
+            for other in held
+            if other.host == one.host and other.start <= one.start < other.end
+        )
+        if used > VCPUS:
+            found.append((one, used))
+    return found
 
 
 def journal(database):
@@ -102,15 +134,19 @@ def journal(database):
 
 def used_twice(entries):
     """Return who was given a host that somebody else had not yet left."""
-    user = {}
+    users = defaultdict(set)
     found = []
     for entry in entries:
         for name in entry.hosts:
+            host = name.removesuffix('+')
+            mine = (entry.lease, name)
             if entry.what == 'start':
-                if user.setdefault(name, entry.lease) != entry.lease:
-                    found.append((name, user[name], entry.lease))
-            elif user.get(name) == entry.lease:
-                del user[name]
+                users[host].add(mine)
+                wholes = [each for each in users[host] if each[1] == host]
+                if wholes and len(users[host]) > 1:
+                    found.append((host, users[host].copy()))
+            else:
+                users[host].discard(mine)
     return found
 
 
@@ -118,7 +154,9 @@ def watch(party, until):
     """Look for hosts that are given twice, until it is so."""
     deadline = time.monotonic() + PATIENCE
     while not until():
-        assert given_twice(what_is_held(party.database)) == []
+        held = what_is_held(party.database)
+        assert given_twice(held) == []
+        assert overbooked(held) == []
         assert time.monotonic() < deadline, 'it takes too long'
         time.sleep(0.2)
 

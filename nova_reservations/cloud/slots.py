@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots of reservations, in Nova and in placement.
+
+The resource class is made first and goes last: what a crash has left of a
+reservation is found by it. Its inventories are on a provider of our own
+below each host's, which stays as long as the host is there: nova-compute
+keeps it in its cache, and fails where one has vanished.
+"""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+from collections.abc import Collection
+from collections.abc import Iterator
+import uuid
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova.scheduler import utils
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.cloud import cells
+from nova_reservations.cloud import failures
+from nova_reservations.cloud import parallel
+from nova_reservations.cloud import placement
+from nova_reservations.cloud import servers as cloud_servers
+
+RESERVATION_SPEC = 'reservations:reservation'
+
+_SIZES = {
+    'vcpus': 'vcpus',
+    'memory_mb': 'memory_mb',
+    'root_gb': 'root_gb',
+    'ephemeral_gb': 'ephemeral_gb',
+    'swap': 'swap_mb',
+    'rxtx_factor': 'rxtx_factor',
+    'extra_specs': 'extra_specs',
+}
+
+
+class Slots:
+    @failures.translated()
+    def find_flavor(
+        self, flavor_id: str, project_id: str
+    ) -> ports.KnownFlavor:
+        flavor = _find_flavor(flavor_id)
+        if (
+            flavor is None
+            or flavor.disabled
+            or not (flavor.is_public or project_id in flavor.projects)
+        ):
+            raise exception.CloudRefused(
+                what=f'Flavor {flavor_id}', reason='it could not be found'
+            )
+        return _known(flavor)
+
+    @failures.translated()
+    def furnish(self, slots: ports.Slots, check: ports.Check) -> None:
+        name = values.slot_class(slots.reservation_id)
+        check()
+        placement.ensure_class(name)
+        wanted = {_child(host.uuid): (host, n) for host, n in slots.hosts}
+
+        def offer(provider: str) -> None:
+            host, count = wanted.get(provider, (None, 0))
+            check()
+            if host is not None:
+                placement.ensure_child(
+                    host.uuid, provider, f'reservations_{host.name}'
+                )
+            placement.set_inventory(provider, name, count)
+
+        parallel.each(offer, sorted({*wanted, *placement.offering(name)}))
+        check()
+        _ensure_flavor(slots)
+        check()
+        _ensure_group(slots)
+
+    @failures.translated()
+    def is_furnished(self, slots: ports.Slots) -> bool:
+        flavor = _find_flavor(slots.reservation_id)
+        return flavor is not None and _is_as_wanted(flavor, slots)
+
+    @failures.translated()
+    def admit(self, slots: ports.Slots, check: ports.Check) -> None:
+        flavor = _find_flavor(slots.reservation_id)
+        if flavor is None:
+            raise exception.CloudRefused(
+                what=f'Flavor {slots.reservation_id}',
+                reason='somebody has deleted it',
+            )
+        if slots.project_id in flavor.projects:
+            return
+        check()
+        try:
+            flavor.add_access(slots.project_id)
+        except nova_exception.FlavorAccessExists:
+            return
+
+    @failures.translated()
+    def clear(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        check: ports.Check,
+    ) -> Collection[str]:
+        flavor = _find_flavor(reservation_id)
+        if flavor is not None:
+            check()
+            _destroy(flavor)
+        group = _find_group(values.group_id(reservation_id))
+        if group is not None:
+            check()
+            _destroy(group)
+        name = values.slot_class(reservation_id)
+        if name not in placement.classes():
+            return ()
+        providers = sorted(
+            {_child(host.uuid) for host in hosts} | placement.offering(name)
+        )
+
+        def take(provider: str) -> Collection[str]:
+            check()
+            if placement.set_inventory(provider, name, 0):
+                return ()
+            return placement.holders(provider, name)
+
+        left = set().union(*parallel.each(take, providers))
+        if not left:
+            check()
+            if not placement.delete_class(name):
+                return [f'somebody on a host that {name} is not of']
+        return left
+
+    def tenants(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        servers: Collection[str],
+    ) -> ports.Occupancy:
+        found = {
+            instance.uuid: instance.on(instance.host or '')
+            for instance in _with_flavor(reservation_id, servers)
+        }
+        name = values.slot_class(reservation_id)
+        unseen = {
+            host.name: consumers - found.keys()
+            for host, consumers in zip(
+                hosts,
+                parallel.each(
+                    lambda host: placement.holders(_child(host.uuid), name),
+                    hosts,
+                ),
+                strict=True,
+            )
+        }
+        on_hosts: dict[str, dict[str, ports.Server]] = {
+            host: {} for host in unseen
+        }
+        leftovers = cloud_servers.resolve(unseen, on_hosts)
+        for more in on_hosts.values():
+            found = {**more, **found}
+        return ports.Occupancy(
+            servers=tuple(found.values()),
+            leftovers=tuple(
+                one for host in sorted(leftovers) for one in leftovers[host]
+            ),
+        )
+
+    @failures.translated()
+    def forget_slots(
+        self,
+        reservation_id: str,
+        servers: Collection[ports.Server],
+        check: ports.Check,
+    ) -> None:
+        keys = {
+            f'resources:{values.slot_class(reservation_id)}',
+            RESERVATION_SPEC,
+        }
+        for server in servers:
+            check()
+            try:
+                _forget(server.uuid, keys)
+            except (
+                nova_exception.InstanceMappingNotFound,
+                nova_exception.InstanceNotFound,
+                nova_exception.RequestSpecNotFound,
+            ):
+                # Its owner has deleted it meanwhile.
+                continue
+
+    def slot_classes(self) -> Collection[str]:
+        found = (values.slots_of(name) for name in placement.classes())
+        return frozenset(one for one in found if one is not None)
+
+
+def _child(host: str) -> str:
+    """Return the UUID of our provider below a host's."""
+    return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
+
+
+def _find_flavor(flavor_id: str) -> objects.Flavor | None:
+    try:
+        return objects.Flavor.get_by_flavor_id(
+            nova_context.get_admin_context(), flavor_id
+        )
+    except nova_exception.FlavorNotFound:
+        return None
+
+
+def _known(flavor: objects.Flavor) -> ports.KnownFlavor:
+    """Say what the flavor asks placement for, as Nova reckons it.
+
+    :raises: CloudRefused
+    """
+    try:
+        request = utils.ResourceRequest.from_request_spec(
+            objects.RequestSpec(
+                context=nova_context.get_admin_context(), flavor=flavor
+            )
+        )
+    except nova_exception.NovaException as error:
+        raise exception.CloudRefused(
+            what=f'Flavor {flavor.flavorid}', reason=error
+        ) from error
+    groups = [request.get_request_group(one) for one in _idents(flavor)]
+    _check_countable(flavor, groups)
+    return ports.KnownFlavor(
+        id=flavor.flavorid,
+        name=flavor.name,
+        is_public=flavor.is_public,
+        flavor=ports.Flavor(
+            **{ours: flavor[nova] for nova, ours in _SIZES.items()}
+        ),
+        amounts={
+            name: int(units)
+            for name, units in sorted(request.merged_resources().items())
+            if int(units)
+        },
+        required=frozenset().union(*(one.required_traits for one in groups)),
+        forbidden=frozenset().union(*(one.forbidden_traits for one in groups)),
+    )
+
+
+def _idents(flavor: objects.Flavor) -> Iterator[str | None]:
+    """Yield the names of the request groups; None is the one without."""
+    keys = (
+        utils.ResourceRequest.XS_KEYPAT.match(key)
+        for key in flavor.extra_specs
+    )
+    yield None
+    yield from sorted({match[2] for match in keys if match and match[2]})
+
+
+def _check_countable(
+    flavor: objects.Flavor, groups: list[objects.RequestGroup]
+) -> None:
+    """:raises: CloudRefused"""
+    reason = None
+    classes = [name for group in groups for name in group.resources]
+    twice = sorted({one for one in classes if classes.count(one) > 1})
+    if twice:
+        reason = f'it asks for {", ".join(twice)} in several groups'
+    elif len(groups) > 2 and flavor.extra_specs.get('group_policy') == (
+        'isolate'
+    ):
+        reason = 'its groups must be on different providers of a host'
+    elif any(values.slots_of(name) for name in classes):
+        reason = 'it is of a reservation itself'
+    if reason:
+        raise exception.CloudRefused(
+            what=f'Flavor {flavor.flavorid}',
+            reason=f'{reason}: that can not be reserved',
+        )
+
+
+def _extra_specs(slots: ports.Slots) -> dict[str, str]:
+    return {
+        **slots.flavor.extra_specs,
+        f'resources:{values.slot_class(slots.reservation_id)}': '1',
+        RESERVATION_SPEC: slots.reservation_id,
+    }
+
+
+def _is_as_wanted(flavor: objects.Flavor, slots: ports.Slots) -> bool:
+    return all(
+        flavor[nova] == getattr(slots.flavor, ours)
+        for nova, ours in _SIZES.items()
+        if nova != 'extra_specs'
+    ) and flavor.extra_specs == _extra_specs(slots)
+
+
+def _ensure_flavor(slots: ports.Slots) -> None:
+    known = _find_flavor(slots.reservation_id)
+    if known is not None:
+        if _is_as_wanted(known, slots):
+            return
+        # Nobody has had it yet: what changes is a lease to come.
+        _destroy(known)
+    sizes = {
+        nova: getattr(slots.flavor, ours) for nova, ours in _SIZES.items()
+    }
+    try:
+        objects.Flavor(
+            nova_context.get_admin_context(),
+            flavorid=slots.reservation_id,
+            name=f'reservation:{slots.reservation_id}',
+            is_public=False,
+            disabled=False,
+            **{**sizes, 'extra_specs': _extra_specs(slots)},
+        ).create()
+    except nova_exception.FlavorIdExists:
+        # Another worker was first, with the same.
+        return
+    except nova_exception.FlavorExists as error:
+        raise exception.CloudRefused(
+            what=f'Flavor {slots.reservation_id}',
+            reason='another one has its name',
+        ) from error
+
+
+def _find_group(group_id: str) -> objects.InstanceGroup | None:
+    try:
+        return objects.InstanceGroup.get_by_uuid(
+            nova_context.get_admin_context(), group_id
+        )
+    except nova_exception.InstanceGroupNotFound:
+        return None
+
+
+def _ensure_group(slots: ports.Slots) -> None:
+    group_id = values.group_id(slots.reservation_id)
+    policy = {True: 'affinity', False: 'anti-affinity', None: None}[
+        slots.affinity
+    ]
+    known = _find_group(group_id)
+    if known is not None:
+        if known.policy == policy:
+            return
+        _destroy(known)
+    if policy is None:
+        return
+    try:
+        objects.InstanceGroup(
+            nova_context.get_admin_context(),
+            uuid=group_id,
+            name=f'reservation:{slots.reservation_id}',
+            project_id=slots.project_id,
+            user_id=slots.user_id,
+            policy=policy,
+        ).create()
+    except nova_exception.InstanceGroupIdExists:
+        return
+
+
+def _destroy(thing: objects.Flavor | objects.InstanceGroup) -> None:
+    try:
+        thing.destroy()
+    except (
+        nova_exception.FlavorNotFound,
+        nova_exception.InstanceGroupNotFound,
+    ):
+        return
+
+
+@failures.translated()
+def _with_flavor(
+    reservation_id: str, servers: Collection[str]
+) -> list[cloud_servers.Instance]:
+    """Return the instances of the reservation's flavor, and these."""
+    found = []
+    flavor = _find_flavor(reservation_id)
+    if flavor is not None:
+        found += cells.ask(_of_flavors, [flavor.id])
+    if servers:
+        found += cells.ask(_of_uuids, sorted(servers))
+    return found
+
+
+def _of_flavors(
+    context: nova_context.RequestContext, ids: list[int]
+) -> list[cloud_servers.Instance]:
+    return cloud_servers.instances(context, instance_type_id=ids)
+
+
+def _of_uuids(
+    context: nova_context.RequestContext, uuids: list[str]
+) -> list[cloud_servers.Instance]:
+    return cloud_servers.instances(context, uuid=uuids)
+
+
+def _forget(server: str, keys: Collection[str]) -> None:
+    """Take extra specs off what Nova has stored of the server's flavor."""
+    context = nova_context.get_admin_context()
+    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
+    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+        instance = objects.Instance.get_by_uuid(
+            cell, server, expected_attrs=['flavor']
+        )
+        _drop(instance.flavor, keys)
+        instance.save()
+    spec = objects.RequestSpec.get_by_instance_uuid(
+        nova_context.get_admin_context(), server
+    )
+    _drop(spec.flavor, keys)
+    spec.save()
+
+
+def _drop(flavor: objects.Flavor, keys: Collection[str]) -> None:
+    flavor.extra_specs = {
+        key: value
+        for key, value in flavor.extra_specs.items()
+        if key not in keys
+    }

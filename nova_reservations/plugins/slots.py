@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots for servers: what both types of instance reservation have in common.
+
+A reservation is a private flavor of its own. One unit of a resource class of
+its own goes with it, of which each host has as many as it has slots: so that
+Nova's own scheduling counts them, and lands servers there only.
+"""
+
+import abc
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.plugins import base
+from nova_reservations.plugins import endings
+
+MAX_SLOTS = 10_000
+
+CHANGEABLE = frozenset({'amount', 'end_action', 'end_grace'})
+"""What may change while servers are there."""
+
+COUNT: Mapping[str, Any] = {
+    'oneOf': [
+        {'type': 'integer', 'minimum': 1, 'maximum': 0x7FFFFFFF},
+        {'type': 'string', 'pattern': '^[1-9][0-9]{0,8}$'},
+    ]
+}
+
+SHELVED = 'shelved_offloaded'
+
+_AFFINITY: Mapping[Any, bool | None] = {
+    None: None,
+    'none': None,
+    '': None,
+    True: True,
+    'true': True,
+    False: False,
+    'false': False,
+}
+
+AFFINITY: Mapping[str, Any] = {
+    'oneOf': [
+        {'type': ['boolean', 'null']},
+        {'type': 'string', 'pattern': '^(|[Nn]one|[Tt]rue|[Ff]alse)$'},
+    ]
+}
+
+
+class Slots(base.ResourceType):
+    @abc.abstractmethod
+    def flavor(self, params: Mapping[str, Any]) -> ports.Flavor:
+        """Return the flavor that servers of the reservation have."""
+
+    def check_active_change(
+        self, reservation: values.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        fixed = [
+            name
+            for name, value in sorted(params.items())
+            if name not in CHANGEABLE and value != reservation.params.get(name)
+        ]
+        if fixed:
+            raise exception.InvalidState(
+                kind='Reservation',
+                id=reservation.id,
+                status=reservation.status,
+                reason=f'{", ".join(fixed)} cannot be updated any more',
+            )
+
+    def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
+        return endings.grace(params)
+
+    def prepare(self, booking: base.Booking) -> None:
+        self.cloud.furnish(self._slots(booking), booking.check)
+        self.cloud.gather(
+            booking.reservation.id,
+            booking.lease.project_id,
+            booking.resources,
+            booking.check,
+        )
+
+    def start(self, booking: base.Booking) -> None:
+        slots = self._slots(booking)
+        ready = (
+            booking.prepared
+            and self.cloud.is_furnished(slots)
+            and self.cloud.is_gathered(
+                booking.reservation.id, booking.resources
+            )
+        )
+        if not ready:
+            self.prepare(booking)
+        self.cloud.admit(slots, booking.check)
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        """End the servers of the reservation, wherever they are by now."""
+        if booking.reservation.status == states.Reservation.ACTIVE:
+            waiting = self._empty(booking)
+            if waiting is not None:
+                return waiting
+        left = self.cloud.clear(
+            booking.reservation.id, booking.resources, booking.check
+        )
+        if left:
+            return base.Waiting(
+                'placement holds slots for ' + ', '.join(sorted(left)[:20])
+            )
+        self.cloud.disband(
+            booking.reservation.id, booking.resources, booking.check
+        )
+        return None
+
+    def _empty(self, booking: base.Booking) -> base.Waiting | None:
+        tenants = self.cloud.tenants(
+            booking.reservation.id, booking.resources, booking.servers
+        )
+        keeps = booking.reservation.params['end_action'] != endings.DELETE
+        away = [
+            server
+            for server in tenants.servers
+            if keeps and server.state == SHELVED and not server.host
+        ]
+        here = [server for server in tenants.servers if server not in away]
+        told = endings.leave(here, booking, self.cloud)
+        reasons = [
+            f'server {server.uuid} ({server.condition}) {told[server.uuid]}'
+            for server in here
+        ]
+        reasons += [
+            f'placement holds a slot for {consumer}'
+            for consumer in tenants.leftovers
+        ]
+        if reasons:
+            return base.Waiting('; '.join(reasons[:20]))
+        if not booking.settled:
+            return base.Waiting('Waiting for servers that are on their way')
+        # They outlive the class, which must not be asked for again.
+        self.cloud.forget_slots(booking.reservation.id, away, booking.check)
+        return None
+
+    def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
+        """Say which servers use its slots now; one that was resized away,
+        or is shelved, uses none."""
+        tenants = self.cloud.tenants(reservation.id, (), ())
+        using = sorted(
+            server.uuid for server in tenants.servers if server.host
+        )
+        return {'used': len(using), 'servers': using}
+
+    def _slots(self, booking: base.Booking) -> ports.Slots:
+        return ports.Slots(
+            reservation_id=booking.reservation.id,
+            project_id=booking.lease.project_id,
+            user_id=booking.lease.user_id,
+            flavor=self.flavor(booking.reservation.params),
+            affinity=booking.reservation.params['affinity'],
+            hosts=tuple(
+                (host, booking.slots[host.id]) for host in booking.resources
+            ),
+        )
+
+
+def amount(asked: Mapping[str, Any]) -> int:
+    """:raises: InvalidInput"""
+    slots = int(asked['amount'])
+    if not 1 <= slots <= MAX_SLOTS:
+        raise exception.InvalidInput(
+            f'Malformed parameter amount: between 1 and {MAX_SLOTS}'
+        )
+    return slots
+
+
+def affinity(asked: Mapping[str, Any]) -> bool | None:
+    wanted = asked['affinity']
+    return _AFFINITY[wanted.lower() if isinstance(wanted, str) else wanted]
+
+
+def shown(
+    reservation: values.Reservation, flavor: ports.Flavor
+) -> dict[str, Any]:
+    """Return what clients read of a reservation of slots."""
+    params = reservation.params
+    return {
+        'vcpus': flavor.vcpus,
+        'memory_mb': flavor.memory_mb,
+        'disk_gb': flavor.root_gb,
+        'amount': params['amount'],
+        'affinity': params['affinity'],
+        'end_action': params['end_action'],
+        'end_grace': params['end_grace'],
+        'flavor_id': reservation.id,
+        # Nova's own number of it, which nobody can use for anything.
+        'aggregate_id': None,
+        'server_group_id': None
+        if params['affinity'] is None
+        else values.group_id(reservation.id),
+    }

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The slots of a cloud in memory."""
+
+from collections.abc import Callable
+from collections.abc import Collection
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import values
+
+
+class FakeSlots:
+    """:ivar classes: reservation id -> host -> slots.
+
+    :ivar tenancy: server -> the reservation whose flavor it has.
+    :ivar stuck: reservation id -> consumers that never give their slots up.
+    """
+
+    servers: dict[str, ports.Server]
+    _write: Callable[[str], None]
+
+    def __init__(self) -> None:
+        self.known_flavors: dict[str, ports.KnownFlavor] = {}
+        self.classes: dict[str, dict[str, int]] = {}
+        self.flavors: dict[str, ports.Flavor] = {}
+        self.admitted: dict[str, str] = {}
+        self.groups: dict[str, bool] = {}
+        self.tenancy: dict[str, str] = {}
+        self.stuck: dict[str, set[str]] = {}
+
+    def find_flavor(
+        self, flavor_id: str, project_id: str
+    ) -> ports.KnownFlavor:
+        try:
+            return self.known_flavors[flavor_id]
+        except KeyError:
+            raise exception.CloudRefused(
+                what=f'Flavor {flavor_id}', reason='it could not be found'
+            ) from None
+
+    def furnish(self, slots: ports.Slots, check: ports.Check) -> None:
+        check()
+        self._write('create class')
+        offered = self.classes.setdefault(slots.reservation_id, {})
+        wanted = {host.name: count for host, count in slots.hosts}
+        for name in sorted(offered.keys() | wanted):
+            check()
+            self._write('set slots')
+            offered.pop(name, None)
+            if name in wanted:
+                offered[name] = wanted[name]
+        check()
+        self._write('create flavor')
+        if self.flavors.get(slots.reservation_id) != slots.flavor:
+            self.admitted.pop(slots.reservation_id, None)
+        self.flavors[slots.reservation_id] = slots.flavor
+        self.groups.pop(slots.reservation_id, None)
+        if slots.affinity is not None:
+            self.groups[slots.reservation_id] = slots.affinity
+
+    def is_furnished(self, slots: ports.Slots) -> bool:
+        return self.flavors.get(slots.reservation_id) == slots.flavor
+
+    def admit(self, slots: ports.Slots, check: ports.Check) -> None:
+        check()
+        self._write('admit')
+        self.admitted[slots.reservation_id] = slots.project_id
+
+    def clear(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        check: ports.Check,
+    ) -> Collection[str]:
+        check()
+        self._write('delete flavor')
+        for things in (self.flavors, self.admitted, self.groups):
+            things.pop(reservation_id, None)
+        stuck = self.stuck.get(reservation_id)
+        if stuck:
+            return stuck
+        check()
+        self._write('delete class')
+        self.classes.pop(reservation_id, None)
+        return ()
+
+    def tenants(
+        self,
+        reservation_id: str,
+        hosts: Collection[values.Resource],
+        servers: Collection[str],
+    ) -> ports.Occupancy:
+        return ports.Occupancy(
+            servers=tuple(
+                server
+                for server in self.servers.values()
+                if self.tenancy.get(server.uuid) == reservation_id
+                or server.uuid in servers
+            ),
+            leftovers=tuple(sorted(self.stuck.get(reservation_id, ()))),
+        )
+
+    def forget_slots(
+        self,
+        reservation_id: str,
+        servers: Collection[ports.Server],
+        check: ports.Check,
+    ) -> None:
+        for server in servers:
+            check()
+            self._write('forget slot')
+            self.tenancy.pop(server.uuid, None)
+
+    def slot_classes(self) -> Collection[str]:
+        return set(self.classes)
