@@ -128,7 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _tell(name: str, layout: lo.Layout) -> bool:
     """Tell one story; its last line says how it went."""
-    timeline = story.Timeline()
+    timeline = story.Timeline(layout.directory)
     try:
         stories.STORIES[name](layout.auth_url, timeline)
     except Exception as error:

@@ -194,6 +194,14 @@ def _nova(layout: lo.Layout) -> Sections:
         # In a file of their own the reservations do not wait for Nova.
         connection = f'sqlite:///{layout.directory}/reservations.db'
         sections['reservations'] = {'connection': connection}
+        # A story reads notifications in the log, and changes what it needs.
+        sections['oslo_messaging_notifications'] = {
+            'driver': ('log', 'nova_reservations')
+        }
+        sections['metrics_plugins'] = {
+            'enabled': 'threshold',
+            'reload_interval': 1,
+        }
     else:
         # The queues go when nobody listens any more.
         sections['oslo_messaging_rabbit'] = {

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute hosts that have no machine behind them: Nova's fake driver."""
 
+import pathlib
 import sys
 import time
 from typing import Any
 import uuid
 
+import nova.conf
 from nova.virt import fake
+
+from nova_reservations.sandbox import load
 
 
 def install() -> None:
@@ -20,6 +24,10 @@ class Driver(fake.FakeDriver):
     vcpus = 16
     memory_mb = 32768
     local_gb = 500
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._machines: dict[str, load.Machine] = {}
 
     def _node_uuid(self) -> str:
         return str(uuid.uuid5(uuid.NAMESPACE_DNS, self._host))
@@ -41,3 +49,15 @@ class Driver(fake.FakeDriver):
         """
         time.sleep(float(instance.metadata.get('build_seconds', 0)))
         super().spawn(context, instance, *args, **kwargs)
+
+    def get_diagnostics(self, instance: Any) -> dict[str, int]:
+        """Tell what a server has used, by what a story has it do."""
+        now = time.monotonic()
+        if instance.uuid not in self._machines:
+            self._machines[instance.uuid] = load.Machine(
+                instance.flavor.vcpus, instance.flavor.memory_mb, now
+            )
+        directory = pathlib.Path(nova.conf.CONF.state_path)
+        return self._machines[instance.uuid].run(
+            load.read(directory, instance.uuid), now
+        )

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
+import pathlib
 import time
 from typing import TypeVar
 
@@ -16,9 +17,13 @@ _POLL = 0.05
 
 
 class Timeline:
-    """Prints each step when it is done, with the time since the start."""
+    """Prints each step when it is done, with the time since the start.
 
-    def __init__(self) -> None:
+    :ivar directory: the folder of the cloud that it is told on.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
         self._start = time.monotonic()
         #: The step that is under way.
         self.current = 'its start'

@@ -8,9 +8,11 @@ from nova_reservations.sandbox import story
 from nova_reservations.sandbox.stories import clients
 from nova_reservations.sandbox.stories import host_lease
 from nova_reservations.sandbox.stories import lease_types
+from nova_reservations.sandbox.stories import metrics
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'host-lease': host_lease.tell,
     'lease-types': lease_types.tell,
     'clients': clients.tell,
+    'metrics': metrics.tell,
 }
