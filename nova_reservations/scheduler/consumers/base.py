@@ -101,6 +101,12 @@ def held(host_state: host_manager.HostState, name: str) -> Any:
     return getattr(host_state, HELD, {}).get(name)
 
 
+def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
+    """Return those of the flavor; none where a request came without them,
+    which are not to be asked for in the middle of scheduling."""
+    return (flavor.extra_specs or {}) if 'extra_specs' in flavor else {}
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Quantity:
     """What a host has of a resource that is counted.
@@ -136,7 +142,7 @@ class QuantityConsumer(Consumer):
         :raises: InvalidInput if the flavor does not say it in a way that can
             be understood
         """
-        return asked.amount(flavor.extra_specs or {}, self.name)
+        return asked.amount(extra_specs(flavor), self.name)
 
     def quantity(self, figures: Mapping[str, Any]) -> Any:
         """Return what the figures of the plugin say: anything that has

@@ -49,7 +49,7 @@ def of(flavor: objects.Flavor, consumers: handler.Consumers) -> list[Need]:
         understood
     """
     needs = []
-    explicit = asked.amounts(flavor.extra_specs or {})
+    explicit = asked.amounts(base.extra_specs(flavor))
     for name, consumer in tuple(consumers.running.items()):
         if isinstance(consumer, base.QuantityConsumer):
             for amount in consumers.call(name, consumer.asked, flavor):

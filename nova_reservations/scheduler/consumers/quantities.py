@@ -18,28 +18,34 @@ from nova_reservations.scheduler.consumers import base
 
 
 class ComputeUnits(base.QuantityConsumer):
+    """Compute units, by ``reservations:cu``, or ``resources:CUSTOM_CU`` where
+    placement guards them."""
+
     def asked(self, flavor: objects.Flavor) -> decimal.Decimal:
-        return asked.cu(flavor.extra_specs or {})
+        return asked.cu(base.extra_specs(flavor))
 
 
 class Vcpu(base.QuantityConsumer):
+    """Virtual CPUs, as the flavor has them for Nova."""
+
     def asked(self, flavor: objects.Flavor) -> int:
         return int(flavor.vcpus)
 
 
 class Memory(base.QuantityConsumer):
-    """In MiB."""
+    """Memory, as the flavor has it for Nova, in MiB."""
 
     def asked(self, flavor: objects.Flavor) -> int:
         return int(flavor.memory_mb)
 
 
 class Cache(base.QuantityConsumer):
-    """In KiB."""
+    """KiB of the last level of cache, by ``reservations:cache``."""
 
 
 class MemoryBandwidth(base.QuantityConsumer):
-    """In the units of the host's ``schemata``."""
+    """Bandwidth to memory, by ``reservations:memory_bandwidth``, in the units
+    of the host's ``schemata``."""
 
 
 class Ways(NamedTuple):
@@ -72,8 +78,12 @@ class Links:
 
 
 class Bandwidth(base.QuantityConsumer):
+    """Mbit/s, each direction by itself: ``reservations:bandwidth`` in both, or
+    what ``quota:vif_inbound_average`` and ``quota:vif_outbound_average`` limit
+    an interface to."""
+
     def asked(self, flavor: objects.Flavor) -> Ways | None:
-        ways = Ways(*asked.bandwidth(flavor.extra_specs or {}))
+        ways = Ways(*asked.bandwidth(base.extra_specs(flavor)))
         return ways if any(ways) else None
 
     def quantity(self, figures: Mapping[str, Any]) -> Links:

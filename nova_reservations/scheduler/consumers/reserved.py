@@ -54,8 +54,11 @@ class Reserved:
 
 
 class ReservedAggregates(base.Consumer):
-    """Holds reservation id -> Reserved, of all that the host is in and that
-    are active; nothing of a host that is in none."""
+    """Reservations that the host is in; needs no plugin on the host.
+
+    Holds reservation id -> Reserved, of those that are active; nothing of a
+    host that is in none.
+    """
 
     reads_stats = False
 
@@ -121,7 +124,7 @@ def wanted(request_spec: objects.RequestSpec) -> str | None:
     hint = request_spec.get_scheduler_hint(request_filter.HINT)
     if hint is not None:
         return str(hint)
-    for key in request_spec.flavor.extra_specs or {}:
+    for key in base.extra_specs(request_spec.flavor):
         scope, _, resource_class = key.partition(':')
         if scope.startswith('resources'):
             reservation_id = values.slots_of(resource_class)

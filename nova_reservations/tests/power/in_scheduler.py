@@ -11,5 +11,5 @@ from nova_reservations.scheduler.consumers import base
 
 class Power(base.QuantityConsumer):
     def asked(self, flavor: objects.Flavor) -> decimal.Decimal:
-        watts = asked.amount(flavor.extra_specs, self.name)
+        watts = asked.amount(base.extra_specs(flavor), self.name)
         return watts or decimal.Decimal(5 * flavor.vcpus)

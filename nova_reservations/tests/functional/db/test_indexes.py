@@ -130,6 +130,12 @@ OFTEN = {
         lambda session: allocations.access(session, lease_id(7)),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
+    'whose a reservation is, for each run of a scheduler': Often(
+        lambda session: allocations.owners(
+            session, [lease_id(7), lease_id(8)]
+        ),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+    ),
     'the hosts of a reservation': Often(
         lambda session: allocations.resources(session, [lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),

@@ -5,6 +5,7 @@ import decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
+from nova import objects
 from nova.scheduler import weights
 import pytest
 
@@ -63,6 +64,13 @@ def test_a_host_passes_with_enough_of_all_that_is_counted(
         if amount
     ) and ('vcpu' not in known or vcpus <= known['vcpu'])
     assert (refusal(host_with(**known), request, *loaded) is None) == enough
+
+
+def test_a_request_without_extra_specs_asks_what_nova_asks():
+    request = hosts.request(vcpus=2)
+    request.flavor = objects.Flavor(vcpus=2, memory_mb=1)
+    asked = needs.of(request.flavor, consumers_of('cu', 'vcpu'))
+    assert [(need.resource, need.amount) for need in asked] == [('vcpu', 2)]
 
 
 def test_a_refusal_says_what_is_missing():
