@@ -4,12 +4,13 @@
 import json
 import re
 import socket
+import time
 import urllib.error
 import urllib.request
 
 import msgpack
+from nova import rpc
 import oslo_messaging
-from oslo_messaging.notify import notifier
 from prometheus_client import parser
 import pytest
 
@@ -306,42 +307,57 @@ class TestPrometheus:
 
 class TestCeilometer:
     @pytest.fixture
-    def emitted(self, monkeypatch):
-        """Return what a real notifier hands to its driver."""
-        sent = []
-
-        class Driver:
-            def __init__(self, conf, topics, transport):
-                self.topics = topics
-
-            def notify(self, context, message, priority, retry):
-                sent.append((priority, message))
-
-        transport = oslo_messaging.get_notification_transport(
+    def transport(self):
+        return oslo_messaging.get_notification_transport(
             builders.make_conf(), url='fake:/'
         )
-        made = notifier.Notifier(transport, driver='noop')
-        monkeypatch.setattr(
-            ceilometer.Ceilometer, '_connected', lambda _: made
-        )
-        [extension] = made._driver_mgr
-        extension.obj = Driver(None, (), None)
-        return sent
 
     @pytest.fixture
-    def plugin(self):
+    def emitted(self, transport):
+        """Return what a listener gets, as Ceilometer's has it."""
+        got = []
+
+        class Endpoint:
+            filter_rule = oslo_messaging.NotificationFilter(
+                event_type='telemetry.polling'
+            )
+
+            def sample(self, messages):
+                got.extend(messages)
+
+        listener = oslo_messaging.get_batch_notification_listener(
+            transport,
+            [oslo_messaging.Target(topic='notifications')],
+            [Endpoint()],
+            executor='threading',
+            batch_size=1,
+        )
+        listener.start()
+        yield got
+        listener.stop()
+        listener.wait()
+
+    @pytest.fixture
+    def plugin(self, transport, monkeypatch):
+        monkeypatch.setattr(rpc, 'NOTIFICATION_TRANSPORT', transport)
         return ceilometer.Ceilometer('host1', builders.make_conf())
+
+    def arrived(self, emitted, count=1):
+        """Return so many payloads; the listener has a thread of its own."""
+        deadline = time.monotonic() + 30
+        while len(emitted) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return [message['payload'] for message in emitted]
 
     def test_samples_go_as_ceilometers_own_agents_send_them(
         self, plugin, emitted
     ):
         feed(plugin, builders.make_server())
-        [(priority, message)] = emitted
-        assert priority == 'SAMPLE'
-        assert message['event_type'] == 'telemetry.polling'
+        [payload] = self.arrived(emitted)
         samples_of = {
             (each['counter_name'], each['timestamp']): each
-            for each in message['payload']['samples']
+            for each in payload['samples']
         }
         cpu = samples_of['cpu', '1970-01-01T00:01:00+00:00']
         # What its notification agent reads without asking whether it is there.
@@ -365,8 +381,8 @@ class TestCeilometer:
         feed(plugin, builders.make_server())
         resources = {
             each['counter_name']: each['resource_id']
-            for _, message in emitted
-            for each in message['payload']['samples']
+            for payload in self.arrived(emitted)
+            for each in payload['samples']
         }
         disk, nic = 'server-1-vda', 'instance-00000001-server-1-tap0'
         assert resources == {
@@ -387,7 +403,7 @@ class TestCeilometer:
     def test_a_notification_has_a_hundred_samples_at_most(
         self, plugin, emitted
     ):
-        for number in range(20):
+        for number in range(30):
             server = builders.make_server(f'server-{number}')
             plugin.on_cpu(server, builders.make_cpu(5.0, 1))
             plugin.on_ram(
@@ -395,7 +411,9 @@ class TestCeilometer:
                 {'at': 1, 'balloon': 1, 'used': 1, 'resident': 1},
             )
         plugin.flush()
-        sizes = [len(each['payload']['samples']) for _, each in emitted]
-        assert sizes == [100]
-        plugin.flush()
-        assert len(emitted) == 1
+        payloads = self.arrived(emitted, 2)
+        assert [len(each['samples']) for each in payloads] == [100, 50]
+        names = [
+            each['message_id'] for sent in payloads for each in sent['samples']
+        ]
+        assert len(set(names)) == 150
