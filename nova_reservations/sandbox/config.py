@@ -26,6 +26,31 @@ RESERVATIONS_CONF: Sections = {
     },
 }
 
+#: The compute units of each host, whose processors are not alike.
+UNITS = dict(zip(lo.HOSTS, (400, 200, 100, 100), strict=True))
+
+#: What an operator adds to nova.conf to track compute units; and a plugin
+#: that fails.
+RESOURCES_CONF: Sections = {
+    'DEFAULT': {
+        'compute_resources': 'cu,vcpu,memory,faulty',
+        'scheduler_consumers': 'cu',
+        # A story waits for an audit.
+        'update_resources_interval': 10,
+    },
+    'oslo_messaging_notifications': {'driver': ('nova_reservations',)},
+    'filter_scheduler': {
+        'available_filters': (
+            'nova.scheduler.filters.all_filters',
+            'nova_reservations.scheduler.host_filter.ReservationFilter',
+            'nova_reservations.scheduler.resource_filter.ResourceFilter',
+        ),
+        'enabled_filters': 'ComputeFilter,ComputeCapabilitiesFilter,'
+        'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
+        'ServerGroupAffinityFilter,ReservationFilter,ResourceFilter',
+    },
+}
+
 #: What an operator adds to api-paste.ini, beside the word in the pipelines.
 RESERVATIONS_PASTE = """
 [filter:reservations]
@@ -36,6 +61,9 @@ paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
 def write(layout: lo.Layout) -> None:
     """Write the files of every service into the layout's etc folder."""
     nova = _nova(layout) | RESERVATIONS_CONF
+    if layout.embedded:
+        for section, options in RESOURCES_CONF.items():
+            nova[section] = {**nova.get(section, {}), **options}
     files = {
         'keystone.conf': _ini(_keystone(layout)),
         'placement.conf': _ini(_placement(layout)),

@@ -9,9 +9,11 @@ from nova import context
 from nova import service
 from nova.compute import rpcapi as compute_rpcapi
 from nova.conductor import rpcapi as conductor_rpcapi
+import nova.conf
 from nova.objects import host_mapping
 from nova.scheduler import rpcapi as scheduler_rpcapi
 
+from nova_reservations.sandbox import config
 from nova_reservations.sandbox import driver
 from nova_reservations.sandbox import layout as lo
 
@@ -22,6 +24,10 @@ def start() -> None:
     _start('nova-conductor', conductor_rpcapi.RPC_TOPIC, 'controller')
     _start('nova-scheduler', scheduler_rpcapi.RPC_TOPIC, 'controller')
     for host in lo.HOSTS:
+        # Each would have it in a nova.conf of its own.
+        nova.conf.CONF.set_override(
+            'cu_capacity', config.UNITS[host], 'resource_plugins'
+        )
         _start(
             'nova-compute',
             compute_rpcapi.RPC_TOPIC,

@@ -9,10 +9,12 @@ from nova_reservations.sandbox.stories import clients
 from nova_reservations.sandbox.stories import host_lease
 from nova_reservations.sandbox.stories import lease_types
 from nova_reservations.sandbox.stories import metrics
+from nova_reservations.sandbox.stories import resources
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'host-lease': host_lease.tell,
     'lease-types': lease_types.tell,
     'clients': clients.tell,
     'metrics': metrics.tell,
+    'resources': resources.tell,
 }
