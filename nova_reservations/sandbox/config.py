@@ -36,9 +36,8 @@ RESOURCES_CONF: Sections = {
         'compute_resources': 'cu,vcpu,memory,faulty',
         'scheduler_consumers': 'cu',
         # A story waits for an audit.
-        'update_resources_interval': 10,
+        'update_resources_interval': 20,
     },
-    'oslo_messaging_notifications': {'driver': ('nova_reservations',)},
     'filter_scheduler': {
         'available_filters': (
             'nova.scheduler.filters.all_filters',
@@ -49,6 +48,13 @@ RESOURCES_CONF: Sections = {
         'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
         'ServerGroupAffinityFilter,ReservationFilter,ResourceFilter',
     },
+}
+
+#: A package that has it, as an operator would install one.
+FAULTY = {
+    'METADATA': 'Metadata-Version: 2.1\nName: faulty\nVersion: 1\n',
+    'entry_points.txt': '[nova.compute.resources]\n'
+    'faulty = nova_reservations.sandbox.faulty:Faulty\n',
 }
 
 #: What an operator adds to api-paste.ini, beside the word in the pipelines.
@@ -64,6 +70,10 @@ def write(layout: lo.Layout) -> None:
     if layout.embedded:
         for section, options in RESOURCES_CONF.items():
             nova[section] = {**nova.get(section, {}), **options}
+        package = layout.site / 'faulty-1.dist-info'
+        package.mkdir(parents=True)
+        for name, text in FAULTY.items():
+            (package / name).write_text(text)
     files = {
         'keystone.conf': _ini(_keystone(layout)),
         'placement.conf': _ini(_placement(layout)),

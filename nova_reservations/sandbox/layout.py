@@ -71,6 +71,11 @@ class Layout:
         return self.directory / 'etc'
 
     @property
+    def site(self) -> pathlib.Path:
+        """Where packages are that are installed in this sandbox only."""
+        return self.directory / 'site'
+
+    @property
     def log(self) -> pathlib.Path:
         return self.directory / 'log'
 

@@ -50,6 +50,10 @@ def main() -> None:
         'OS_NOVA_CONFIG_DIR': str(layout.etc),
         'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true',
     }
+    if layout.embedded and service == 'nova':
+        sys.path.insert(0, str(layout.site))
+        # What stevedore remembers of it is gone with the sandbox.
+        os.environ['XDG_CACHE_HOME'] = str(layout.directory / 'cache')
     if not layout.database_url:
         databases.begin_late()
     if not descriptor:

@@ -40,7 +40,7 @@ def test_an_option_may_be_given_several_times(layout):
         cfg.MultiStrOpt('available_filters'), group='filter_scheduler'
     )
     conf([], default_config_files=[layout.etc / 'nova.conf'])
-    assert len(conf.filter_scheduler.available_filters) == 2
+    assert len(conf.filter_scheduler.available_filters) > 1
 
 
 def test_other_processes_have_the_same_layout(layout):
