@@ -326,6 +326,12 @@ class Cloud(Protocol):
         """Have servers that outlive the reservation ask for no slot of it,
         wherever they go."""
 
+    def offered_slots(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return reservation id -> service host -> slots, as placement has
+        them on these hosts."""
+
     def slot_classes(self) -> Collection[str]:
         """Return the reservations of which placement has a class."""
 

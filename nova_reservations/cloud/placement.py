@@ -312,6 +312,19 @@ def set_inventory(provider: str, resource_class: str, total: int) -> bool:
     )
 
 
+def inventories(provider: str) -> dict[str, int]:
+    """Return resource class -> total; nothing if the provider is gone."""
+    answer = _request(
+        'get', f'/resource_providers/{provider}/inventories', 404
+    )
+    if answer.status_code == 404:
+        return {}
+    return {
+        name: inventory['total']
+        for name, inventory in answer.json()['inventories'].items()
+    }
+
+
 def holders(provider: str, resource_class: str) -> set[str]:
     """Return the consumers that hold some of the class."""
     answer = _request(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Iterator
+from collections.abc import Mapping
 import uuid
 
 from nova import context as nova_context
@@ -193,6 +194,23 @@ class Slots:
                 # Its owner has deleted it meanwhile.
                 continue
 
+    def offered_slots(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Mapping[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for host, inventories in zip(
+            hosts,
+            parallel.each(
+                placement.inventories, [_child(host.uuid) for host in hosts]
+            ),
+            strict=True,
+        ):
+            for name, total in inventories.items():
+                reservation_id = values.slots_of(name)
+                if reservation_id is not None:
+                    found.setdefault(reservation_id, {})[host.name] = total
+        return found
+
     def slot_classes(self) -> Collection[str]:
         found = (values.slots_of(name) for name in placement.classes())
         return frozenset(one for one in found if one is not None)
@@ -279,8 +297,14 @@ def _check_countable(
 
 
 def _extra_specs(slots: ports.Slots) -> dict[str, str]:
+    wanted = slots.flavor.extra_specs
+    # What was reserved are shared CPUs: an image must not ask for others.
+    dedicated = any(
+        key == 'hw:cpu_policy' or key.endswith(':PCPU') for key in wanted
+    )
     return {
-        **slots.flavor.extra_specs,
+        **({} if dedicated else {'hw:cpu_policy': 'shared'}),
+        **wanted,
         f'resources:{values.slot_class(slots.reservation_id)}': '1',
         RESERVATION_SPEC: slots.reservation_id,
     }

@@ -197,6 +197,35 @@ def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
     )
 
 
+def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
+    """Return reservation id -> (lease id, service host -> slots) of those
+    that placement should know exactly so."""
+    found: dict[str, tuple[str, dict[str, int]]] = {}
+    for row in session.execute(
+        sa.select(
+            RESERVATION.c.id,
+            RESERVATION.c.lease_id,
+            RESOURCE.c.name,
+            AMOUNT.c.resource_class,
+            AMOUNT.c.amount,
+        )
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            LEASE.c.status == states.Lease.ACTIVE,
+            LEASE.c.prepared == sa.true(),
+            LEASE.c.claimed_by.is_(None),
+            ALLOCATION.c.released == sa.false(),
+        )
+    ):
+        if row.resource_class == values.slot_class(row.id):
+            _, slots = found.setdefault(row.id, (row.lease_id, {}))
+            slots[row.name] = row.amount
+    return found
+
+
 def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
     """Return reservation id -> (lease id, service hosts) of reservations of
     hosts, whole or not, that Nova should know exactly so."""

@@ -45,7 +45,7 @@ class Audit:
             *self.of_leases(now),
             *self.of_pool(),
             *self.of_aggregates(now),
-            *self.of_slots(),
+            *self.of_slots(now),
         ]
 
     def lasting(self, pause: Callable[[], None]) -> list[Finding]:
@@ -181,13 +181,27 @@ class Audit:
                 self._disband(reservation_id),
             )
 
-    def of_slots(self) -> Iterator[Finding]:
-        """Yield what is left in Nova of reservations of slots, and hosts
-        that have too many.
+    def of_slots(self, now: datetime.datetime) -> Iterator[Finding]:
+        """Yield what is wrong with slots: promised, and not offered; offered,
+        and of nobody; more promised than there is room for.
 
         :raises: CloudUnavailable
         """
+        with self.database.reader() as session:
+            wanted = audit.slotted(session)
+            enrolled = [
+                host.resource
+                for host in hosts.find(session, values.HostQuery())
+            ]
+        offered = self.cloud.offered_slots(enrolled)
         counted = self.cloud.slot_classes()
+        for reservation_id, (lease_id, slots) in wanted.items():
+            if offered.get(reservation_id, {}) != slots:
+                yield Finding(
+                    f'Reservation {reservation_id} has other slots in '
+                    'placement than were given to it',
+                    self._write(audit.regather, lease_id, now),
+                )
         with self.database.reader() as session:
             alive = leases.in_nova(session, counted)
             overbooked = audit.overbooked(session)

@@ -224,6 +224,9 @@ def _nova(layout: lo.Layout) -> Sections:
         'neutron': _credentials(layout, 'nova'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
         'placement': _credentials(layout, 'nova') | {'timeout': 30},
+        'reservations': {
+            'resource_types': 'physical:host,virtual:instance,flavor:instance'
+        },
         'service_user': _credentials(layout, 'nova')
         | {'send_service_user_token': True},
         'vnc': {'enabled': False},
@@ -231,7 +234,10 @@ def _nova(layout: lo.Layout) -> Sections:
     if layout.embedded:
         # In a file of their own the reservations do not wait for Nova.
         connection = f'sqlite:///{layout.directory}/reservations.db'
-        sections['reservations'] = {'connection': connection}
+        sections['reservations'] = {
+            **sections['reservations'],
+            'connection': connection,
+        }
         # A story reads notifications in the log, and changes what it needs.
         sections['oslo_messaging_notifications'] = {
             'driver': ('log', 'nova_reservations')

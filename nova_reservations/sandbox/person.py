@@ -178,7 +178,8 @@ class Operator(Person):
     def provider(self, host: str, what: str) -> Any:
         """Return what placement has under the provider of a host.
 
-        :param what: aggregates, allocations or traits
+        :param host: the name of any provider
+        :param what: aggregates, allocations, inventories or traits
         """
         (provider,) = body(
             self.placement.get(f'/resource_providers?name={host}')

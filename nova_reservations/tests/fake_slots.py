@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Mapping
 
 from nova_reservations import exception
 from nova_reservations import ports
@@ -110,6 +111,11 @@ class FakeSlots:
             check()
             self._write('forget slot')
             self.tenancy.pop(server.uuid, None)
+
+    def offered_slots(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Mapping[str, int]]:
+        return {key: dict(slots) for key, slots in self.classes.items()}
 
     def slot_classes(self) -> Collection[str]:
         return set(self.classes)

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.stories import clients
 from nova_reservations.sandbox.stories import host_lease
+from nova_reservations.sandbox.stories import instance_lease
 from nova_reservations.sandbox.stories import lease_types
 from nova_reservations.sandbox.stories import metrics
 from nova_reservations.sandbox.stories import resources
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'host-lease': host_lease.tell,
+    'instance-lease': instance_lease.tell,
     'lease-types': lease_types.tell,
     'clients': clients.tell,
     'metrics': metrics.tell,

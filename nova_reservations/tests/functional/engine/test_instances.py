@@ -2,6 +2,7 @@
 """Reservations of slots, from the promise to the end, on a cloud in memory."""
 
 import contextlib
+import dataclasses
 import itertools
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import values
+from nova_reservations.engine import audit
 from nova_reservations.plugins import flavor
 from nova_reservations.plugins import host
 from nova_reservations.plugins import instance
+from nova_reservations.tests import fake_cloud
 from nova_reservations.tests import region as regions
 
 VIRTUAL = 'virtual:instance'
@@ -206,6 +209,51 @@ def test_the_sweep_clears_slots_of_no_lease(cloud_of_two):
     cloud_of_two.cloud.classes[gone] = {'one': 1}
     cloud_of_two.hosts.sweep()
     assert set(cloud_of_two.cloud.classes) == {id_of(lease)}
+
+
+def findings(region):
+    return audit.Audit(region.database, region.cloud).findings(region.now)
+
+
+def test_an_audit_finds_slots_that_others_changed_and_mends_them(
+    cloud_of_two,
+):
+    lease = active(cloud_of_two, *slots(2))
+    assert findings(cloud_of_two) == []
+    cloud_of_two.cloud.classes[id_of(lease)] = {'one': 1}
+    [found] = findings(cloud_of_two)
+    assert 'has other slots in placement' in found.problem
+    found.repair()
+    cloud_of_two.work()
+    assert sum(furniture(cloud_of_two, lease)['slots'].values()) == 2
+    assert findings(cloud_of_two) == []
+
+
+def test_an_audit_finds_slots_of_no_lease_and_clears_them(cloud_of_two):
+    gone = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
+    cloud_of_two.cloud.classes[gone] = {'one': 1}
+    [found] = findings(cloud_of_two)
+    assert gone in found.problem
+    found.repair()
+    assert findings(cloud_of_two) == []
+
+
+def test_an_audit_finds_a_host_that_has_become_too_small(cloud_of_two):
+    active(cloud_of_two, *slots(16))
+    smaller = fake_cloud.facts('one', provider_generation=2)
+    smaller = dataclasses.replace(
+        smaller,
+        inventories=tuple(
+            dataclasses.replace(each, allocation_ratio=1.0)
+            for each in smaller.inventories
+        ),
+    )
+    cloud_of_two.cloud.known['one'] = smaller
+    cloud_of_two.hosts.refresh(cloud_of_two.now)
+    [found] = findings(cloud_of_two)
+    assert found.problem.startswith(
+        'Host one has 16 VCPU, of which leases were promised 64'
+    )
 
 
 def test_usage_names_the_servers_that_hold_slots(cloud_of_two):

@@ -402,6 +402,17 @@ class TestFlavorInstance(InstancesTestCase):
         self.end_completely(lease)
         self.assertIsNotNone(self.admin_api.get_flavor('small'))
 
+    def test_an_image_does_not_get_cpus_that_were_not_reserved(self):
+        self.enrol('host1')
+        lease = self.slots(1)
+        image = self._create_image({'hw_cpu_policy': 'dedicated'})
+        status = self.status_of_refusal(
+            lambda: self.post(
+                flavor_id=self.id_of(lease), image_uuid=image['id']
+            )
+        )
+        self.assertEqual(400, status)
+
     def test_leases_stop_where_placement_would(self):
         self.enrol('host1')
         [host] = self.services.hosts.find(values.HostQuery(name='host1'))
