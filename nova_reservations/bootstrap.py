@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the parts together, as configured, in any of Nova's processes."""
 
+from collections.abc import Collection
 from collections.abc import Iterable
 import dataclasses
 import datetime
@@ -9,21 +10,27 @@ import socket
 from typing import Any
 
 from oslo_config import cfg
+from stevedore import extension
 from stevedore import named
 
 from nova_reservations import cloud
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.db import api
+from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
+from nova_reservations.engine import monitoring
 from nova_reservations.engine import settings
+from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
+from nova_reservations.plugins import monitor
 
 NAMESPACE = 'nova_reservations.resources'
+MONITORS = 'nova_reservations.monitors'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,6 +41,8 @@ class Services:
     leases: leases.Leases
     hosts: hosts.Hosts
     lifecycle: lifecycle.Lifecycle
+    monitoring: monitoring.Monitoring
+    healing: healing.Healing
 
 
 def build(
@@ -60,6 +69,10 @@ def build(
             seconds=group.create_retry_interval
         ),
         max_create_retries=group.max_create_retries,
+        polling_interval=datetime.timedelta(seconds=group.polling_interval),
+        healing_interval=datetime.timedelta(minutes=group.healing_interval),
+        enable_polling_monitor=group.enable_polling_monitor,
+        enable_notification_monitor=group.enable_notification_monitor,
     )
     connection = group.connection or conf.api_database.connection
     if not connection:
@@ -83,6 +96,10 @@ def build(
             clock=database.now,
             queue=waiting.Queue(database, promises.book, options, notify),
         ),
+        monitoring=monitoring.Monitoring(
+            database, _monitors(conf, nova, types)
+        ),
+        healing=healing.Healing(database, types, options, notify),
     )
 
 
@@ -92,7 +109,12 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
         f'{socket.gethostname()}:{os.getpid()}',
         services.database,
         services.lifecycle,
-        services.hosts,
+        tasks.all_of(
+            services.hosts,
+            services.monitoring,
+            services.healing,
+            services.lifecycle.options,
+        ),
         conf.reservations.engine_threads,
     )
 
@@ -121,8 +143,26 @@ def _resource_types(
         on_missing_entrypoints_callback=missing,
         on_load_failure_callback=broken,
     )
-    return {
-        extension.name: extension.obj
-        for extension in manager
-        if extension.obj is not None
-    }
+    return {one.name: one.obj for one in manager if one.obj is not None}
+
+
+def _monitors(
+    conf: cfg.ConfigOpts,
+    nova: ports.Cloud,
+    types: Collection[str],
+) -> list[monitor.Monitor]:
+    """Return the monitors of the types that can be leased."""
+
+    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
+        raise exception.UnknownResourceType(
+            f'The monitor {entry_point.name} can not be loaded: {error}'
+        )
+
+    manager = extension.ExtensionManager(
+        MONITORS,
+        invoke_on_load=True,
+        invoke_args=(nova, conf),
+        on_load_failure_callback=broken,
+    )
+    monitors = [one.obj for one in manager if one.obj is not None]
+    return [one for one in monitors if one.resource_type in types]

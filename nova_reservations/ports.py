@@ -11,6 +11,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import datetime
 from typing import Any
 from typing import Protocol
 
@@ -125,6 +126,22 @@ class Slots:
     flavor: Flavor
     affinity: bool | None
     hosts: tuple[tuple[values.Resource, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComputeService:
+    """A nova-compute, as Nova knows it.
+
+    :ivar up: it has reported in time.
+    """
+
+    up: bool
+    disabled: bool
+    forced_down: bool
+
+    @property
+    def is_working(self) -> bool:
+        return self.up and not self.disabled and not self.forced_down
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -266,6 +283,24 @@ class Cloud(Protocol):
     def acts_for_projects(self) -> bool:
         """Whether credentials are configured by which images of servers
         can be made, and their volumes be handled, without their users."""
+
+    def compute_services(
+        self, now: datetime.datetime, host: str | None = None
+    ) -> Mapping[str, ComputeService]:
+        """Return service host -> its nova-compute, of all cells.
+
+        :param host: only this one, if it has any
+        """
+
+    def evacuate(
+        self, servers: Collection[Server], check: Check
+    ) -> Mapping[str, str]:
+        """Ask Nova to rebuild servers elsewhere; does not wait.
+
+        For hosts that are forced down: Nova trusts that nothing runs there.
+
+        :returns: server UUID -> why not, of those that Nova refused.
+        """
 
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         """Return reservation id -> service hosts, of all aggregates of

@@ -148,6 +148,29 @@ class Allocation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Holding:
+    """A resource that a reservation has, or that it has not left yet.
+
+    :ivar down: it has failed.
+    :ivar occupied: it was taken from another reservation when it failed, and
+        what was on it then may still be there.
+    :ivar given: it was given in place of another one, and the owner has not
+        taken note yet.
+    :ivar replaced: another one was given in its place.
+    """
+
+    resource: Resource
+    down: bool
+    occupied: bool
+    given: bool
+    replaced: bool
+
+    @property
+    def usable(self) -> bool:
+        return not (self.down or self.occupied or self.replaced)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
     """What placement says that a host has of one resource class."""
 
@@ -223,7 +246,8 @@ HOST = 'physical:host'
 class Access:
     """What decides whether a server may use a reservation.
 
-    :ivar hosts: the service hosts that it has, or has a share of.
+    :ivar hosts: the service hosts that it has, or has a share of, without
+        those that have failed.
     :ivar in_slots: whether it has shares: each server takes a slot.
     """
 

@@ -168,6 +168,11 @@ def update(
         reservations=_changed_reservations(
             call, lease, body.get('reservations', ())
         ),
+        acknowledged=[
+            item['id']
+            for item in body.get('reservations', ())
+            if 'resources_changed' in item
+        ],
     )
     return _answer(call, call.services.leases.update(lease_id, changes, now))
 
@@ -184,6 +189,8 @@ def _changed_reservations(
     for item in items:
         asked = dict(item)
         reservation_id = asked.pop('id')
+        acknowledged = 'resources_changed' in asked
+        asked.pop('resources_changed', None)
         if reservation_id not in types:
             raise exception.InvalidInput(
                 'Please enter valid reservation IDs. Invalid reservation '
@@ -204,7 +211,8 @@ def _changed_reservations(
         validation.Schema(_type(call, resource_type).update_schema).check(
             asked
         )
-        changes[reservation_id] = asked
+        if asked or not acknowledged:
+            changes[reservation_id] = asked
     return changes
 
 

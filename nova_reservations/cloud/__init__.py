@@ -11,6 +11,7 @@ from nova_reservations.cloud import aggregates
 from nova_reservations.cloud import hosts
 from nova_reservations.cloud import leaving
 from nova_reservations.cloud import servers
+from nova_reservations.cloud import services
 from nova_reservations.cloud import slots
 from nova_reservations.cloud.notifier import notify
 
@@ -23,6 +24,7 @@ class NovaCloud(
     leaving.Leaving,
     servers.Servers,
     slots.Slots,
+    services.Services,
 ):
     """The Nova that this process is of; opens nothing until it is used."""
 
@@ -30,3 +32,4 @@ class NovaCloud(
         aggregates.Aggregates.__init__(self)
         hosts.Hosts.__init__(self, conf)
         servers.Servers.__init__(self)
+        services.Services.__init__(self, conf)

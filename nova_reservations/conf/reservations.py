@@ -214,6 +214,102 @@ Possible values:
 * Any number of seconds from 1
 """,
     ),
+    cfg.BoolOpt(
+        'enable_polling_monitor',
+        default=True,
+        help="""
+Whether the monitors of all types of resource look regularly for those that
+have failed, or are back.
+
+For a compute host: whether its nova-compute has reported within
+``service_down_time``, and is neither disabled nor forced down.
+
+Possible values:
+
+* True or False
+
+Related options:
+
+* ``polling_interval``
+* ``enable_notification_monitor``
+""",
+    ),
+    cfg.IntOpt(
+        'polling_interval',
+        min=1,
+        default=60,
+        help="""
+Seconds between two looks of the monitors.
+
+A compute host that has stopped is seen to have failed within Nova's
+``service_down_time`` and this; one that was disabled or forced down within
+this.
+
+Possible values:
+
+* Any number of seconds from 1
+
+Related options:
+
+* ``enable_polling_monitor``
+""",
+    ),
+    cfg.BoolOpt(
+        'enable_notification_monitor',
+        default=False,
+        help="""
+Whether the monitors listen to notifications too, to learn at once what they
+would only see at their next look.
+
+For compute hosts Nova must send versioned notifications: that a service was
+disabled, enabled or forced down is told by them, that it has died is not.
+They are read from a pool of their own, so that nobody else misses one.
+
+Possible values:
+
+* True or False
+
+Related options:
+
+* ``[notifications] notification_format``
+* ``[notifications] versioned_notifications_topics``
+* ``[oslo_messaging_notifications] transport_url``
+* ``enable_polling_monitor``
+""",
+    ),
+    cfg.FloatOpt(
+        'healing_interval',
+        min=0,
+        default=60,
+        help="""
+Minutes between two checks of what leases hold, each of which heals what will
+be needed before the next.
+
+When a resource fails, the leases that have begun, or begin within this, are
+healed at once; for the others it may yet be back in time.
+
+Possible values:
+
+* 0: there is no check; all leases are healed when a resource fails, whenever
+  they begin
+* Any number of minutes
+""",
+    ),
+    cfg.BoolOpt(
+        'heal_evacuate',
+        default=False,
+        help="""
+Whether servers of a lease are evacuated from a host that has failed to those
+that the lease has instead.
+
+Only from a host that is forced down: by that an operator, or what fences
+hosts, says that nothing runs there any more.
+
+Possible values:
+
+* True or False
+""",
+    ),
     cfg.IntOpt(
         'engine_threads',
         min=1,

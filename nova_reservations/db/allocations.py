@@ -104,7 +104,8 @@ def insert_shares(
     each = {**amounts, values.slot_class(reservation_id): 1}
     rows = session.execute(
         sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
-            ALLOCATION.c.reservation_id == reservation_id
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.resource_id.in_(slots),
         )
     ).all()
     session.execute(
@@ -125,7 +126,7 @@ def slots(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, dict[int, int]]:
     """Return reservation id -> resource id -> slots, of those that have
-    shares."""
+    shares; not of what was replaced."""
     found: dict[str, dict[int, int]] = {}
     for row in session.execute(
         sa.select(
@@ -136,6 +137,7 @@ def slots(
         .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
         .where(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
+            ALLOCATION.c.replaced_at.is_(None),
             AMOUNT.c.resource_class.in_(
                 [values.slot_class(each) for each in reservation_ids]
             ),
@@ -170,10 +172,13 @@ def delete(
 def move(
     session: orm.Session, reservation_id: str, window: interval.Interval
 ) -> None:
-    """Change the window of all that the reservation holds."""
+    """Change the window of all that the reservation has."""
     session.execute(
         sa.update(ALLOCATION)
-        .where(ALLOCATION.c.reservation_id == reservation_id)
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.replaced_at.is_(None),
+        )
         .values(start_date=window.start, end_date=window.end)
     )
 
@@ -187,29 +192,60 @@ def release(session: orm.Session, reservation_ids: Collection[str]) -> None:
     )
 
 
-def resources(
+def holdings(
     session: orm.Session, reservation_ids: Collection[str]
-) -> dict[str, tuple[values.Resource, ...]]:
-    """Return what each of the reservations was given."""
-    found: dict[str, list[values.Resource]] = {
+) -> dict[str, tuple[values.Holding, ...]]:
+    """Return what each of the reservations has, or has not left yet."""
+    found: dict[str, list[values.Holding]] = {
         reservation_id: [] for reservation_id in reservation_ids
     }
     for row in session.execute(
         sa.select(
             ALLOCATION.c.reservation_id,
+            ALLOCATION.c.given_at,
+            ALLOCATION.c.replaced_at,
             RESOURCE.c.id,
             RESOURCE.c.resource_type,
             RESOURCE.c.name,
             RESOURCE.c.uuid,
+            RESOURCE.c.down_since,
+            occupied().label('occupied'),
         )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-        .where(ALLOCATION.c.reservation_id.in_(reservation_ids))
+        .where(
+            ALLOCATION.c.reservation_id.in_(reservation_ids),
+            ALLOCATION.c.released == sa.false(),
+        )
         .order_by(RESOURCE.c.id)
     ):
         found[row.reservation_id].append(
-            values.Resource(row.id, row.resource_type, row.name, row.uuid)
+            values.Holding(
+                resource=values.Resource(
+                    row.id, row.resource_type, row.name, row.uuid
+                ),
+                down=row.down_since is not None,
+                occupied=row.occupied,
+                given=row.given_at is not None,
+                replaced=row.replaced_at is not None,
+            )
         )
     return {key: tuple(value) for key, value in found.items()}
+
+
+def occupied() -> sa.ColumnElement[bool]:
+    """Whether the resource of an allocation was taken from another one when
+    it failed, and may not be empty yet."""
+    other = ALLOCATION.alias()
+    return sa.exists().where(
+        other.c.resource_id == ALLOCATION.c.resource_id,
+        other.c.reservation_id != ALLOCATION.c.reservation_id,
+        other.c.released == sa.false(),
+        other.c.replaced_at.is_not(None),
+        sa.or_(
+            other.c.exclusive == sa.true(),
+            ALLOCATION.c.exclusive == sa.true(),
+        ),
+    )
 
 
 def is_held(session: orm.Session, resource_id: int) -> bool:
@@ -237,7 +273,9 @@ def predecessors(
     the lease's resources.
 
     Of what is shared, an earlier lease stands in the way only if it should
-    be over: else there is room for both.
+    be over: else there is room for both. A lease does not wait for resources
+    that have failed, nor for what is left of another one on those that had:
+    it begins without them.
     """
     other = ALLOCATION.alias()
     theirs = RESERVATION.alias()
@@ -252,6 +290,8 @@ def predecessors(
             ALLOCATION.c.reservation_id.in_(mine),
             other.c.reservation_id.not_in(mine),
             other.c.released == sa.false(),
+            other.c.replaced_at.is_(None),
+            RESOURCE.c.down_since.is_(None),
             sa.or_(
                 other.c.end_date <= ALLOCATION.c.start_date,
                 sa.and_(
@@ -337,6 +377,9 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.released == sa.false(),
             RESOURCE.c.resource_type == values.HOST,
+            ALLOCATION.c.replaced_at.is_(None),
+            RESOURCE.c.down_since.is_(None),
+            ~occupied(),
         )
     ).all()
     return values.Access(

@@ -14,6 +14,7 @@ from sqlalchemy import orm
 from nova_reservations import interval
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import allocations
 from nova_reservations.db import models
 from nova_reservations.planner import sharing
 
@@ -240,6 +241,9 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
             LEASE.c.prepared == sa.true(),
             LEASE.c.claimed_by.is_(None),
             ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+            RESOURCE.c.down_since.is_(None),
+            ~allocations.occupied(),
             RESOURCE.c.resource_type == values.HOST,
         )
     ):

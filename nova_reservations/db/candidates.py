@@ -91,6 +91,18 @@ def shortage(
     return selection.Shortage(matching, taken=matching - free)
 
 
+def meeting(
+    session: orm.Session,
+    expression: requirements.Expression | None,
+    resource_ids: Collection[int],
+) -> set[int]:
+    """Return those of the resources that meet the requirements."""
+    query = sa.select(models.Resource.id).where(
+        models.Resource.id.in_(resource_ids)
+    )
+    return set(session.scalars(_required(expression, query)))
+
+
 def unknown_keys(
     session: orm.Session, expression: requirements.Expression | None
 ) -> list[str]:
@@ -205,16 +217,22 @@ def _of_type(demand: demand.Demand) -> sa.ColumnElement[bool]:
     return sa.and_(
         models.Resource.resource_type == demand.resource_type,
         models.Resource.reservable == sa.true(),
+        models.Resource.down_since.is_(None),
     )
 
 
 def _meeting(demand: demand.Demand, query: sa.Select[Any]) -> sa.Select[Any]:
-    query = query.where(_of_type(demand))
-    if demand.requirements is None:
+    return _required(demand.requirements, query.where(_of_type(demand)))
+
+
+def _required(
+    expression: requirements.Expression | None, query: sa.Select[Any]
+) -> sa.Select[Any]:
+    if expression is None:
         return query
     return query.join(
         models.Host, models.Host.resource_id == models.Resource.id
-    ).where(sql.clause(demand.requirements))
+    ).where(sql.clause(expression))
 
 
 def _spread(

@@ -38,14 +38,34 @@ def number(session: orm.Session, name: str) -> int:
     return value(session, name)
 
 
-def is_due(session: orm.Session, name: str, now: datetime.datetime) -> bool:
-    return (
-        session.scalar(
-            sa.select(TASK.c.name).where(
-                TASK.c.name == name, TASK.c.due_at <= now
-            )
-        )
-        is not None
+def due(session: orm.Session, now: datetime.datetime) -> set[str]:
+    """Return the names of the periodic tasks that are due."""
+    return set(
+        session.scalars(sa.select(TASK.c.name).where(TASK.c.due_at <= now))
+    )
+
+
+def hurry(session: orm.Session, name: str, now: datetime.datetime) -> None:
+    """Have a worker do a periodic task at once."""
+    session.execute(
+        sa.update(TASK)
+        .where(TASK.c.name == name, TASK.c.due_at > now)
+        .values(due_at=now)
+    )
+
+
+def finish_task(
+    session: orm.Session,
+    name: str,
+    taken_until: datetime.datetime,
+    next_at: datetime.datetime,
+) -> None:
+    """Set the next time of a task that is done, unless it has become due
+    again, or another worker has it by now."""
+    session.execute(
+        sa.update(TASK)
+        .where(TASK.c.name == name, TASK.c.due_at == taken_until)
+        .values(due_at=next_at)
     )
 
 
@@ -53,13 +73,16 @@ def take_task(
     session: orm.Session,
     name: str,
     now: datetime.datetime,
-    next_at: datetime.datetime,
+    until: datetime.datetime,
 ) -> bool:
-    """Give a periodic task that is due to the caller, and set its next
-    time; False if it is not due, or another worker was first."""
+    """Give a periodic task that is due to the caller; False if it is not
+    due, or another worker was first.
+
+    :param until: when it is due again, unless it is finished before that
+    """
     done = session.execute(
         sa.update(TASK)
         .where(TASK.c.name == name, TASK.c.due_at <= now)
-        .values(due_at=next_at)
+        .values(due_at=until)
     )
     return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

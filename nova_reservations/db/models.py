@@ -219,6 +219,8 @@ class Lease(Base, Timestamps):
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
         # Which leases wait? Asked by whoever books, or frees, anything.
         sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
+        # Those that lack something, which are few.
+        sa.Index('ix_nr_leases_degraded', 'degraded', 'id'),
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
@@ -301,6 +303,11 @@ class Allocation(Base):
 
     Exclusive, or with amounts per resource class of what is shared. Kept
     when released, as the history of the lease.
+
+    given_at is set if it was given in place of another one that had failed,
+    until the owner has taken note. replaced_at is set when another one was
+    given in its place: then end_date is when its use ended, and it is
+    released as soon as nothing of the lease is on the resource any more.
     """
 
     __tablename__ = 'nr_allocations'
@@ -322,6 +329,8 @@ class Allocation(Base):
         sa.Index(
             'ix_nr_allocations_start', 'released', 'start_date', 'resource_id'
         ),
+        # What was replaced, and is not empty yet?
+        sa.Index('ix_nr_allocations_replaced', 'released', 'replaced_at'),
     )
 
     id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
@@ -335,6 +344,12 @@ class Allocation(Base):
     end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
     exclusive: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
     released: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
+    given_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    replaced_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
 
 
 class AllocationAmount(Base):

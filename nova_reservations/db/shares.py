@@ -259,6 +259,7 @@ def _meeting(
     query = query.where(
         models.Resource.resource_type == share.resource_type,
         models.Resource.reservable == sa.true(),
+        models.Resource.down_since.is_(None),
     )
     for name, amount in sorted(share.amounts.items()):
         # Those that are too small are not even read. The offset, of nothing,

@@ -14,6 +14,8 @@ from nova_reservations import ports
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import counters
+from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
 from nova_reservations.db import waiters
@@ -22,6 +24,9 @@ from nova_reservations.engine import settings
 from nova_reservations.planner import occupation
 
 LOG = log.getLogger(__name__)
+
+REFRESH = 'refresh'
+"""The task that reads the facts of hosts that may have changed."""
 
 MAX_POINTS = 10_000
 """As many steps of capacity are told at once: a week of minutes."""
@@ -83,6 +88,9 @@ class Hosts:
         self.cloud.join_pool(resource)
         with self.database.writer() as session:
             hosts.set_reservable(session, host.id, True, now)
+            # It may not work, and somebody may lack it.
+            counters.hurry(session, healing.MONITOR, now)
+            healing.capacity_came_free(session, now)
             waiters.wake(session, now)
             enrolled = hosts.get(session, host.id)
         LOG.info(

@@ -28,6 +28,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import counters
+from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import servers
 from nova_reservations.db import waiters
@@ -88,6 +89,8 @@ class LeaseChanges:
     """What is None stays as it is.
 
     :ivar reservations: reservation id -> what of its request changes.
+    :ivar acknowledged: ids of reservations whose owner knows by now that
+        resources of theirs were changed.
     """
 
     name: str | None = None
@@ -97,6 +100,7 @@ class LeaseChanges:
     reservations: Mapping[str, Mapping[str, Any]] = dataclasses.field(
         default_factory=dict
     )
+    acknowledged: Collection[str] = ()
 
     @property
     def only_rename(self) -> bool:
@@ -462,15 +466,19 @@ class Leases:
         for reservation_id, resource_ids in held.items():
             allocations.delete(session, reservation_id, resource_ids)
         for reservation_id, chosen in zip(wholes, plan.wholes, strict=True):
+            resource_ids = [candidate.resource.id for candidate in chosen]
+            # Or what itself had to leave.
+            allocations.delete(session, reservation_id, resource_ids)
             allocations.insert(
                 session,
                 reservation_id,
-                [candidate.resource.id for candidate in chosen],
+                resource_ids,
                 windows[reservation_id],
             )
         for (reservation_id, ask), given in zip(
             shares.items(), plan.shares, strict=True
         ):
+            allocations.delete(session, reservation_id, given)
             allocations.insert_shares(
                 session,
                 reservation_id,
@@ -577,15 +585,15 @@ class Leases:
 
         changes = self._looked_up(lease_id, changes)
 
-        def change(attempt: int) -> values.Lease:
+        def change(attempt: int) -> tuple[values.Lease, values.Lease]:
             with self.database.writer() as session:
                 if attempt > contention.TOGETHER:
                     counters.increment(session, 'booking')
                 seen = leases.get(session, lease_id)
                 self._change(session, seen, changes, now)
-                return leases.get(session, lease_id)
+                return seen, leases.get(session, lease_id)
 
-        lease = contention.settle(change)
+        before, lease = contention.settle(change)
         LOG.info(
             'Lease %(lease)s is changed; it is %(status)s from %(start)s '
             'to %(end)s',
@@ -597,6 +605,8 @@ class Leases:
             },
         )
         self.notify(notifications.UPDATE, notifications.payload(lease))
+        if notifications.flags(before) - notifications.flags(lease):
+            self.notify(notifications.HEALED, notifications.payload(lease))
         return lease
 
     def _looked_up(self, lease_id: str, changes: LeaseChanges) -> LeaseChanges:
@@ -625,12 +635,35 @@ class Leases:
         columns: dict[str, Any] = {}
         if changes.name is not None:
             columns['name'] = changes.name
-        if changes.only_rename:
-            leases.change(session, seen, now, **columns)
-            return
-        columns |= self._reschedule(session, seen, changes, now)
+        if not changes.only_rename:
+            columns |= self._reschedule(session, seen, changes, now)
+        if changes.acknowledged:
+            columns |= self._acknowledge(session, seen, changes, now)
         leases.change(session, seen, now, **columns)
-        waiters.wake(session, now)
+        if not changes.only_rename:
+            healing.capacity_came_free(session, now)
+            waiters.wake(session, now)
+
+    def _acknowledge(
+        self,
+        session: Any,
+        seen: values.Lease,
+        changes: LeaseChanges,
+        now: datetime.datetime,
+    ) -> dict[str, Any]:
+        """Have the owner know that resources were changed."""
+        degraded = False
+        for item in leases.get(session, seen.id).reservations:
+            known = item.id in changes.acknowledged
+            if known:
+                healing.acknowledge(session, item.id, now)
+                healing.set_flags(
+                    session, item.id, item.missing_resources, False, now
+                )
+            degraded |= item.missing_resources or (
+                item.resources_changed and not known
+            )
+        return {'degraded': degraded}
 
     def _reschedule(
         self,
@@ -660,22 +693,13 @@ class Leases:
                 leases.set_params(session, reservation_id, changed, now)
         elif _books(seen, lease):
             ids = [item.id for item in seen.reservations]
-            held = allocations.resources(session, ids)
+            before = self._part(session, seen, now)
             slots = allocations.slots(session, ids)
             for reservation_id, changed in params.items():
                 leases.set_params(session, reservation_id, changed, now)
-            self.book(
-                session,
-                lease,
-                now,
-                held={
-                    reservation_id: [resource.id for resource in resources]
-                    for reservation_id, resources in held.items()
-                },
-                recheck=params,
-            )
+            self.book(session, lease, now, held=before, recheck=params)
             if (
-                held != allocations.resources(session, ids)
+                before != self._held(session, seen)
                 or slots != allocations.slots(session, ids)
                 or any(
                     isinstance(self._demand(item), demands.Share)
@@ -684,6 +708,10 @@ class Leases:
                 )
             ):
                 lease = dataclasses.replace(lease, prepared=False)
+            # What it has now was found anew, and its owner has asked for it.
+            for reservation in seen.reservations:
+                healing.set_flags(session, reservation.id, False, False, now)
+            lease = dataclasses.replace(lease, degraded=False)
         else:
             for reservation in lease.reservations:
                 allocations.move(
@@ -694,9 +722,44 @@ class Leases:
             'end_date': end,
             'duration': None if changes.end else seen.duration,
             'prepared': lease.prepared,
+            'degraded': lease.degraded,
             'status_reason': None,
             'due_at': self._due_at(lease, now),
         }
+
+    def _held(self, session: Any, lease: values.Lease) -> dict[str, list[int]]:
+        """Return reservation id -> what it has."""
+        held = allocations.holdings(
+            session, [item.id for item in lease.reservations]
+        )
+        return {
+            reservation_id: [
+                one.resource.id for one in holdings if not one.replaced
+            ]
+            for reservation_id, holdings in held.items()
+        }
+
+    def _part(
+        self, session: Any, lease: values.Lease, now: datetime.datetime
+    ) -> dict[str, list[int]]:
+        """Have an active lease leave what it can't use, so that it is planned
+        anew with the rest; return that."""
+        if lease.status == states.Lease.ACTIVE:
+            held = allocations.holdings(
+                session, [item.id for item in lease.reservations]
+            )
+            for reservation_id, holdings in held.items():
+                healing.replace(
+                    session,
+                    reservation_id,
+                    [
+                        one.resource.id
+                        for one in holdings
+                        if not one.usable and not one.replaced
+                    ],
+                    now,
+                )
+        return self._held(session, lease)
 
     def _due_at(
         self, lease: values.Lease, now: datetime.datetime
@@ -776,6 +839,7 @@ class Leases:
                 if not seen.in_nova:
                     leases.delete(session, seen)
                     waiters.wake(session, now)
+                    healing.capacity_came_free(session, now)
                     return seen
                 if seen.status == states.Lease.DELETING:
                     return None

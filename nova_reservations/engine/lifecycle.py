@@ -22,6 +22,7 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import servers
 from nova_reservations.db import waiters
@@ -237,9 +238,15 @@ class Lifecycle:
     ) -> None:
         ids = [item.id for item in lease.reservations]
         leases.wake_successors(session, ids, now)
+        healing.vacate(session, ids, now)
         allocations.release(session, ids)
         waiters.wake(session, now)
         servers.forget(session, ids)
+        healing.capacity_came_free(session, now)
+        if any(item.resources_changed for item in lease.reservations):
+            leases.set_reservations(
+                session, lease.id, now, resources_changed=False
+            )
 
     def _explain(
         self,
@@ -267,23 +274,26 @@ class Lifecycle:
         ending = self._ending(lease, now)
         with self.database.reader() as session:
             ids = [item.id for item in lease.reservations]
-            held = allocations.resources(session, ids)
+            held = allocations.holdings(session, ids)
             slots = allocations.slots(session, ids)
             created = servers.of(session, ids)
         for reservation in lease.reservations:
+            resources, left = base.parts(held[reservation.id])
             yield (
                 self.types[reservation.resource_type],
                 base.Booking(
                     lease=lease,
                     reservation=reservation,
-                    resources=held[reservation.id],
+                    resources=resources,
                     slots=slots.get(reservation.id, {}),
                     servers=created.get(reservation.id, frozenset()),
+                    now=now,
                     prepared=lease.prepared,
                     settled=ending is not None
                     and ending >= self.options.settle,
                     check=self._check(claim, lease),
                     ending=ending or datetime.timedelta(0),
+                    left=left,
                 ),
             )
 
@@ -396,7 +406,10 @@ class Lifecycle:
     ) -> datetime.timedelta | None:
         try:
             for kind, booking in self._bookings(claim, lease, now):
-                kind.update(booking)
+                if booking.left:
+                    kind.heal(booking)
+                else:
+                    kind.update(booking)
         except exception.CloudRefused as error:
             LOG.warning(
                 'Lease %(lease)s lacks resources that were added: %(reason)s',
@@ -447,7 +460,11 @@ class Lifecycle:
             )
         reasons = []
         for kind, booking in self._bookings(claim, lease, now):
-            waiting = kind.end(booking)
+            # What had failed is left as well, as if it had not.
+            whole = dataclasses.replace(
+                booking, resources=booking.resources + booking.left, left=()
+            )
+            waiting = kind.end(whole)
             if waiting is not None:
                 reasons.append(waiting.reason)
         if reasons:
@@ -504,6 +521,7 @@ class Lifecycle:
             return
         ended = lease.event(states.EventType.END)
         if ended is not None and ended.status == states.Event.IN_PROGRESS:
+            flags = notifications.flags(lease)
             lease = self._record(
                 claim,
                 lease,
@@ -512,6 +530,9 @@ class Lifecycle:
                 status_reason=None,
                 in_nova=False,
                 prepared=False,
+                degraded=any(
+                    item.missing_resources for item in lease.reservations
+                ),
                 reservations=states.Reservation.DELETED,
                 release=True,
                 events={states.EventType.END: states.Event.DONE},
@@ -520,5 +541,7 @@ class Lifecycle:
                 notifications.event(states.EventType.END),
                 notifications.payload(lease),
             )
+            if flags - notifications.flags(lease):
+                self.notify(notifications.HEALED, notifications.payload(lease))
         else:
             self._record(claim, lease, now, in_nova=False, release=True)

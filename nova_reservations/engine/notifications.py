@@ -14,10 +14,22 @@ CREATE = 'lease.create'
 UPDATE = 'lease.update'
 DELETE = 'lease.delete'
 RETRY = 'lease.retry'
+DEGRADED = 'lease.degraded'
+HEALED = 'lease.healed'
 
 
 def event(kind: states.EventType) -> str:
     return f'lease.event.{kind}'
+
+
+def flags(lease: values.Lease) -> set[tuple[str, str]]:
+    """Return (reservation id, flag) of those that are set."""
+    return {
+        (reservation.id, name)
+        for reservation in lease.reservations
+        for name in ('missing_resources', 'resources_changed')
+        if getattr(reservation, name)
+    }
 
 
 def payload(lease: values.Lease) -> dict[str, Any]:

@@ -6,6 +6,7 @@ claims in the database, and need nothing else of each other.
 """
 
 from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent import futures
 import dataclasses
 import datetime
@@ -18,8 +19,8 @@ from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db import leases
-from nova_reservations.engine import hosts
 from nova_reservations.engine import lifecycle
+from nova_reservations.engine import tasks
 
 LOG = log.getLogger(__name__)
 
@@ -50,33 +51,30 @@ class Worker:
         name: str,
         database: api.Database,
         runner: lifecycle.Lifecycle,
-        inventory: hosts.Hosts,
+        periodic: Sequence[tasks.Task],
         threads: int,
     ) -> None:
         self.name = name
         self.database = database
         self.runner = runner
-        self.inventory = inventory
+        self.periodic = periodic
         self.threads = threads
         self._pool = futures.ThreadPoolExecutor(
-            threads + 1, thread_name_prefix='reservations'
+            threads + len(periodic), thread_name_prefix='reservations'
         )
         self._held: dict[futures.Future[None], _Held] = {}
-        self._refresh: futures.Future[None] | None = None
+        self._running: dict[str, futures.Future[None]] = {}
 
     def tick(self, now: datetime.datetime) -> None:
         """Look once at what is due; does not wait for what it begins."""
         self._collect()
         self._renew(now)
         self._take_leases(now)
-        self._take_refresh(now)
+        self._take_tasks(now)
 
     def drain(self) -> None:
         """Wait until all that was begun is over."""
-        begun: list[futures.Future[Any]] = [*self._held]
-        if self._refresh is not None:
-            begun.append(self._refresh)
-        futures.wait(begun)
+        futures.wait([*self._held, *self._running.values()])
         self._collect()
 
     def stop(self) -> None:
@@ -87,9 +85,10 @@ class Worker:
         for done in [future for future in self._held if future.done()]:
             held = self._held.pop(done)
             _log_failure(done, f'lease {held.claim.lease_id}')
-        if self._refresh is not None and self._refresh.done():
-            _log_failure(self._refresh, 'the facts of hosts')
-            self._refresh = None
+        for name in [
+            name for name, future in self._running.items() if future.done()
+        ]:
+            _log_failure(self._running.pop(name), f'the task {name}')
 
     def _renew(self, now: datetime.datetime) -> None:
         for held in self._held.values():
@@ -131,20 +130,29 @@ class Worker:
                 future = self._pool.submit(self.runner.run, claim)
                 self._held[future] = _Held(claim, now, now)
 
-    def _take_refresh(self, now: datetime.datetime) -> None:
-        if self._refresh is not None:
-            return
+    def _take_tasks(self, now: datetime.datetime) -> None:
         with self.database.reader() as session:
-            if not counters.is_due(session, 'refresh', now):
-                return
-        mine = functools.partial(
-            counters.take_task,
-            name='refresh',
-            now=now,
-            next_at=now + self.inventory.options.host_refresh_interval,
-        )
-        if self._first(mine):
-            self._refresh = self._pool.submit(self._look_at_cloud, now)
+            due = counters.due(session, now)
+        for task in self.periodic:
+            if task.name not in due or task.name in self._running:
+                continue
+            mine = functools.partial(
+                counters.take_task,
+                name=task.name,
+                now=now,
+                until=now + task.patience,
+            )
+            if self._first(mine):
+                self._running[task.name] = self._pool.submit(
+                    self._do, task, now
+                )
+
+    def _do(self, task: tasks.Task, now: datetime.datetime) -> None:
+        task.run(now)
+        with self.database.writer() as session:
+            counters.finish_task(
+                session, task.name, now + task.patience, now + task.interval
+            )
 
     def _first(self, change: Callable[[Any], bool]) -> bool:
         """Write what only one worker may; False if another was first."""
@@ -153,13 +161,6 @@ class Worker:
                 return change(session)
         except exception.Conflict:
             return False
-
-    def _look_at_cloud(self, now: datetime.datetime) -> None:
-        try:
-            self.inventory.refresh(now)
-            self.inventory.sweep()
-        except exception.CloudUnavailable as error:
-            LOG.warning('What is known of hosts may be old: %s', error)
 
 
 def _log_failure(future: futures.Future[None], what: str) -> None:

@@ -102,6 +102,18 @@ def assign(
     return [plan.result(index) for index in range(len(asks))]
 
 
+def most(asks: Sequence[Ask], seed: str) -> list[tuple[Candidate, ...]]:
+    """Return what to book for each ask: as much as there is, up to its
+    maximum; no resource twice."""
+    plan = _Plan(asks, seed, snug=True)
+    for index, ask in enumerate(asks):
+        plan.fill(index, ask.demand.maximum)
+        while len(plan.given[index]) < ask.demand.maximum:
+            if not plan.augment(index):
+                break
+    return [plan.result(index) for index in range(len(asks))]
+
+
 class _Plan:
     """Who has which resource so far."""
 

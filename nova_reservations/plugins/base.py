@@ -7,6 +7,7 @@ crash.
 """
 
 import abc
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -28,12 +29,15 @@ class Booking:
         there; empty where whole resources were given.
     :ivar servers: UUIDs of the servers that were created in it; some may
         be gone.
+    :ivar now: the time.
     :ivar prepared: prepare() has finished for exactly these resources.
     :ivar settled: whoever was let in before the end began has had the time
         to be seen by now; at an end, what is empty before that may not stay
         so.
     :ivar check: call it before each write to Nova.
     :ivar ending: how long ago the end of the lease began.
+    :ivar left: what has failed, or was replaced, and may have something of
+        the reservation on it still; at an end this is among the resources.
     """
 
     lease: values.Lease
@@ -41,10 +45,32 @@ class Booking:
     resources: tuple[values.Resource, ...]
     slots: Mapping[int, int]
     servers: frozenset[str]
+    now: datetime.datetime
     prepared: bool
     settled: bool
     check: ports.Check
     ending: datetime.timedelta = datetime.timedelta(0)
+    left: tuple[values.Resource, ...] = ()
+
+
+Resources = tuple[values.Resource, ...]
+
+
+def parts(
+    holdings: Iterable[values.Holding],
+) -> tuple[Resources, Resources]:
+    """Return what of a reservation's resources can be used, and what it may
+    have left something on.
+
+    On what another one has not left yet it never had anything.
+    """
+    usable, left = [], []
+    for holding in holdings:
+        if holding.usable:
+            usable.append(holding.resource)
+        elif not holding.occupied:
+            left.append(holding.resource)
+    return tuple(usable), tuple(left)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,6 +78,18 @@ class Waiting:
     """An end that is not over: what it waits for, in words for the owner."""
 
     reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remains:
+    """What is on resources that a reservation had to leave.
+
+    :ivar vacated: nothing of the reservation is on these.
+    :ivar movable: heal() can take something off the others now.
+    """
+
+    vacated: tuple[values.Resource, ...]
+    movable: bool = False
 
 
 class ResourceType(abc.ABC):
@@ -135,8 +173,14 @@ class ResourceType(abc.ABC):
         self.start(booking)
 
     def heal(self, booking: Booking) -> None:
-        """Put right what others changed under an active reservation."""
-        self.start(booking)
+        """Bring an active reservation to the resources that it has instead
+        of those in ``booking.left``, with what can be moved of these."""
+        self.update(booking)
+
+    def remains(self, booking: Booking) -> Remains:
+        """Look at what an active reservation had to leave,
+        ``booking.left``; nobody else has it before it is vacated."""
+        return Remains(booking.left)
 
     def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
         """Return what the API shows of one active reservation beside that,

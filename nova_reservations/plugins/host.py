@@ -14,6 +14,7 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
 from nova_reservations.plugins import endings
+from nova_reservations.plugins import evacuation
 
 MAX_HOSTS = 10_000
 
@@ -112,6 +113,36 @@ class PhysicalHost(base.ResourceType):
         ):
             return
         self.prepare(booking)
+
+    def heal(self, booking: base.Booking) -> None:
+        self.prepare(booking)
+        servers = self._servers(booking, self.cloud.occupancy(booking.left))
+        evacuation.evacuate(booking, servers, self.cloud, self.conf)
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        occupancies = self.cloud.occupancy(booking.left)
+        servers = self._servers(booking, occupancies)
+        return base.Remains(
+            tuple(
+                host for host in booking.left if occupancies[host.name].empty
+            ),
+            movable=self.cloud.acts_for_projects()
+            and bool(
+                evacuation.stranded(booking, servers, self.cloud, self.conf)
+            ),
+        )
+
+    def _servers(
+        self,
+        booking: base.Booking,
+        occupancies: Mapping[str, ports.Occupancy],
+    ) -> list[ports.Server]:
+        return [
+            server
+            for occupancy in occupancies.values()
+            for server in occupancy.servers
+            if server.project_id == booking.lease.project_id
+        ]
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """Have the project's servers leave; a host is free when it is empty.

@@ -17,6 +17,7 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
 from nova_reservations.plugins import endings
+from nova_reservations.plugins import evacuation
 
 MAX_SLOTS = 10_000
 
@@ -95,6 +96,32 @@ class Slots(base.ResourceType):
         if not ready:
             self.prepare(booking)
         self.cloud.admit(slots, booking.check)
+
+    def heal(self, booking: base.Booking) -> None:
+        self.start(booking)
+        tenants = self._tenants_left(booking)
+        evacuation.evacuate(booking, tenants.servers, self.cloud, self.conf)
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        tenants = self._tenants_left(booking)
+        taken = {server.host for server in tenants.servers}
+        stranded = evacuation.stranded(
+            booking, tenants.servers, self.cloud, self.conf
+        )
+        return base.Remains(
+            ()
+            # Who holds them is not known by host.
+            if tenants.leftovers
+            else tuple(
+                host for host in booking.left if host.name not in taken
+            ),
+            movable=self.cloud.acts_for_projects() and bool(stranded),
+        )
+
+    def _tenants_left(self, booking: base.Booking) -> ports.Occupancy:
+        return self.cloud.tenants(
+            booking.reservation.id, booking.left, booking.servers
+        )
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """End the servers of the reservation, wherever they are by now."""

@@ -8,10 +8,16 @@ import re
 from nova_reservations.sandbox import layout as lo
 
 #: A tuple gives an option several times.
-Value = str | int | bool | tuple[str, ...]
+Value = str | int | float | bool | tuple[str, ...]
 
 #: Section -> option -> value.
 Sections = dict[str, Mapping[str, Value]]
+
+#: Seconds between two checks of what leases hold.
+HEALING_INTERVAL = 27
+
+#: Seconds after which a compute that does not report has failed.
+SERVICE_DOWN_TIME = 30
 
 #: What an operator adds to nova.conf. The list is Nova's own default and ours.
 RESERVATIONS_CONF: Sections = {
@@ -214,6 +220,7 @@ def _nova(layout: lo.Layout) -> Sections:
             'log_options': False,
             'my_ip': '127.0.0.1',
             'report_interval': 5,
+            'service_down_time': SERVICE_DOWN_TIME if layout.embedded else 60,
             'state_path': str(layout.directory),
             'transport_url': layout.transport_url or 'fake://',
         },
@@ -237,6 +244,10 @@ def _nova(layout: lo.Layout) -> Sections:
         sections['reservations'] = {
             **sections['reservations'],
             'connection': connection,
+            # A story does not wait for minutes.
+            'polling_interval': 1,
+            'healing_interval': HEALING_INTERVAL / 60,
+            'heal_evacuate': True,
         }
         # A story reads notifications in the log, and changes what it needs.
         sections['oslo_messaging_notifications'] = {
@@ -247,6 +258,11 @@ def _nova(layout: lo.Layout) -> Sections:
             'reload_interval': 1,
         }
     else:
+        # Not all of the hosts of a benchmark have a compute.
+        sections['reservations'] = {
+            **sections['reservations'],
+            'enable_polling_monitor': False,
+        }
         # The queues go when nobody listens any more.
         sections['oslo_messaging_rabbit'] = {
             'amqp_auto_delete': True,

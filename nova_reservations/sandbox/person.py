@@ -4,6 +4,7 @@
 import datetime
 import functools
 from typing import Any
+import urllib.parse
 
 from keystoneauth1 import adapter
 from keystoneauth1 import session
@@ -148,15 +149,36 @@ class Operator(Person):
 
     def set_compute(self, host: str, status: str) -> None:
         """Enable or disable a compute host."""
-        services = body(
-            self.compute.get(f'/os-services?binary=nova-compute&host={host}')
-        )['services']
-        for service in services:
+        for service in self._computes(host):
             body(
                 self.compute.put(
                     f'/os-services/{service["id"]}', json={'status': status}
                 )
             )
+
+    @functools.cached_property
+    def root(self) -> adapter.Adapter:
+        """What is beside the API of Nova, on the same socket."""
+        endpoint = urllib.parse.urlsplit(str(self.compute.get_endpoint()))
+        return adapter.Adapter(
+            self._session,
+            endpoint_override=f'{endpoint.scheme}://{endpoint.netloc}',
+            raise_exc=False,
+        )
+
+    def force_down(self, host: str, down: bool) -> None:
+        """Say that nothing runs on a compute host, or no longer say so."""
+        for service in self._computes(host):
+            body(
+                self.compute.put(
+                    f'/os-services/{service["id"]}', json={'forced_down': down}
+                )
+            )
+
+    def _computes(self, host: str) -> Any:
+        return body(
+            self.compute.get(f'/os-services?binary=nova-compute&host={host}')
+        )['services']
 
     def enrolled(self) -> dict[str, str]:
         """Return the names of the reservable hosts by their id."""

@@ -175,7 +175,7 @@ def _serve(service: str, descriptor: int) -> None:
     if service == 'nova':
         from nova_reservations.sandbox import embedded
 
-        embedded.start()
+        application = embedded.start(application)
     waitress.serve(
         application,
         sockets=[socket.socket(fileno=descriptor)],

@@ -2,11 +2,13 @@
 """The engine's loop, in each worker of nova-scheduler, after the fork."""
 
 from collections.abc import Callable
+from collections.abc import Mapping
 import random
 import time
 from typing import Any
 
 from nova import context as nova_context
+from nova import rpc
 from nova import service
 import nova.conf
 from nova.scheduler import manager
@@ -17,6 +19,7 @@ import wrapt
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
+from nova_reservations.cloud import listener as listeners
 from nova_reservations.engine import worker
 
 LOG = log.getLogger(__name__)
@@ -31,10 +34,18 @@ TASK = 'nova_reservations_watchdog'
 
 
 class Loop:
-    """:ivar worker: whose tick() it calls, until stop()."""
+    """:ivar worker: whose tick() it calls, until stop().
 
-    def __init__(self, engine: worker.Worker) -> None:
+    :ivar listener: what hears of failures beside it, if anything does.
+    """
+
+    def __init__(
+        self,
+        engine: worker.Worker,
+        listener: listeners.Listener | None = None,
+    ) -> None:
         self.worker = engine
+        self.listener = listener
         self._call = loopingcall.FixedIntervalLoopingCall(self._tick)
         self._looking = False
         self._last = time.monotonic()
@@ -50,9 +61,20 @@ class Loop:
             stop_on_exception=False,
         )
 
+    def listen(self) -> None:
+        if self.listener is None:
+            return
+        try:
+            self.listener.start()
+        except exception.CloudUnavailable as error:
+            LOG.error('Failures are seen by polling only: %s', error)
+            self.listener = None
+
     def stop(self) -> None:
         """Begin nothing more."""
         self._call.stop()
+        if self.listener is not None:
+            self.listener.stop()
 
     def finish(self) -> None:
         """Wait for what was begun."""
@@ -107,9 +129,34 @@ def _start(
     conf = nova.conf.CONF
     if not conf.reservations.enable_engine:
         return
-    engine = bootstrap.build_worker(conf, bootstrap.build(conf))
-    scheduler.nova_reservations_loop = Loop(engine)
+    services = bootstrap.build(conf)
+    engine = bootstrap.build_worker(conf, services)
+    listener = None
+    if conf.reservations.enable_notification_monitor:
+        listener = _listener(services)
+    scheduler.nova_reservations_loop = Loop(engine, listener)
     scheduler.nova_reservations_loop.start()
+    scheduler.nova_reservations_loop.listen()
+
+
+def _listener(services: bootstrap.Services) -> listeners.Listener:
+    def receive(event_type: str, payload: Mapping[str, Any]) -> None:
+        try:
+            services.monitoring.on_notification(
+                event_type, payload, services.database.now()
+            )
+        except exception.ReservationsError as error:
+            LOG.warning(
+                'What %(event)s says is left to polling: %(reason)s',
+                {'event': event_type, 'reason': error},
+            )
+
+    return listeners.Listener(
+        rpc.NOTIFICATION_TRANSPORT,
+        services.monitoring.topics,
+        services.monitoring.event_types,
+        receive,
+    )
 
 
 def _stop(

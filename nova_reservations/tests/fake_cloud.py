@@ -9,6 +9,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
+import datetime
 import threading
 from typing import Any
 import uuid
@@ -63,6 +64,7 @@ class FakeCloud(fake_slots.FakeSlots):
     :ivar refusals: server -> why it can not be shelved.
     :ivar shelved: servers that are on no host.
     :ivar trusted: whether there are credentials to act for projects.
+    :ivar services: service host -> its nova-compute, if it does not work.
     """
 
     def __init__(self, *names: str) -> None:
@@ -80,6 +82,7 @@ class FakeCloud(fake_slots.FakeSlots):
         self.shelved: set[str] = set()
         self.trusted = True
         self.orders: set[tuple[str, ports.Order, str]] = set()
+        self.services: dict[str, ports.ComputeService] = {}
         self.before: Callable[[str], None] = lambda step: None
         self.writes: list[str] = []
         self._lock = threading.Lock()
@@ -290,6 +293,49 @@ class FakeCloud(fake_slots.FakeSlots):
 
     def acts_for_projects(self) -> bool:
         return self.trusted
+
+    def fail(
+        self, host: str, disabled: bool = False, forced_down: bool = False
+    ) -> None:
+        """Have a host fail: if not on purpose, it no longer reports."""
+        self.services[host] = ports.ComputeService(
+            up=disabled, disabled=disabled, forced_down=forced_down
+        )
+
+    def recover(self, host: str) -> None:
+        self.services.pop(host, None)
+
+    def compute_services(
+        self, now: datetime.datetime, host: str | None = None
+    ) -> dict[str, ports.ComputeService]:
+        works = ports.ComputeService(True, False, False)
+        return {
+            name: self.services.get(name, works)
+            for name in self.known
+            if host in (None, name)
+        }
+
+    def evacuate(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> Mapping[str, str]:
+        """Put them on the first host of an aggregate that theirs was in."""
+        refused = {}
+        for server in servers:
+            check()
+            self._write('evacuate')
+            targets = [
+                min(members)
+                for members in self.aggregates.values()
+                if members and server.host not in members
+            ]
+            service = self.services.get(server.host)
+            if not service or not service.forced_down or not targets:
+                refused[server.uuid] = 'no valid host'
+                continue
+            self.servers[server.uuid] = dataclasses.replace(
+                server, host=targets[0]
+            )
+        return refused
 
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         return {key: set(members) for key, members in self.aggregates.items()}

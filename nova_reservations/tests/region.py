@@ -8,6 +8,7 @@ only the database and the cloud in common.
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import dataclasses
 import datetime
@@ -27,14 +28,19 @@ from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
+from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
+from nova_reservations.engine import monitoring
 from nova_reservations.engine import settings
+from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
 from nova_reservations.engine import worker as workers
 from nova_reservations.plugins import base
+from nova_reservations.plugins import compute_monitor
 from nova_reservations.plugins import host
+from nova_reservations.plugins import monitor
 from nova_reservations.tests import fake_cloud
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
@@ -76,6 +82,9 @@ class Region:
         url: str,
         *names: str,
         types: Mapping[str, type[base.ResourceType]] | None = None,
+        monitors: Sequence[type[monitor.Monitor]] = (
+            compute_monitor.ComputeMonitor,
+        ),
         **options: Any,
     ) -> None:
         self.now = NOON
@@ -85,6 +94,8 @@ class Region:
         self.options = settings.Settings(
             **{
                 'host_refresh_interval': datetime.timedelta(days=1),
+                'polling_interval': datetime.timedelta(days=1),
+                'healing_interval': datetime.timedelta(days=1),
                 'settle': datetime.timedelta(0),
                 **options,
             }
@@ -102,16 +113,25 @@ class Region:
             self.database, self.types, self.options, self._notify
         )
         self.hosts = hosts.Hosts(self.database, self.cloud, self.options)
+        self.monitoring = monitoring.Monitoring(
+            self.database,
+            [kind(self.cloud, opts) for kind in monitors],
+        )
+        self.healing = healing.Healing(
+            self.database, self.types, self.options, self._notify
+        )
+        self.opts = opts
+        self.tasks = tasks.all_of(
+            self.hosts, self.monitoring, self.healing, self.options
+        )
         self._workers: list[workers.Worker] = []
-        with self.database.writer() as session:
-            counters.take_task(
-                session,
-                'refresh',
-                self.now,
-                self.now + self.options.host_refresh_interval,
-            )
         for name in names:
             self.enrol(name)
+        with self.database.writer() as session:
+            for task in self.tasks:
+                counters.take_task(
+                    session, task.name, self.now, self.now + task.interval
+                )
 
     def _notify(self, event_type: str, payload: Mapping[str, Any]) -> None:
         self.notes.append((event_type, payload))
@@ -125,6 +145,13 @@ class Region:
 
     def enrol(self, name: str, **properties: str) -> values.Host:
         return self.hosts.enrol(name, properties, self.now)
+
+    def add_host(self, name: str, *, enrol: bool = True) -> None:
+        """Have the cloud know one more host."""
+        self.cloud.known[name] = fake_cloud.facts(name)
+        self.cloud.recover(name)
+        if enrol:
+            self.enrol(name)
 
     def lease(
         self,
@@ -217,6 +244,16 @@ class Region:
             self.now,
         )
 
+    def acknowledge(self, lease: values.Lease) -> None:
+        """Know that resources of the lease were changed."""
+        self.leases.update(
+            lease.id,
+            leases.LeaseChanges(
+                acknowledged=[item.id for item in lease.reservations]
+            ),
+            self.now,
+        )
+
     def delete(self, lease: values.Lease) -> None:
         self.leases.delete(lease.id, self.now)
 
@@ -249,7 +286,7 @@ class Region:
                     self._notify,
                 ),
             ),
-            self.hosts,
+            self.tasks,
             threads,
         )
         self._workers.append(one)
@@ -262,8 +299,21 @@ class Region:
             one.tick(self.now)
             one.drain()
             with self.database.reader() as session:
-                if not leases_db.due(session, self.now, limit=1):
+                if not leases_db.due(
+                    session, self.now, limit=1
+                ) and not counters.due(session, self.now):
                     return
+
+    def soon(self, task: str) -> None:
+        """Have a periodic task be due."""
+        with self.database.writer() as session:
+            counters.hurry(session, task, self.now)
+
+    def look(self) -> None:
+        """Let the monitors look, and do all that follows at this instant."""
+        self.monitoring.poll(self.now)
+        self.healing.look_after(self.now)
+        self.work()
 
     def _anybody(self) -> workers.Worker:
         return self._workers[0] if self._workers else self.worker()
@@ -285,7 +335,11 @@ class Region:
 
     def next_due(self) -> datetime.datetime | None:
         with self.database.reader() as session:
-            return session.scalar(sa.select(sa.func.min(models.Lease.due_at)))
+            dates = [
+                session.scalar(sa.select(sa.func.min(model.due_at)))
+                for model in (models.Lease, models.Task)
+            ]
+        return min((date for date in dates if date is not None), default=None)
 
     # What there is to see
 

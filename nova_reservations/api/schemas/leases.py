@@ -48,6 +48,8 @@ CHANGED_RESERVATION: dict[str, Any] = {
     'properties': {
         'id': parameters.UUID,
         'resource_type': {'type': 'string', 'maxLength': 64},
+        # The owner has taken note that they were.
+        'resources_changed': {'enum': [False]},
     },
     'required': ['id'],
     'maxProperties': 64,

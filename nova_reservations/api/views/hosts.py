@@ -25,7 +25,8 @@ def show(host: values.Host) -> dict[str, Any]:
         'status': None,
         'trust_id': None,
         'availability_zone': facts.availability_zone,
-        'reservable': host.reservable,
+        # As in Blazar, a host that has failed is not until it is back.
+        'reservable': host.reservable and host.down_since is None,
         'created_at': dates.show_stamp(host.created_at),
         'updated_at': dates.show_stamp(host.updated_at),
     }

@@ -12,6 +12,7 @@ import tempfile
 import time
 
 from nova_reservations.sandbox import cloud
+from nova_reservations.sandbox.bench import healing
 from nova_reservations.sandbox.bench import lifecycle
 from nova_reservations.sandbox.bench import processes
 from nova_reservations.sandbox.bench import report
@@ -27,6 +28,7 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'start': lifecycle.start,
     'many-hosts': lifecycle.many_hosts,
     'end': lifecycle.end,
+    'heal': healing.heal,
 }
 
 #: So many hosts are enrolled at least.

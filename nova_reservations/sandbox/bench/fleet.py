@@ -202,7 +202,7 @@ def _uuid(name: str) -> str:
 _FIRST = 1_000_000
 
 #: And its leases and reservations are of these.
-_LEASE, _RESERVATION = (f'be0c000{which}-0000-4000-8000-' for which in (1, 2))
+LEASE, RESERVATION = (f'be0c000{which}-0000-4000-8000-' for which in (1, 2))
 
 #: What of a database gets rows of it, children first.
 _TABLES = (
@@ -255,9 +255,9 @@ class Future:
                 if 'resource_id' in table.c:
                     mine = table.c.resource_id >= _FIRST
                 elif 'lease_id' in table.c:
-                    mine = table.c.lease_id.startswith(_LEASE)
+                    mine = table.c.lease_id.startswith(LEASE)
                 elif table.name == 'nr_leases':
-                    mine = table.c.id.startswith(_LEASE)
+                    mine = table.c.id.startswith(LEASE)
                 else:
                     mine = table.c.id >= _FIRST
                 connection.execute(sa.delete(table).where(mine))
@@ -333,8 +333,8 @@ class Future:
         start: datetime.datetime,
     ) -> None:
         number = len(rows[models.Lease])
-        lease = f'{_LEASE}{number:012x}'
-        reservation = f'{_RESERVATION}{number:012x}'
+        lease = f'{LEASE}{number:012x}'
+        reservation = f'{RESERVATION}{number:012x}'
         end = start + datetime.timedelta(days=1)
         rows[models.Lease].append(
             {

@@ -50,6 +50,7 @@ def booking(cloud):
         resources=(one, two),
         slots={},
         servers=frozenset(),
+        now=test_agenda.NOON,
         prepared=False,
         settled=True,
         check=lambda: None,

@@ -19,6 +19,7 @@ from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
+from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
@@ -137,8 +138,16 @@ OFTEN = {
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
     'the hosts of a reservation': Often(
-        lambda session: allocations.resources(session, [lease_id(7)]),
+        lambda session: allocations.holdings(session, [lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+    ),
+    'whether any lease lacks something': Often(
+        lambda session: healing.capacity_came_free(session, booking.at(9)),
+        frozenset({'ix_nr_leases_degraded'}),
+    ),
+    'what was replaced': Often(
+        lambda session: healing.replaced(session, booking.at(9)),
+        frozenset({'ix_nr_allocations_replaced'}),
     ),
     'candidates': Often(find_candidates(None), OF_CANDIDATES),
     'candidates that meet requirements': Often(

@@ -118,6 +118,67 @@ def delete_ending(region):
     return lease
 
 
+def _failure(region):
+    region.cloud.fail('three')
+    region.look()
+    lease = region.active_lease(end=80, minimum=2)
+    region.cloud.boot('one', 'lessee', server='on one')
+    region.cloud.recover('three')
+    region.look()
+    region.cloud.fail('one')
+    return lease
+
+
+def failure(region):
+    """A host that fails, and that nobody has seen to have failed."""
+    lease = _failure(region)
+    region.soon('monitor')
+    return lease
+
+
+def seen_failure(region):
+    lease = _failure(region)
+    region.monitoring.poll(region.now)
+    return lease
+
+
+def healed_failure(region):
+    """In the database, and not in Nova."""
+    lease = seen_failure(region)
+    region.healing.heal(region.now)
+    assert region.aggregate_of(lease) == {'one', 'two'}
+    return lease
+
+
+def evacuation(region):
+    region.opts.set_override('heal_evacuate', True, group='reservations')
+    lease = _failure(region)
+    region.cloud.fail('one', forced_down=True)
+    region.monitoring.poll(region.now)
+    region.healing.heal(region.now)
+    return lease
+
+
+def recovery_without_spare(region):
+    lease = region.active_lease(end=80, minimum=3)
+    region.cloud.fail('one')
+    region.look()
+    region.cloud.recover('one')
+    region.soon('monitor')
+    return lease
+
+
+def vacated_host(region):
+    lease = _failure(region)
+    region.look()
+    region.cloud.recover('one')
+    region.look()
+    del region.cloud.servers['on one']
+    region.now += minutes(1)
+    region.soon('monitor')
+    return lease
+
+
 ALL = [
     prepare,
     start,
@@ -133,4 +194,10 @@ ALL = [
     delete_active,
     delete_prepared,
     delete_ending,
+    failure,
+    seen_failure,
+    healed_failure,
+    evacuation,
+    recovery_without_spare,
+    vacated_host,
 ]

@@ -215,7 +215,9 @@ class Machine(stateful.RuleBasedStateMachine):
             host
             for lease in self.region.leases.find(values.LeaseQuery())
             if lease.status == states.Lease.ACTIVE
-            for host in self.region.hosts_of(lease)
+            for host in self.region.leases.access(
+                lease.reservations[0].id
+            ).hosts
         ]
         assert len(used) == len(set(used))
 

@@ -83,14 +83,14 @@ def test_a_host_that_two_hold_at_once_is_named(region, auditor):
     )
     [host] = region.hosts_of(one)
     with region.database.writer() as session:
-        [resource] = allocations.resources(session, [one.reservations[0].id])[
+        [holding] = allocations.holdings(session, [one.reservations[0].id])[
             one.reservations[0].id
         ]
     write(
         region,
         models.Allocation,
         models.Allocation.reservation_id == other.reservations[0].id,
-        resource_id=resource.id,
+        resource_id=holding.resource.id,
         start_date=one.start_date,
     )
     [finding] = auditor.findings(region.now)

@@ -105,6 +105,8 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self.flags(
             connection=f'sqlite:///{directory}/reservations.db',
             enable_engine=False,
+            # Computes report by another clock.
+            enable_polling_monitor=False,
             group='reservations',
         )
         self.flags(

@@ -24,13 +24,17 @@ from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
+from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
+from nova_reservations.engine import monitoring
 from nova_reservations.engine import settings
+from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
+from nova_reservations.plugins import compute_monitor
 from nova_reservations.plugins import host
 from nova_reservations.plugins import instance
 from nova_reservations.tests import fake_cloud
@@ -45,6 +49,8 @@ OPTIONS = settings.Settings(
     before_end=datetime.timedelta(0),
     settle=datetime.timedelta(0),
     host_refresh_interval=datetime.timedelta(days=1),
+    polling_interval=datetime.timedelta(days=1),
+    healing_interval=datetime.timedelta(days=1),
 )
 
 JOURNAL = sa.Table(
@@ -134,6 +140,11 @@ class Party:
     leases: leases.Leases
     hosts: hosts.Hosts
     lifecycle: lifecycle.Lifecycle
+    monitoring: monitoring.Monitoring
+    healing: healing.Healing
+
+    def tasks(self) -> list[tasks.Task]:
+        return tasks.all_of(self.hosts, self.monitoring, self.healing, OPTIONS)
 
 
 def join(url: str, *names: str) -> Party:
@@ -165,6 +176,10 @@ def join(url: str, *names: str) -> Party:
                 database, promises.book, OPTIONS, journal.notify
             ),
         ),
+        monitoring=monitoring.Monitoring(
+            database, [compute_monitor.ComputeMonitor(cloud, opts)]
+        ),
+        healing=healing.Healing(database, types, OPTIONS, journal.notify),
     )
 
 
@@ -306,7 +321,9 @@ def delete(url: str, lease_ids: Sequence[str]) -> None:
 def work(url: str, name: str, until: pathlib.Path) -> None:
     """Be a worker until there is such a file."""
     party = join(url)
-    one = worker.Worker(name, party.database, party.lifecycle, party.hosts, 4)
+    one = worker.Worker(
+        name, party.database, party.lifecycle, party.tasks(), 4
+    )
     while not until.exists():
         one.tick(party.database.now())
         # As the loop does; a busy one would race only with itself.
@@ -326,6 +343,6 @@ def start_and_stop(url: str, hint: pathlib.Path) -> None:
         signal.pause()
 
     kind.start = stopped  # type: ignore[method-assign]
-    one = worker.Worker('x', party.database, party.lifecycle, party.hosts, 1)
+    one = worker.Worker('x', party.database, party.lifecycle, party.tasks(), 1)
     one.tick(party.database.now())
     one.drain()

@@ -361,7 +361,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
             clock=lambda: later,
             queue=party.lifecycle.queue,
         ),
-        party.hosts,
+        party.tasks(),
         1,
     )
     other.tick(later)

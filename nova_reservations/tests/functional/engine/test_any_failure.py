@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts fail and recover, in whatever order, whatever else happens."""
+
+from hypothesis import HealthCheck
+from hypothesis import settings
+from hypothesis import stateful
+from hypothesis import strategies as st
+
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.tests import region as regions
+from nova_reservations.tests.functional.engine import test_anything
+
+HOW = [{}, {'disabled': True}, {'forced_down': True}]
+
+
+class Machine(test_anything.Machine):
+    """What must hold in any case must hold here too."""
+
+    def teardown(self) -> None:
+        for host in test_anything.HOSTS:
+            self.region.cloud.recover(host)
+        self.region.look()
+        super().teardown()
+
+    @stateful.rule(
+        host=st.sampled_from(test_anything.HOSTS), how=st.sampled_from(HOW)
+    )
+    def fail(self, host, how):
+        self.region.cloud.fail(host, **how)
+
+    @stateful.rule(host=st.sampled_from(test_anything.HOSTS))
+    def recover(self, host):
+        self.region.cloud.recover(host)
+
+    @stateful.rule()
+    def look(self):
+        """As the monitors do; what a dead worker had is taken up by then."""
+        region = self.region
+        region.now += regions.minutes(1)
+        region.look()
+        for lease in region.leases.find(values.LeaseQuery()):
+            if lease.status == states.Lease.ACTIVE:
+                self._is_healed(lease)
+
+    def _is_healed(self, lease):
+        """It holds no failed host while there is one for it."""
+        [reservation] = lease.reservations
+        with self.region.database.reader() as session:
+            [held] = allocations.holdings(session, [reservation.id]).values()
+        lacking = [one for one in held if not one.usable and not one.replaced]
+        assert reservation.missing_resources == bool(lacking)
+        assert lease.degraded == (
+            reservation.missing_resources or reservation.resources_changed
+        )
+        assert self.region.aggregate_of(lease) == {
+            one.resource.name for one in held if one.usable
+        }
+        if lacking:
+            assert self._free_for(lease) == set()
+
+    def _free_for(self, lease):
+        region = self.region
+        return {
+            host.facts.service_host
+            for host in region.hosts.find(values.HostQuery())
+            if host.facts.service_host not in region.cloud.services
+            and not any(
+                not one.released
+                and one.start_date < lease.end_date
+                and (
+                    one.lease_id != lease.id or one.end_date >= lease.end_date
+                )
+                for one in region.hosts.host_allocations(host.id, region.now)
+            )
+        }
+
+
+TestAnyFailure = Machine.TestCase
+TestAnyFailure.settings = settings(
+    max_examples=40,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)

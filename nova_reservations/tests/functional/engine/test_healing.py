@@ -1,0 +1,486 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts fail and come back; leases have others meanwhile, if there are."""
+
+import datetime
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import candidates
+from nova_reservations.tests import booking
+from nova_reservations.tests import fake_cloud
+from nova_reservations.tests.region import minutes
+
+HOUR = datetime.timedelta(hours=1)
+
+
+@pytest.fixture
+def region(make_region):
+    """Two hosts, and a check of what leases hold every hour."""
+    return make_region('one', 'two', healing_interval=HOUR)
+
+
+def check(region):
+    """Do what the periodic check does, and all that follows from it."""
+    healed = region.healing.heal(region.now)
+    region.work()
+    return healed
+
+
+def fail(region, host, **how):
+    region.cloud.fail(host, **how)
+    region.look()
+
+
+def recover(region, host):
+    region.cloud.recover(host)
+    region.look()
+
+
+def flags(region, lease):
+    lease = region.see(lease)
+    [reservation] = lease.reservations
+    assert lease.degraded == (
+        reservation.missing_resources or reservation.resources_changed
+    )
+    return reservation.missing_resources, reservation.resources_changed
+
+
+WHOLE, MISSING, CHANGED = (False, False), (True, False), (False, True)
+
+
+def on(name):
+    return {'resource_properties': f'["==", "$service_name", "{name}"]'}
+
+
+def used(region, lease):
+    access = region.leases.access(lease.reservations[0].id)
+    return set(access.hosts)
+
+
+class TestTheSeedsTimeline:
+    """Three reservations of one host at different times; it fails at point
+    2, 90 minutes after noon, and the checks are an hour apart."""
+
+    @pytest.fixture
+    def region(self, make_region):
+        return make_region('one', healing_interval=HOUR)
+
+    @pytest.fixture
+    def leases(self, region):
+        leases = [
+            region.lease(start=start, end=end)
+            for start, end in ((0, 110), (120, 180), (230, 260))
+        ]
+        region.work()
+        return leases
+
+    @pytest.fixture
+    def spare(self, region, leases):
+        region.add_host('two')
+
+    def until(self, region, minute, leases):
+        """Return which host each lease has at that minute."""
+        region.forward(until=minute)
+        return [''.join(sorted(region.hosts_of(lease))) for lease in leases]
+
+    def test_each_is_healed_when_it_is_needed(self, region, leases, spare):
+        point_1 = self.until(region, 60, leases)
+        assert point_1 == ['one', 'one', 'one']
+        region.forward(until=90)
+        fail(region, 'one')
+        first, second, third = leases
+        assert used(region, first) == region.aggregate_of(first) == {'two'}
+        assert region.hosts_of(second) == {'two'}
+        assert region.hosts_of(third) == {'one'}
+        assert flags(region, first) == CHANGED
+        assert flags(region, second) == flags(region, third) == WHOLE
+        point_3 = self.until(region, 150, leases)
+        assert point_3[1:] == ['two', 'one']
+        assert region.aggregate_of(second) == {'two'}
+        point_4 = self.until(region, 210, leases)
+        assert point_4[2] == 'two'
+        recover(region, 'one')
+        point_5 = self.until(region, 240, leases)
+        assert point_5[2] == 'two'
+        assert region.aggregate_of(third) == {'two'}
+        assert flags(region, third) == WHOLE
+        region.forward(until=270)
+        assert {region.status(lease) for lease in leases} == {'TERMINATED'}
+
+    def test_who_recovers_before_is_left_its_later_leases(
+        self, region, leases, spare
+    ):
+        region.forward(until=90)
+        fail(region, 'one')
+        region.forward(until=200)
+        recover(region, 'one')
+        assert self.until(region, 240, leases)[2] == 'one'
+        assert region.aggregate_of(leases[2]) == {'one'}
+        assert 'degraded' not in region.told(leases[2])
+
+    def test_without_a_spare_host_they_lack_it(self, region, leases):
+        first, second, third = leases
+        region.forward(until=90)
+        fail(region, 'one')
+        assert region.aggregate_of(first) == used(region, first) == set()
+        assert flags(region, first) == flags(region, second) == MISSING
+        assert flags(region, third) == WHOLE
+        region.forward(until=130)
+        assert region.status(second) == 'ACTIVE'
+        assert used(region, second) == set()
+        recover(region, 'one')
+        assert used(region, second) == region.aggregate_of(second) == {'one'}
+        assert flags(region, second) == WHOLE
+        assert region.told(second)[-1] == 'healed'
+        region.forward(until=270)
+        assert {region.status(lease) for lease in leases} == {'TERMINATED'}
+
+
+def test_no_lease_is_placed_on_a_failed_host(region):
+    fail(region, 'one')
+    assert region.hosts_of(region.lease(start=5)) == {'two'}
+    with pytest.raises(exception.NotEnoughResources, match='1 hosts match'):
+        region.lease(start=5)
+    recover(region, 'one')
+    assert region.hosts_of(region.lease(start=5)) == {'one'}
+
+
+@pytest.mark.parametrize('how', ['disabled', 'forced_down'])
+def test_a_host_that_is_disabled_or_forced_down_has_failed(region, how):
+    fail(region, 'one', **{how: True})
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease(minimum=2)
+
+
+def test_a_host_that_nova_no_longer_knows_has_failed(region):
+    del region.cloud.known['one']
+    region.look()
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease(minimum=2)
+
+
+def test_a_host_that_does_not_work_is_seen_when_it_is_enrolled(region):
+    region.add_host('three', enrol=False)
+    region.cloud.fail('three', disabled=True)
+    region.enrol('three')
+    region.work()
+    with pytest.raises(exception.NotEnoughResources, match='2 hosts match'):
+        region.lease(minimum=3)
+
+
+def test_while_a_cell_does_not_answer_nothing_is_known_to_have_failed(region):
+    def unavailable(now, host=None):
+        raise exception.CloudUnavailable(service='Cell one', reason='')
+
+    region.cloud.compute_services = unavailable
+    region.look()
+    assert region.lease(minimum=2)
+
+
+def test_a_booking_that_was_planned_before_the_failure_fails(region):
+    """The generation has moved on."""
+    with region.database.reader() as session:
+        found = candidates.find(
+            session,
+            booking.wanted(),
+            booking.window(0, 1),
+            booking.NOW,
+            page=2,
+            pivot=0,
+        )
+    fail(region, 'one')
+    generations = {
+        one.resource.id: one.generation
+        for one in found
+        if one.resource.name == 'one'
+    }
+    with (
+        pytest.raises(exception.Conflict),
+        region.database.writer() as session,
+    ):
+        allocations.advance(session, generations)
+
+
+class TestServersThatStay:
+    """On a host that has failed, and is replaced."""
+
+    @pytest.fixture
+    def lease(self, region):
+        lease = region.active_lease(end=300, **on('one'))
+        with region.database.writer() as session:
+            session.connection().exec_driver_sql(
+                'UPDATE nr_reservations SET params = replace(params, '
+                "'$service_name', '$hypervisor_type') "
+            )
+            session.connection().exec_driver_sql(
+                "UPDATE nr_hosts SET hypervisor_type = 'one'"
+            )
+        region.cloud.boot('one', 'lessee', 'stays')
+        fail(region, 'one')
+        assert region.aggregate_of(lease) == {'two'}
+        return lease
+
+    def test_others_get_the_host_when_it_is_empty(self, region, lease):
+        region.now += minutes(1)
+        recover(region, 'one')
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease()
+        later = region.lease(start=5, end=30)
+        region.now += minutes(5)
+        region.work()
+        # It has begun, and lacks what it can't use yet.
+        assert region.status(later) == 'ACTIVE'
+        assert used(region, later) == region.aggregate_of(later) == set()
+        check(region)
+        assert flags(region, later) == MISSING
+        del region.cloud.servers['stays']
+        region.look()
+        assert used(region, later) == region.aggregate_of(later) == {'one'}
+        assert flags(region, later) == WHOLE
+
+    def test_they_go_with_the_lease(self, region, lease):
+        recover(region, 'one')
+        later = region.lease(start=300, end=400)
+        region.forward(until=301)
+        assert region.status(lease) == 'TERMINATED'
+        assert region.cloud.servers == {}
+        assert region.status(later) == 'ACTIVE'
+
+    def test_they_do_not_go_with_another_lease_of_the_project(
+        self, region, lease
+    ):
+        recover(region, 'one')
+        later = region.lease(start=5, end=30)
+        assert region.hosts_of(later) == {'one'}
+        region.forward(until=40)
+        assert region.status(later) == 'TERMINATED'
+        assert 'stays' in region.cloud.servers
+
+    def test_the_host_is_given_back_if_the_other_fails_too(
+        self, region, lease
+    ):
+        recover(region, 'one')
+        fail(region, 'two')
+        assert used(region, lease) == region.aggregate_of(lease) == {'one'}
+        assert flags(region, lease) == WHOLE
+        assert region.told(lease)[-2:] == ['degraded', 'healed']
+
+
+class TestEvacuation:
+    @pytest.fixture
+    def region(self, region):
+        region.opts.set_override('heal_evacuate', True, group='reservations')
+        return region
+
+    @pytest.fixture
+    def lease(self, region):
+        lease = region.active_lease(end=300)
+        [host] = region.hosts_of(lease)
+        region.cloud.boot(host, 'lessee', 'moved')
+        return lease
+
+    def test_servers_leave_a_host_that_is_forced_down(self, region, lease):
+        [host] = region.hosts_of(lease)
+        fail(region, host, forced_down=True)
+        [other] = region.aggregate_of(lease)
+        assert other != host
+        assert region.cloud.servers['moved'].host == other
+
+    def test_not_one_that_may_still_run(self, region, lease):
+        [host] = region.hosts_of(lease)
+        fail(region, host)
+        assert region.cloud.servers['moved'].host == host
+        # Until somebody says that it does not.
+        region.now += minutes(1)
+        region.cloud.fail(host, forced_down=True)
+        region.look()
+        assert region.cloud.servers['moved'].host != host
+
+    def test_nor_where_there_is_no_other_host(self, region, lease):
+        for host in ('one', 'two'):
+            region.cloud.fail(host, forced_down=True)
+        region.look()
+        assert 'evacuate' not in region.cloud.writes
+
+
+def test_changed_resources_are_acknowledged_by_the_owner(region):
+    lease = region.active_lease(end=300)
+    [host] = region.hosts_of(lease)
+    fail(region, host)
+    assert flags(region, lease) == CHANGED
+    region.acknowledge(lease)
+    assert flags(region, lease) == WHOLE
+    assert region.told(lease)[-2:] == ['update', 'healed']
+    # What it has now is what it knows: to have the other back is a change.
+    recover(region, host)
+    [other] = region.hosts_of(lease) - {host}
+    fail(region, other)
+    assert flags(region, lease) == CHANGED
+
+
+def test_changed_resources_are_of_no_concern_when_the_lease_is_over(region):
+    lease = region.active_lease(end=10)
+    [host] = region.hosts_of(lease)
+    fail(region, host)
+    region.forward(until=11)
+    assert region.status(lease) == 'TERMINATED'
+    assert flags(region, lease) == WHOLE
+    assert region.told(lease)[-2:] == ['event.end_lease', 'healed']
+
+
+def test_a_lease_that_lacks_a_host_gets_the_first_that_comes_free(region):
+    other = region.active_lease(end=100)
+    lease = region.active_lease(end=300)
+    [host] = region.hosts_of(lease)
+    fail(region, host)
+    assert flags(region, lease) == MISSING
+    region.delete(other)
+    region.work()
+    assert flags(region, lease) == CHANGED
+    assert region.aggregate_of(lease) == {'one', 'two'} - {host}
+    assert region.told(lease)[-2:] == ['degraded', 'healed']
+
+
+def test_a_host_that_is_enrolled_heals_who_lacks_one(region):
+    lease = region.active_lease(minimum=2)
+    fail(region, 'one')
+    assert used(region, lease) == {'two'}
+    region.add_host('three')
+    region.work()
+    assert used(region, lease) == region.aggregate_of(lease)
+    assert used(region, lease) == {'two', 'three'}
+    assert flags(region, lease) == CHANGED
+
+
+def test_a_lease_with_several_hosts_keeps_the_others(make_region):
+    region = make_region('one', 'two', 'three', 'four')
+    lease = region.active_lease(minimum=3)
+    failed, *others = sorted(region.hosts_of(lease))
+    fail(region, failed)
+    [spare] = {'one', 'two', 'three', 'four'} - {failed, *others}
+    assert region.aggregate_of(lease) == {spare, *others}
+
+
+def test_a_second_failure_is_seen_by_a_lease_that_lacks_a_host(region):
+    lease = region.active_lease(minimum=2)
+    fail(region, 'one')
+    fail(region, 'two')
+    assert region.aggregate_of(lease) == set()
+    recover(region, 'one')
+    assert region.aggregate_of(lease) == {'one'}
+    assert flags(region, lease) == MISSING
+
+
+def test_reservations_of_a_lease_are_healed_together(make_region):
+    region = make_region('one', 'two', 'three', 'four')
+    lease = region.lease_of(
+        (values.HOST, {'min': 1, 'max': 1}),
+        (values.HOST, {'min': 1, 'max': 1}),
+    )
+    region.work()
+    failed = region.hosts_of(lease)
+    for host in failed:
+        region.cloud.fail(host)
+    region.look()
+    one, other = (
+        region.cloud.aggregates[item.id] for item in lease.reservations
+    )
+    assert len(one) == len(other) == 1
+    assert one | other == {'one', 'two', 'three', 'four'} - failed
+
+
+class TestHostsThatNoLongerFit:
+    @pytest.fixture
+    def region(self, region):
+        region.cloud.known['one'] = fake_facts('one', vcpus=32)
+        region.cloud.known['two'] = fake_facts('two', vcpus=32)
+        region.hosts.refresh(region.now)
+        return region
+
+    def shrink(self, region, host):
+        region.cloud.known[host] = fake_facts(host, 3, vcpus=8)
+        region.hosts.refresh(region.now)
+
+    def test_are_replaced_by_the_next_check(self, region):
+        lease = region.active_lease(
+            end=300, hypervisor_properties='[">=", "$vcpus", "32"]'
+        )
+        [host] = region.hosts_of(lease)
+        self.shrink(region, host)
+        assert region.hosts_of(lease) == {host}
+        assert check(region) == [lease.id]
+        assert region.aggregate_of(lease) == {'one', 'two'} - {host}
+        assert flags(region, lease) == CHANGED
+        assert check(region) == []
+
+    def test_are_better_than_none(self, region):
+        lease = region.active_lease(
+            minimum=2, hypervisor_properties='[">=", "$vcpus", "32"]'
+        )
+        self.shrink(region, 'one')
+        check(region)
+        assert region.aggregate_of(lease) == used(region, lease)
+        assert used(region, lease) == {'one', 'two'}
+        assert flags(region, lease) == MISSING
+
+
+def test_a_lease_that_waits_to_be_looked_at_by_its_check(region):
+    """Whose start is beyond the next check."""
+    lease = region.lease(start=90, end=100, **on('one'))
+    fail(region, 'one')
+    assert flags(region, lease) == WHOLE
+    region.forward(until=61)
+    assert flags(region, lease) == MISSING
+
+
+def test_with_no_interval_all_are_healed_at_once(make_region):
+    region = make_region('one', 'two', healing_interval=datetime.timedelta(0))
+    lease = region.lease(start=6000, end=6010)
+    [host] = region.hosts_of(lease)
+    fail(region, host)
+    assert region.hosts_of(lease) == {'one', 'two'} - {host}
+
+
+class TestOwnersWhoChangeALease:
+    def test_more_time_for_one_that_lacks_a_host_is_planned_anew(self, region):
+        lease = region.active_lease(end=60)
+        [host] = region.hosts_of(lease)
+        other = region.lease(start=30, end=90)
+        fail(region, host)
+        assert flags(region, lease) == MISSING
+        with pytest.raises(exception.NotEnoughResources):
+            region.change(lease, end=100)
+        region.delete(other)
+        region.now += minutes(1)
+        region.change(lease, end=100)
+        region.work()
+        assert flags(region, lease) == WHOLE
+        assert region.aggregate_of(lease) == {'one', 'two'} - {host}
+
+    def test_less_time_leaves_it_as_it_is(self, region):
+        lease = region.active_lease(end=60, minimum=2)
+        fail(region, 'one')
+        region.change(lease, end=30)
+        region.work()
+        assert flags(region, lease) == MISSING
+        assert used(region, lease) == {'two'}
+        region.forward(until=31)
+        assert region.status(lease) == 'TERMINATED'
+
+    def test_a_former_host_can_be_had_again(self, region):
+        lease = region.active_lease(end=60)
+        [host] = region.hosts_of(lease)
+        fail(region, host)
+        recover(region, host)
+        region.change(lease, min=2, max=2)
+        region.work()
+        assert region.aggregate_of(lease) == {'one', 'two'}
+        region.forward(until=61)
+        assert region.status(lease) == 'TERMINATED'
+
+
+def fake_facts(name, generation=2, **changes):
+    return fake_cloud.facts(name, provider_generation=generation, **changes)

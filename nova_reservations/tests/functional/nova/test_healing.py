@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes that really stop, on a whole Nova."""
+
+import datetime
+
+from nova import context as nova_context
+from nova import objects
+
+from nova_reservations.tests.functional.nova import base
+
+
+class HealingTest(base.NovaTestCase):
+    hosts = ('host1', 'host2', 'host3')
+
+    def setUp(self):
+        super().setUp()
+        self.enrol('host1', 'host2')
+
+    def look(self):
+        """Let a second pass, and do what the monitors find."""
+        self.pass_time(seconds=1)
+        self.services.monitoring.poll(self.now)
+        self.services.healing.look_after(self.now)
+        for _ in range(3):
+            # Seen, healed in our database, healed in Nova.
+            self.work()
+
+    def shown(self, lease):
+        [reservation] = self.services.leases.get(lease.id).reservations
+        return reservation.missing_resources, reservation.resources_changed
+
+    def other(self, host):
+        return {'host1': 'host2', 'host2': 'host1'}[host]
+
+    def test_a_host_that_is_forced_down_is_replaced(self):
+        lease = self.lease()
+        [failed] = self.hosts_of(lease)
+        self.stop_host(failed)
+        self.look()
+        new = self.other(failed)
+        self.assertEqual({new}, self.hosts_of(lease))
+        [reservation] = lease.reservations
+        self.assertEqual([new], self.aggregates()[reservation.id]['hosts'])
+        self.assertEqual((False, True), self.shown(lease))
+        self.assertEqual(new, self.host_of(self.boot(lease)))
+
+    def test_a_host_that_is_disabled_is_replaced_and_keeps_its_servers(self):
+        lease = self.lease()
+        server = self.boot(lease)
+        host = self.host_of(server)
+        service = self.computes[host].service_ref.uuid
+        self.admin_api.put_service(service, {'status': 'disabled'})
+        self.look()
+        self.assertEqual({self.other(host)}, self.hosts_of(lease))
+        self.assertEqual(host, self.host_of(server))
+        self.admin_api.put_service(service, {'status': 'enabled'})
+        self.look()
+        # It is not free before that server is gone.
+        with self.assertRaisesRegex(Exception, '1 hosts? match|are taken'):
+            self.lease()
+        self._delete_server(server)
+        self.look()
+        self.assertEqual({host}, self.hosts_of(self.lease()))
+
+    def test_a_compute_that_does_not_report_has_failed(self):
+        lease = self.lease(2)
+        self.look()
+        self.assertEqual((False, False), self.shown(lease))
+        silent = self.computes['host1'].service_ref
+        silent = objects.Service.get_by_id(
+            nova_context.get_admin_context(), silent.id
+        )
+        silent.last_seen_up = self.now - datetime.timedelta(seconds=100)
+        silent.save()
+        self.look()
+        self.assertEqual({'host2'}, self.hosts_of(lease))
+        self.assertEqual((True, False), self.shown(lease))
+        silent.last_seen_up = self.now
+        silent.save()
+        self.look()
+        self.assertEqual({'host1', 'host2'}, self.hosts_of(lease))
+        self.assertEqual((False, False), self.shown(lease))
+
+    def test_servers_are_evacuated_from_a_host_that_is_forced_down(self):
+        self.trust()
+        self.flags(heal_evacuate=True, group='reservations')
+        lease = self.lease()
+        server = self.boot(lease)
+        failed = self.host_of(server)
+        self.stop_host(failed)
+        self.look()
+        self._wait_for_server_parameter(
+            server,
+            {
+                'OS-EXT-SRV-ATTR:host': self.other(failed),
+                'status': 'ACTIVE',
+            },
+        )
+        # Placement holds what it had there until the compute is back.
+        self.look()
+        self.computes[failed] = self.restart_compute_service(
+            self.computes[failed], keep_hypervisor_state=False
+        )
+        self.admin_api.put_service_force_down(
+            self.computes[failed].service_ref.uuid, False
+        )
+        self.look()
+        self.assertEqual({failed}, self.hosts_of(self.lease()))
+
+    def test_servers_on_a_failed_host_go_with_the_lease(self):
+        lease = self.lease()
+        server = self.boot(lease)
+        self.stop_host(self.host_of(server))
+        self.look()
+        self.end_completely(lease)
+        self._wait_until_deleted(server)
