@@ -14,6 +14,9 @@ from nova_reservations import stats
 
 PREFIX = 'reservations:'
 
+NO_RESOURCES = frozenset({f'{PREFIX}reservation'})
+"""What flavors say of themselves: whose slots their servers take."""
+
 AMOUNT = r'[0-9]{1,12}(\.[0-9]{1,6})?'
 """What an amount looks like: no sign, no exponent."""
 
@@ -27,7 +30,7 @@ def amounts(extra_specs: Mapping[str, str]) -> dict[str, decimal.Decimal]:
     names = (
         key.removeprefix(PREFIX)
         for key in extra_specs
-        if key.startswith(PREFIX)
+        if key.startswith(PREFIX) and key not in NO_RESOURCES
     )
     return {name: amount(extra_specs, name) for name in names}
 

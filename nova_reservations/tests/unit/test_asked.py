@@ -7,6 +7,7 @@ import pytest
 
 from nova_reservations import asked
 from nova_reservations import exception
+from nova_reservations.cloud import slots
 
 AMOUNTS = st.decimals(0, 10**12 - 1, places=6)
 
@@ -28,6 +29,12 @@ def test_all_that_is_asked_for_is_found():
         'cu': 4,
         'my.gpu': decimal.Decimal('0.5'),
     }
+
+
+def test_whose_slots_a_flavor_is_for_is_no_amount():
+    key = slots.RESERVATION_SPEC
+    specs = {key: '11111111-1111-4111-8111-111111111111'}
+    assert asked.amounts(specs) == {}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from nova_reservations.cmd import status
 from nova_reservations.scheduler.consumers import base as consumers
 from nova_reservations.scheduler.consumers import host_states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import test_instances
 from nova_reservations.tests.unit.scheduler import hosts
 
 CONF = nova.conf.CONF
@@ -200,3 +201,42 @@ class ReservedTest(ConsumersTestCase):
         self.assertEqual(lease.reservations[0].id, share.reservation_id)
         self.assertEqual(base.MINE, share.owner)
         self.assertIsNone(share.slots_left)
+
+
+class SlotsTest(ConsumersTestCase, test_instances.InstancesTestCase):
+    consumers = ('reserved_aggregates',)
+    hosts = ('host1', 'host2')
+
+    def test_slots_fill_one_host_after_the_other(self):
+        self.enrol(*self.hosts)
+        lease = self.slots(4, affinity=None)
+        first = self.host_of(self.boot_in(lease))
+        slots = self.inventories(lease)
+        while slots[first] > 1:
+            self.assertEqual(first, self.host_of(self.boot_in(lease)))
+            slots[first] -= 1
+        for host, left in slots.items():
+            for _ in range(left if host != first else 0):
+                self.assertEqual(host, self.host_of(self.boot_in(lease)))
+        self.assertIn('No valid host', self.refused_in(lease))
+
+    def test_slots_left_are_on_the_host_state(self):
+        self.enrol('host1')
+        lease = self.slots(2, affinity=None)
+        seen = []
+        real = host_states._consumers.survey
+
+        def look(hosts_of_run, *request):
+            real(hosts_of_run, *request)
+            seen.extend(
+                share.slots_left
+                for host in hosts_of_run
+                for share in consumers.held(
+                    host, 'reserved_aggregates'
+                ).values()
+            )
+
+        host_states._consumers.survey = look
+        for _ in range(2):
+            self.boot_in(lease)
+        self.assertEqual([2, 1], seen)
