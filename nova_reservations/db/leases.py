@@ -70,6 +70,14 @@ def get(session: orm.Session, lease_id: str) -> values.Lease:
     return found[0]
 
 
+def meeting(
+    session: orm.Session, *conditions: sa.ColumnElement[bool]
+) -> list[values.Lease]:
+    """Return all that meet conditions on their columns."""
+    rows = session.execute(sa.select(LEASE).where(*conditions))
+    return list(_assembled(session, rows))
+
+
 def find(
     session: orm.Session, query: values.LeaseQuery
 ) -> Iterator[values.Lease]:

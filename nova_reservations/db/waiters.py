@@ -26,12 +26,25 @@ def arrive(session: orm.Session) -> int:
     return counters.number(session, ARRIVAL)
 
 
-def find(session: orm.Session) -> list[values.Lease]:
-    """Return all that wait, in the order of their arrival."""
-    found = leases.find(
-        session, values.LeaseQuery(status=states.Lease.CREATING)
+def before(session: orm.Session, arrival: int) -> list[values.Lease]:
+    """Return those that wait, and came before one that waits too."""
+    return leases.meeting(
+        session,
+        LEASE.c.status == states.Lease.CREATING,
+        LEASE.c.arrival < arrival,
     )
-    return sorted(found, key=lambda lease: lease.arrival or 0)
+
+
+def in_hand(
+    session: orm.Session, now: datetime.datetime
+) -> list[values.Lease]:
+    """Return those that wait, and that a worker is just trying."""
+    return leases.meeting(
+        session,
+        LEASE.c.status == states.Lease.CREATING,
+        LEASE.c.claimed_by.is_not(None),
+        LEASE.c.due_at > now,
+    )
 
 
 def wake(session: orm.Session, now: datetime.datetime) -> None:

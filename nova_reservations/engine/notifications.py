@@ -32,6 +32,10 @@ def flags(lease: values.Lease) -> set[tuple[str, str]]:
     }
 
 
+def failed(kind: states.EventType) -> str:
+    return f'{event(kind)}.error'
+
+
 def payload(lease: values.Lease) -> dict[str, Any]:
     return {
         'lease_id': lease.id,

@@ -69,19 +69,11 @@ def ahead(
     session: Any, lease: values.Lease, now: datetime.datetime
 ) -> list[values.Lease]:
     """Return those whose turn is before the lease's, for the same time."""
-    return [
-        other
-        for other in waiters.find(session)
-        if _is_before(other, lease, now) and _competes(other, lease, now)
-    ]
-
-
-def _is_before(
-    other: values.Lease, lease: values.Lease, now: datetime.datetime
-) -> bool:
     if lease.arrival is not None:
-        return (other.arrival or 0) < lease.arrival
-    return other.claimed_by is not None and (other.due_at or now) > now
+        others = waiters.before(session, lease.arrival)
+    else:
+        others = waiters.in_hand(session, now)
+    return [other for other in others if _competes(other, lease, now)]
 
 
 def _competes(
@@ -345,6 +337,12 @@ class Queue:
             raise exception.ClaimLost(
                 id=lease.id, worker=lease.claimed_by
             ) from error
+        self.notify(
+            notifications.failed(states.EventType.START),
+            notifications.payload(
+                dataclasses.replace(lease, status=states.Lease.ERROR)
+            ),
+        )
         LOG.info(
             'Lease %(lease)s of project %(project)s has waited for nothing: '
             '%(reason)s',

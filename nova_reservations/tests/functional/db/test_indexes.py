@@ -98,8 +98,12 @@ OF_CANDIDATES = frozenset(
 )
 
 OFTEN = {
-    'who waits': Often(
-        lambda session: waiters.find(session),
+    'who waits before': Often(
+        lambda session: waiters.before(session, 1000),
+        frozenset({'ix_nr_leases_status'}),
+    ),
+    'who waits and is just tried': Often(
+        lambda session: waiters.in_hand(session, booking.NOW),
         frozenset({'ix_nr_leases_status'}),
     ),
     'waking who waits': Often(

@@ -62,7 +62,12 @@ def test_after_the_last_try_it_is_in_error_with_the_last_refusal(
     )
     assert region.see(lease).reservations[0].status == 'error'
     assert region.see(lease).due_at is None
-    assert region.told(lease) == ['create', 'retry', 'retry']
+    assert region.told(lease) == [
+        'create',
+        'retry',
+        'retry',
+        'event.start_lease.error',
+    ]
 
 
 @pytest.mark.parametrize('retries', [None, 5])
