@@ -7,7 +7,7 @@ import re
 
 PAGE = pathlib.Path(__file__).parents[3] / 'doc/source/admin/plugins.rst'
 
-# What is not switched on by name.
+# What other programs load, always.
 OTHERS = {
     'console_scripts',
     'nova.api.extra_spec_validators',
