@@ -105,21 +105,21 @@ def parse(text: str) -> Limit:
     found = _GRAMMAR.fullmatch(text.strip())
     if found is None:
         raise NotALimit(
-            f'"{text}" is not of the form: [host] MEASURE over|under NUMBER '
+            f'{text!r} is not of the form: [host] MEASURE over|under NUMBER '
             '[until NUMBER] [for SECONDS] [where PROPERTY=PATTERN [and ...]]'
         )
     measure = found['measure']
     if measure not in measures.BY_NAME:
-        raise NotALimit(f'"{text}": there is no measure {measure}')
+        raise NotALimit(f'{text!r}: there is no measure {measure}')
     bound = _number(text, found['bound'])
     until = bound
     if found['until']:
         until = _number(text, found['until'])
     over = found['direction'] == 'over'
     if until > bound if over else until < bound:
-        raise NotALimit(f'"{text}" would be cleared while it is exceeded')
+        raise NotALimit(f'{text!r} would be cleared while it is exceeded')
     if found['host'] and found['where']:
-        raise NotALimit(f'"{text}": a host has no properties')
+        raise NotALimit(f'{text!r}: a host has no properties')
     return Limit(
         host=bool(found['host']),
         measure=measure,
@@ -136,7 +136,7 @@ def _number(text: str, written: str) -> float:
     found = _NUMBER.fullmatch(written)
     if found is None or found[2] not in UNITS:
         raise NotALimit(
-            f'"{text}": {written} is no number, alone or with one of '
+            f'{text!r}: {written!r} is no number, alone or with one of '
             f'{", ".join(filter(None, UNITS))}'
         )
     return float(found[1]) * UNITS[found[2]]
@@ -151,7 +151,7 @@ def _where(text: str, written: str) -> tuple[tuple[str, str], ...]:
         )
         if not known or not equals or not pattern or ' ' in pattern:
             raise NotALimit(
-                f'"{text}": {each} is not PROPERTY=PATTERN with one of '
+                f'{text!r}: {each!r} is not PROPERTY=PATTERN with one of '
                 f'{", ".join((*_PROPERTIES, *_KEYED))}'
             )
         where.append((name, pattern))

@@ -38,8 +38,8 @@ class Threshold(base.MetricPlugin):
         super().__init__(host, conf)
         self._notify = notify
         self._subjects: dict[str, limits.Subject] = {}
-        #: Text -> the limit; None if it is none.
-        self._parsed: dict[str, limits.Limit | None] = {}
+        #: The limits of the configuration, once they are read.
+        self._filed: tuple[limits.Limit, ...] | None = None
         #: Server, and the limits that it has; until either changes.
         self._limits: dict[
             str, tuple[base.Server | None, tuple[limits.Limit, ...]]
@@ -70,8 +70,7 @@ class Threshold(base.MetricPlugin):
         self._limits.pop(instance.uuid, None)
 
     def on_reload(self) -> None:
-        # Also, what is still wrong is told again.
-        self._parsed.clear()
+        self._filed = None
         self._limits.clear()
 
     def _look(
@@ -112,11 +111,11 @@ class Threshold(base.MetricPlugin):
         if known is not None and known[0] == server:
             self._limits[key] = (server, known[1])
             return known[1]
-        wanted: dict[tuple[object, ...], limits.Limit] = {}
-        for text in self.conf.metrics_threshold.limit:
-            limit = self._parse(text, '[metrics_threshold] limit')
-            if limit is not None and limit.is_for(server):
-                wanted[limit.key] = limit
+        wanted = {
+            limit.key: limit
+            for limit in self._in_file()
+            if limit.is_for(server)
+        }
         for limit in self._own(server):
             wanted[limit.key] = limit
         found = tuple(wanted.values())
@@ -126,6 +125,21 @@ class Threshold(base.MetricPlugin):
                 self._tell(server, crossing, at)
         return found
 
+    def _in_file(self) -> tuple[limits.Limit, ...]:
+        """Return those of the configuration; others are told of once."""
+        if self._filed is None:
+            parsed = []
+            for text in self.conf.metrics_threshold.limit:
+                try:
+                    parsed.append(limits.parse(text))
+                except limits.NotALimit as error:
+                    LOG.error(
+                        'A limit of [metrics_threshold] is left out: %s',
+                        error,
+                    )
+            self._filed = tuple(parsed)
+        return self._filed
+
     def _own(self, server: base.Server | None) -> list[limits.Limit]:
         """Return the limits that come with a server: metadata goes last."""
         if server is None:
@@ -133,23 +147,19 @@ class Threshold(base.MetricPlugin):
         written = _limits_in(server.flavor.extra_specs)
         if self.conf.metrics_threshold.server_metadata:
             written += _limits_in(server.metadata or {})[: limits.MOST]
-        parsed = [
-            self._parse(text, f'{name} of server {server.uuid}')
-            for name, text in written
-        ]
-        return [
-            limit for limit in parsed if limit is not None and not limit.host
-        ]
-
-    def _parse(self, text: str, where: str) -> limits.Limit | None:
-        """Return the limit; what is none is told once for each text."""
-        if text not in self._parsed:
+        own = []
+        for name, text in written:
             try:
-                self._parsed[text] = limits.parse(text)
+                limit = limits.parse(text)
             except limits.NotALimit as error:
-                LOG.error('The limit in %s is left out: %s', where, error)
-                self._parsed[text] = None
-        return self._parsed[text]
+                # A user's mistake is none of the operator's.
+                LOG.info(
+                    '%r of server %s is left out: %s', name, server.uuid, error
+                )
+                continue
+            if limit.is_for(server):
+                own.append(limit)
+        return own
 
     def _tell(
         self,

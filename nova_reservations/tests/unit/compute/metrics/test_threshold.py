@@ -152,6 +152,26 @@ def test_what_is_no_limit_is_one_line_and_the_others_hold(caplog):
     assert 'cpu.percent over the top' in record.getMessage()
 
 
+def test_a_users_mistake_is_no_error_and_no_line_of_its_own(caplog):
+    caplog.set_level(logging.INFO)
+    watched = Watched(OVER_90)
+    server = builders.make_server(
+        metadata={'reservations_limit:x': 'nonsense\nERROR all is lost'}
+    )
+    assert watched.see(server, 95, 95) == [EXCEEDED]
+    [record] = caplog.records
+    assert record.levelno == logging.INFO
+    assert '\n' not in record.getMessage()
+
+
+def test_a_limit_of_its_own_may_be_for_others():
+    watched = Watched()
+    server = builders.make_server(
+        extra_specs={'reservations_limit:x': f'{OVER_90} where name=db*'}
+    )
+    assert watched.see(server, 95) == []
+
+
 def test_what_is_not_known_crosses_nothing():
     watched, server = Watched(OVER_90), builders.make_server()
     assert watched.see(server, None, 95, None, 95) == [EXCEEDED]
