@@ -149,6 +149,10 @@ def test_what_python_blazarclient_sends_is_understood(member):
         ({'reservations': hosts(trust_id='x')}, 'trust_id'),
         ({'name': 'a\x00b'}, 'NUL'),
         ({'lease_type': 'someday'}, 'lease_type'),
+        (
+            {'lease_type': 'best_effort'},
+            "is not one of ['immediate', 'scheduled', 'retry']",
+        ),
         ({'max_retries': 3}, 'max_retries'),
         ({'lease_type': 'retry', 'max_retries': -1}, 'max_retries'),
         (

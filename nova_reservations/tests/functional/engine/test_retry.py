@@ -8,8 +8,11 @@ import itertools
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.tests import fake_cloud
+from nova_reservations.tests.functional.engine.test_instances import slots
+from nova_reservations.tests.functional.engine.test_instances import TYPES
 from nova_reservations.tests.region import Killed
 from nova_reservations.tests.region import minutes
 from nova_reservations.tests.region import NOON
@@ -176,6 +179,35 @@ def test_a_host_that_begins_to_match_is_had_at_once(make_region):
     region.hosts.update(two.id, {'gpu': 'yes'}, region.now)
     region.work()
     assert region.hosts_of(lease) == {'two'}
+
+
+def test_a_host_that_recovers_is_had_at_once(make_region):
+    region = make_region('one')
+    region.cloud.fail('one')
+    region.look()
+    lease = region.retry()
+    region.work()
+    assert region.status(lease) == 'CREATING'
+    region.cloud.recover('one')
+    region.look()
+    region.work()
+    assert region.hosts_of(lease) == {'one'}
+
+
+def test_slots_for_servers_are_waited_for_too(make_region):
+    """In the same order: hosts for whole are kept from those behind."""
+    region = make_region('one', 'two', types=TYPES)
+    holder = region.lease(start=20, minimum=2)
+    whole = region.retry(minimum=2)
+    some = region.lease_of(slots(9), lease_type=states.LeaseType.RETRY)
+    assert (whole.status, some.status) == ('CREATING', 'CREATING')
+    region.delete(holder)
+    region.work()
+    assert region.status(whole) == 'ACTIVE'
+    assert region.status(some) == 'CREATING'
+    region.delete(whole)
+    region.work()
+    assert region.status(some) == 'ACTIVE'
 
 
 def test_waiting_does_not_move_the_end_that_was_asked_for(make_region):
