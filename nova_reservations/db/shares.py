@@ -32,7 +32,10 @@ ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 
 PAGE = 32
-"""Resources that are looked at together."""
+"""Resources that are looked at together first; each further page is twice as
+long as the one before, up to LONGEST: where little is left, much is read."""
+
+LONGEST = 512
 
 _LOOK_AHEAD = 256
 """Allocations that are looked at for some that are shares."""
@@ -287,15 +290,17 @@ def _pages(
 ) -> Iterator[list[Any]]:
     """Yield rows from pivot on, and around the end of the order."""
     spread, key = models.Resource.spread, models.Resource.id
-    query = query.order_by(spread, key).limit(PAGE)
+    query = query.order_by(spread, key)
+    length = PAGE
     for bounds in ((spread >= pivot,), (spread < pivot,)):
         after: tuple[sa.ColumnElement[bool], ...] = bounds
         while True:
-            rows = list(session.execute(query.where(*after)))
+            rows = list(session.execute(query.where(*after).limit(length)))
             if rows:
                 yield rows
-            if len(rows) < PAGE:
+            if len(rows) < length:
                 break
+            length = min(2 * length, LONGEST)
             last = rows[-1]
             after = (
                 *bounds,

@@ -152,11 +152,15 @@ class Leases:
     ) -> None:
         """Remember that the server was created in the reservation.
 
-        :raises: Conflict, DatabaseUnavailable
+        :raises: Contended, DatabaseUnavailable
         """
-        with self.database.writer() as session:
-            if not servers.is_recorded(session, server_uuid):
-                servers.record(session, server_uuid, reservation_id, now)
+
+        def record(_: int) -> None:
+            with self.database.writer() as session:
+                if not servers.is_recorded(session, server_uuid):
+                    servers.record(session, server_uuid, reservation_id, now)
+
+        contention.settle(record)
 
     def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
         """Return what the reservation's type can tell of its use now:

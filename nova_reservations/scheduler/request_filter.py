@@ -118,7 +118,7 @@ class ReservedHosts:
         which reservation's slot a new server is.
 
         :raises: RequestFilterFailed, DatabaseUnavailable, CloudUnavailable,
-            Conflict
+            Contended
         """
         admission = self.resolve(request_spec)
         if (
