@@ -8,6 +8,7 @@ from nova import exception as nova_exception
 from nova.virt import fake
 
 from nova_reservations import stats
+from nova_reservations.compute import audits
 from nova_reservations.compute import resources
 from nova_reservations.compute import tracking as tracking_of_nova
 from nova_reservations.tests.functional.nova import tracking
@@ -252,3 +253,37 @@ class StatsTest(TrackingTestCase):
         tracking.CONF.mutate_config_files()
         self._run_periodics()
         self.assertEqual(0, self.used('host1'))
+
+
+class AuditTest(TrackingTestCase):
+    def test_listeners_are_told_of_each_audit_and_a_bad_one_of_no_other(self):
+        heard = []
+        tracker = self.computes['host1'].manager.rt
+        audits.listen(tracker, lambda *_: 1 / 0)
+        audits.listen(tracker, lambda *told: heard.append(told))
+        flavor = self.flavor(reservations__cu=10)
+        self.boot(flavor_id=flavor, az='nova:host1', api=self.admin_api)
+        self._run_periodics()
+        [(node, reported, claimed)] = heard
+        self.assertEqual('host1', node)
+        # The fake hypervisor and Nova count the same server.
+        self.assertEqual(
+            (1, 1), (reported['vcpus_used'], claimed['vcpus_used'])
+        )
+        self.assertEqual(1, claimed['running_vms'])
+
+
+class TakenAwayTest(TrackingTestCase):
+    def test_a_class_that_servers_hold_must_not_go(self):
+        """What the page for operators warns of."""
+        flavor = self.flavor(resources__CUSTOM_CU=60)
+        server = self.boot(flavor_id=flavor)
+        host = self.host_of(server)
+        self.flags(compute_resources=['vcpu'])
+        # The driver of the old process is the new one's, in this test.
+        del self.computes[host].driver.update_provider_tree
+        self.assertRaises(
+            nova_exception.PlacementPciException,
+            self.restart_compute_service,
+            self.computes[host],
+        )
