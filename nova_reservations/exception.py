@@ -137,5 +137,9 @@ class UnknownResourceType(SystemExit):
     """The configuration names a resource type that is not installed."""
 
 
+class UnknownEventAction(SystemExit):
+    """The configuration names an event action that is not installed."""
+
+
 class FilterNotEnabled(SystemExit):
     """The scheduler loads our filter, and does not use it."""

@@ -145,6 +145,18 @@ class ComputeService:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """How far servers have come with what was ordered; the others are done.
+
+    :ivar waiting: server UUID -> what it waits for.
+    :ivar failed: server UUID -> why; it is no use to order it again.
+    """
+
+    waiting: Mapping[str, str]
+    failed: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Sighting:
     """Differs from the last one if a host's facts may have changed."""
 
@@ -279,6 +291,22 @@ class Cloud(Protocol):
         :returns: server UUID -> why not, of those that Nova refused, or
             failed at under this order.
         """
+
+    def migrate_servers(
+        self, servers: Collection[Server], order: Order, check: Check
+    ) -> Outcome:
+        """Ask Nova to move the servers to where a server without a
+        reservation may be; does not wait.
+
+        Those that run are moved live; once by an order, and what finds no
+        place has failed.
+        """
+
+    def snapshot_servers(
+        self, servers: Collection[Server], order: Order, check: Check
+    ) -> Outcome:
+        """Have an image made of each server, once by an order, that belongs
+        to its project; does not wait."""
 
     def acts_for_projects(self) -> bool:
         """Whether credentials are configured by which images of servers

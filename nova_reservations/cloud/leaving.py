@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers leave their hosts: they are stopped, deleted, shelved.
+"""Servers leave their hosts: stopped, deleted, shelved, migrated, copied.
 
 Through Nova's own compute API, in an administrator's context, by which
 locked servers are no exception. Nova is asked, and not waited for.
@@ -15,14 +15,17 @@ from nova import exception as nova_exception
 from nova import objects
 from nova.compute import api as compute_api
 from nova.compute import task_states
+from nova.compute import utils
 from nova.compute import vm_states
 from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud import images
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import records
+from nova_reservations.cloud.servers import MOVING
 
 LOG = log.getLogger(__name__)
 
@@ -32,6 +35,15 @@ SHELVING = frozenset(
         task_states.SHELVING_IMAGE_PENDING_UPLOAD,
         task_states.SHELVING_IMAGE_UPLOADING,
         task_states.SHELVING_OFFLOADING,
+    }
+)
+
+SNAPSHOTTING = frozenset(
+    {
+        task_states.IMAGE_SNAPSHOT_PENDING,
+        task_states.IMAGE_SNAPSHOT,
+        task_states.IMAGE_PENDING_UPLOAD,
+        task_states.IMAGE_UPLOADING,
     }
 )
 
@@ -65,7 +77,31 @@ class Leaving:
         order: ports.Order,
         check: ports.Check,
     ) -> Mapping[str, str]:
-        return _ask(functools.partial(self._shelve, order), servers, check)
+        return _ask(
+            functools.partial(self._shelve, order, _hosts(servers)),
+            servers,
+            check,
+        )
+
+    def migrate_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        return _order(
+            functools.partial(self._migrate, order, _hosts(servers)),
+            servers,
+            check,
+        )
+
+    def snapshot_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        return _order(functools.partial(self._snapshot, order), servers, check)
 
     def acts_for_projects(self) -> bool:
         return credentials.are_configured()
@@ -94,7 +130,9 @@ class Leaving:
         self._compute.delete(context, instance)
         return None
 
-    def _shelve(self, order: ports.Order, uuid: str) -> str | None:
+    def _shelve(
+        self, order: ports.Order, hosts: Collection[str], uuid: str
+    ) -> str | None:
         # A server whose shelving begins without a token is stuck in it.
         context = credentials.context()
         instance = self._get(context, uuid)
@@ -109,6 +147,9 @@ class Leaving:
         match instance.vm_state:
             case vm_states.RESIZED:
                 self._compute.confirm_resize(context, instance)
+            case _ if instance.host not in hosts:
+                # It has moved, and holds what it had for a moment more.
+                return None
             case vm_states.SHELVED:
                 if not records.begin(context, instance, order, 'offload'):
                     return records.FAILED
@@ -120,6 +161,70 @@ class Leaving:
             case state:
                 return f'it is in state {state}'
         return None
+
+    # These may fail for good
+
+    def _migrate(
+        self, order: ports.Order, hosts: Collection[str], uuid: str
+    ) -> str | None:
+        context = credentials.context()
+        instance = self._get(context, uuid)
+        if instance.vm_state == vm_states.SOFT_DELETED:
+            return self._delete(uuid) or 'is being deleted'
+        if instance.task_state in MOVING:
+            return 'is being migrated'
+        if instance.task_state in SHELVING:
+            # It has found no place before.
+            raise _Failed('it is shelved')
+        if refusal := self._busy(context, instance):
+            return f'can not be migrated: {refusal}'
+        match instance.vm_state:
+            case vm_states.RESIZED:
+                self._compute.confirm_resize(context, instance)
+            case _ if instance.host not in hosts:
+                # It has moved, and holds what it had for a moment more.
+                return 'is being migrated'
+            case vm_states.ACTIVE | vm_states.PAUSED:
+                if not records.begin(context, instance, order, 'live'):
+                    raise _Failed('it has found no place')
+                # Nova chooses host and way.
+                self._compute.live_migrate(
+                    context, instance, None, None, None, async_=True
+                )
+            case vm_states.STOPPED:
+                if not records.begin(context, instance, order, 'migrate'):
+                    raise _Failed('it has found no place')
+                self._compute.resize(context, instance)
+            case state:
+                raise _Failed(f'it is in state {state}')
+        return 'is being migrated'
+
+    def _snapshot(self, order: ports.Order, uuid: str) -> str | None:
+        context = credentials.context()
+        instance = self._get(context, uuid)
+        if utils.is_volume_backed_instance(context, instance):
+            # Its snapshots would be the service's, in Cinder, where the
+            # project can neither use nor delete them.
+            raise _Failed('its disk is a volume, which outlives the server')
+        begun = not records.begin(context, instance, order, 'snapshot')
+        image = self._compute.image_api.find(context, context.request_id)
+        if image is not None and not begun:
+            # Made by a worker that was killed before it told the host.
+            self._compute.image_api.delete(context, image['id'])
+            records.end_task(instance, task_states.IMAGE_SNAPSHOT_PENDING)
+        elif instance.task_state in SNAPSHOTTING:
+            return 'is being made'
+        elif image is not None:
+            return None if image['status'] == 'active' else 'is being made'
+        elif begun:
+            raise _Failed('Nova has failed at it')
+        if refusal := self._busy(context, instance):
+            return refusal
+        name = f'reserved_{instance.display_name or uuid}'[:255]
+        self._compute.snapshot(
+            context, instance, name, {images.ORDER: context.request_id}
+        )
+        return 'is being made'
 
     # What they need
 
@@ -159,7 +264,16 @@ class Leaving:
 
     @functools.cached_property
     def _compute(self) -> compute_api.API:
-        return compute_api.API()
+        return compute_api.API(image_api=images.Images())
+
+
+def _hosts(servers: Collection[ports.Server]) -> frozenset[str]:
+    """Return the hosts that the servers are to leave."""
+    return frozenset(server.host for server in servers)
+
+
+class _Failed(Exception):
+    """It is no use to ask again; in words for the owner."""
 
 
 def _ask(
@@ -167,32 +281,48 @@ def _ask(
     servers: Collection[ports.Server],
     check: ports.Check,
 ) -> dict[str, str]:
-    """Call function with each server's UUID.
-
-    One server, and what is wrong with it, must not keep the others.
+    """Call function with each server's UUID; it returns why not.
 
     :returns: server UUID -> why not, of those for which there is a reason
     """
+    outcome = _order(function, servers, check)
+    return {**outcome.waiting, **outcome.failed}
 
-    def ask(uuid: str) -> str | None:
+
+def _order(
+    function: Callable[[str], str | None],
+    servers: Collection[ports.Server],
+    check: ports.Check,
+) -> ports.Outcome:
+    """Call function with each server's UUID; it returns what the server
+    waits for, and raises where it is no use to wait.
+
+    One server, and what is wrong with it, must not keep the others.
+    """
+    waiting, failed = {}, {}
+
+    def ask(uuid: str) -> None:
         check()
         try:
-            return function(uuid)
+            reason = function(uuid)
         except nova_exception.InstanceNotFound:
-            return None
+            return
+        except _Failed as error:
+            failed[uuid] = str(error)
         except exception.ReservationsError:
             raise
         except Exception as error:
             LOG.warning('Server %s stays as it is', uuid, exc_info=True)
-            if isinstance(error, nova_exception.NovaException):
-                return error.format_message()
-            # A compute host that is asked on the way fails in any words.
-            return 'Nova failed at it'
+            failed[uuid] = (
+                error.format_message()
+                if isinstance(error, nova_exception.NovaException)
+                # A compute host that is asked on the way fails in any words.
+                else 'Nova failed at it'
+            )
+        else:
+            if reason is not None:
+                waiting[uuid] = reason
 
     # One that is being moved is on two hosts.
-    uuids = sorted({server.uuid for server in servers})
-    return {
-        uuid: why
-        for uuid, why in zip(uuids, parallel.each(ask, uuids), strict=True)
-        if why is not None
-    }
+    parallel.each(ask, sorted({server.uuid for server in servers}))
+    return ports.Outcome(waiting, failed)

@@ -65,9 +65,15 @@ def was_lost(
         )
     ]
     if ours:
+        end_task(instance, task)
+    return bool(ours)
+
+
+def end_task(instance: objects.Instance, task: str) -> None:
+    """Have the server be in no task, if it is in this one."""
+    if instance.task_state == task:
         instance.task_state = None
         instance.save(expected_task_state=[task])
-    return bool(ours)
 
 
 def request_id(server: str, order: ports.Order, verb: str) -> str:

@@ -34,6 +34,9 @@ def step(
             return _before_start(lease, now, options)
         case states.Lease.ACTIVE:
             return _while_active(lease, now)
+        case states.Lease.TERMINATING if _is_warned_at(lease, now):
+            # It can be done as long as the servers are there.
+            return Step.BEFORE_END
         case states.Lease.TERMINATING | states.Lease.DELETING:
             return Step.END
         case states.Lease.ERROR if lease.in_nova:
@@ -54,16 +57,23 @@ def _before_start(
 
 
 def _while_active(lease: values.Lease, now: datetime.datetime) -> Step | None:
-    warning = _undone(lease, states.EventType.BEFORE_END)
-    if warning is not None and now >= warning.time:
-        # Also when no worker was there before its end: what was asked for
-        # can still be done, and can't be once the servers are gone.
-        return Step.BEFORE_END
     if now >= lease.end_date:
         return Step.END
+    if _is_warned_at(lease, now):
+        return Step.BEFORE_END
     if not lease.prepared:
         return Step.UPDATE
     return None
+
+
+def _is_warned_at(lease: values.Lease, now: datetime.datetime) -> bool:
+    """Whether what was asked for before its end has to be done now."""
+    warning = lease.event(states.EventType.BEFORE_END)
+    return (
+        warning is not None
+        and now >= warning.time
+        and warning.status in (states.Event.UNDONE, states.Event.IN_PROGRESS)
+    )
 
 
 def due_at(

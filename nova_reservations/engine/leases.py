@@ -611,6 +611,11 @@ class Leases:
         self.notify(notifications.UPDATE, notifications.payload(lease))
         if notifications.flags(before) - notifications.flags(lease):
             self.notify(notifications.HEALED, notifications.payload(lease))
+        if _is_warned(before) and not _is_warned(lease):
+            self.notify(
+                notifications.stopped(states.EventType.BEFORE_END),
+                notifications.payload(lease),
+            )
         return lease
 
     def _looked_up(self, lease_id: str, changes: LeaseChanges) -> LeaseChanges:
@@ -912,6 +917,12 @@ def _new_event(
         created_at=now,
         updated_at=None,
     )
+
+
+def _is_warned(lease: values.Lease) -> bool:
+    """Whether the lease's coming end was told."""
+    event = lease.event(states.EventType.BEFORE_END)
+    return event is not None and event.status != states.Event.UNDONE
 
 
 def _books(old: values.Lease, new: values.Lease) -> bool:

@@ -8,6 +8,7 @@ never inside a transaction.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
@@ -272,6 +273,7 @@ class Lifecycle:
         now: datetime.datetime,
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
         ending = self._ending(lease, now)
+        warning = lease.event(states.EventType.BEFORE_END)
         with self.database.reader() as session:
             ids = [item.id for item in lease.reservations]
             held = allocations.holdings(session, ids)
@@ -294,6 +296,7 @@ class Lifecycle:
                     check=self._check(claim, lease),
                     ending=ending or datetime.timedelta(0),
                     left=left,
+                    warned_at=warning.time if warning else None,
                 ),
             )
 
@@ -378,7 +381,7 @@ class Lifecycle:
         reason: str,
     ) -> None:
         """Record that the start is given up, before anything is undone."""
-        self._record(
+        lease = self._record(
             claim,
             lease,
             now,
@@ -388,6 +391,10 @@ class Lifecycle:
             reservations=states.Reservation.ERROR,
             events={states.EventType.START: states.Event.ERROR},
             release=not lease.in_nova,
+        )
+        self.notify(
+            notifications.failed(states.EventType.START),
+            notifications.payload(lease),
         )
 
     def _miss(
@@ -421,29 +428,46 @@ class Lifecycle:
 
     def _before_end(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
-    ) -> None:
-        outcome = states.Event.DONE
-        try:
-            for kind, booking in self._bookings(claim, lease, now):
-                kind.before_end(booking)
-        except exception.CloudRefused as error:
-            LOG.warning(
-                'What lease %(lease)s asked for before its end '
-                'failed: %(reason)s',
-                {'lease': lease.id, 'reason': error},
+    ) -> datetime.timedelta | None:
+        """Do what was asked for; what fails is told, and no more."""
+        kind = states.EventType.BEFORE_END
+        if _event(lease, kind).status == states.Event.UNDONE:
+            lease = self._record(
+                claim, lease, now, events={kind: states.Event.IN_PROGRESS}
             )
-            outcome = states.Event.ERROR
+            self.notify(
+                notifications.event(kind), notifications.payload(lease)
+            )
+        begun = _event(lease, kind).updated_at or now
+        overdue = now >= begun + self.options.end_timeout
+        bookings = list(self._bookings(claim, lease, now))
+        waits, failures = _run_before_end(bookings, overdue)
+        if waits and not overdue:
+            return self._explain(claim, lease, now, '; '.join(waits), SOON)
+        failures += waits
+        for resource_type, booking in bookings:
+            try:
+                resource_type.announce_end(booking)
+            except (
+                exception.CloudRefused,
+                exception.CloudUnavailable,
+            ) as error:
+                LOG.warning('Lease %s: %s', lease.id, error)
+                failures.append(error.public)
         lease = self._record(
             claim,
             lease,
             now,
-            status_reason=None,
-            events={states.EventType.BEFORE_END: outcome},
+            status_reason='; '.join(failures) or None,
+            events={
+                kind: states.Event.ERROR if failures else states.Event.DONE
+            },
         )
-        self.notify(
-            notifications.event(states.EventType.BEFORE_END),
-            notifications.payload(lease),
-        )
+        if failures:
+            self.notify(
+                notifications.failed(kind), notifications.payload(lease)
+            )
+        return None
 
     def _end(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
@@ -458,6 +482,8 @@ class Lifecycle:
                 status_reason=None,
                 events={states.EventType.END: states.Event.IN_PROGRESS},
             )
+            # Which may still have something to do before.
+            return None
         reasons = []
         for kind, booking in self._bookings(claim, lease, now):
             # What had failed is left as well, as if it had not.
@@ -488,6 +514,10 @@ class Lifecycle:
                 now,
                 status_reason=reason,
                 status=states.Lease.ERROR,
+            )
+            self.notify(
+                notifications.failed(states.EventType.END),
+                notifications.payload(lease),
             )
         wait = (
             SELDOM if overdue or lease.status == states.Lease.ERROR else SOON
@@ -545,3 +575,31 @@ class Lifecycle:
                 self.notify(notifications.HEALED, notifications.payload(lease))
         else:
             self._record(claim, lease, now, in_nova=False, release=True)
+
+
+def _event(lease: values.Lease, kind: states.EventType) -> values.Event:
+    event = lease.event(kind)
+    assert event is not None
+    return event
+
+
+def _run_before_end(
+    bookings: Collection[tuple[base.ResourceType, base.Booking]],
+    overdue: bool,
+) -> tuple[list[str], list[str]]:
+    """Return what waits, and what has failed, in words for the owner."""
+    waits, failures = [], []
+    for resource_type, booking in bookings:
+        try:
+            waiting = resource_type.before_end(booking)
+        except exception.CloudRefused as error:
+            LOG.warning('Lease %s: %s', booking.lease.id, error)
+            failures.append(error.public)
+        except exception.CloudUnavailable as error:
+            if not overdue:
+                raise
+            failures.append(error.public)
+        else:
+            if waiting is not None:
+                waits.append(waiting.reason)
+    return waits, failures

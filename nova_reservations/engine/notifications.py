@@ -36,6 +36,11 @@ def failed(kind: states.EventType) -> str:
     return f'{event(kind)}.error'
 
 
+def stopped(kind: states.EventType) -> str:
+    """What was told is not so any more: it comes later."""
+    return f'{event(kind)}.stop'
+
+
 def payload(lease: values.Lease) -> dict[str, Any]:
     return {
         'lease_id': lease.id,

@@ -38,6 +38,7 @@ class Booking:
     :ivar ending: how long ago the end of the lease began.
     :ivar left: what has failed, or was replaced, and may have something of
         the reservation on it still; at an end this is among the resources.
+    :ivar warned_at: when the lease's event before its end is, or was, due.
     """
 
     lease: values.Lease
@@ -51,6 +52,7 @@ class Booking:
     check: ports.Check
     ending: datetime.timedelta = datetime.timedelta(0)
     left: tuple[values.Resource, ...] = ()
+    warned_at: datetime.datetime | None = None
 
 
 Resources = tuple[values.Resource, ...]
@@ -156,8 +158,22 @@ class ResourceType(abc.ABC):
         :raises: CloudRefused, and the lease goes to ERROR
         """
 
-    def before_end(self, booking: Booking) -> None:  # noqa: B027
-        """Do what was asked for shortly before the end."""
+    def before_end(self, booking: Booking) -> Waiting | None:
+        """Begin what was asked for shortly before the end.
+
+        Called again, later, as long as it or another reservation of the
+        lease returns Waiting.
+
+        :raises: CloudRefused; it is reported, and the lease goes on
+        """
+        return None
+
+    def announce_end(self, booking: Booking) -> None:  # noqa: B027
+        """Tell whom it was asked to tell, when before_end is over: once,
+        unless the worker is killed meanwhile.
+
+        :raises: CloudRefused, CloudUnavailable; reported, not tried again
+        """
 
     @abc.abstractmethod
     def end(self, booking: Booking) -> Waiting | None:

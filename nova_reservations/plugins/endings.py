@@ -21,6 +21,7 @@ Servers = Collection[ports.Server]
 
 DELETE = 'delete'
 SHELVE = 'shelve'
+MIGRATE = 'migrate'
 
 _MINUTES = {
     'oneOf': [
@@ -132,6 +133,21 @@ def _shelve(
     return _told(servers, refused, 'be shelved', 'is being shelved')
 
 
+def _migrate(
+    servers: Servers, booking: base.Booking, cloud: ports.Cloud
+) -> dict[str, str]:
+    """What finds no place elsewhere is shelved."""
+    outcome = cloud.migrate_servers(
+        servers, ports.Order(booking.reservation.id), booking.check
+    )
+    stranded = [server for server in servers if server.uuid in outcome.failed]
+    shelved = _shelve(stranded, booking, cloud) if stranded else {}
+    return {server.uuid: 'is being migrated' for server in servers} | {
+        **outcome.waiting,
+        **shelved,
+    }
+
+
 def _told(
     servers: Servers,
     refused: Mapping[str, str],
@@ -148,4 +164,4 @@ def _told(
 
 _ACTIONS: Mapping[
     str, Callable[[Servers, base.Booking, ports.Cloud], dict[str, str]]
-] = {DELETE: _delete, SHELVE: _shelve}
+] = {DELETE: _delete, SHELVE: _shelve, MIGRATE: _migrate}

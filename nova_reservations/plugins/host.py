@@ -6,6 +6,8 @@ import datetime
 from typing import Any
 from typing import ClassVar
 
+from oslo_config import cfg
+
 from nova_reservations import demand
 from nova_reservations import exception
 from nova_reservations import ports
@@ -13,6 +15,7 @@ from nova_reservations import requirements
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
+from nova_reservations.plugins import before_end
 from nova_reservations.plugins import endings
 from nova_reservations.plugins import evacuation
 
@@ -35,7 +38,7 @@ _PROPERTIES = {
     'max': _COUNT,
     'hypervisor_properties': _EXPRESSION,
     'resource_properties': _EXPRESSION,
-    'before_end': {'enum': ['', 'default', 'snapshot', None]},
+    **before_end.PROPERTIES,
     **endings.PROPERTIES,
 }
 
@@ -60,6 +63,10 @@ class PhysicalHost(base.ResourceType):
         'additionalProperties': False,
     }
 
+    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
+        super().__init__(cloud, conf)
+        self._actions = before_end.Actions(cloud, conf)
+
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         minimum, maximum = int(asked['min']), int(asked['max'])
         if not 1 <= minimum <= maximum <= MAX_HOSTS:
@@ -72,7 +79,7 @@ class PhysicalHost(base.ResourceType):
             'max': maximum,
             'hypervisor_properties': asked.get('hypervisor_properties') or '',
             'resource_properties': asked.get('resource_properties') or '',
-            'before_end': asked.get('before_end', 'default') or '',
+            **self._actions.validate(asked),
             **endings.validate(asked, self.cloud, self.conf),
         }
         self._requirements(params)
@@ -116,12 +123,12 @@ class PhysicalHost(base.ResourceType):
 
     def heal(self, booking: base.Booking) -> None:
         self.prepare(booking)
-        servers = self._servers(booking, self.cloud.occupancy(booking.left))
+        servers = _mine(self.cloud.occupancy(booking.left), booking)
         evacuation.evacuate(booking, servers, self.cloud, self.conf)
 
     def remains(self, booking: base.Booking) -> base.Remains:
         occupancies = self.cloud.occupancy(booking.left)
-        servers = self._servers(booking, occupancies)
+        servers = _mine(occupancies, booking)
         return base.Remains(
             tuple(
                 host for host in booking.left if occupancies[host.name].empty
@@ -132,17 +139,14 @@ class PhysicalHost(base.ResourceType):
             ),
         )
 
-    def _servers(
-        self,
-        booking: base.Booking,
-        occupancies: Mapping[str, ports.Occupancy],
-    ) -> list[ports.Server]:
-        return [
-            server
-            for occupancy in occupancies.values()
-            for server in occupancy.servers
-            if server.project_id == booking.lease.project_id
-        ]
+    def before_end(self, booking: base.Booking) -> base.Waiting | None:
+        return self._actions.run(booking, self._servers(booking))
+
+    def announce_end(self, booking: base.Booking) -> None:
+        self._actions.tell(booking, self._servers(booking))
+
+    def _servers(self, booking: base.Booking) -> list[ports.Server]:
+        return _mine(self.cloud.occupancy(booking.resources), booking)
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """Have the project's servers leave; a host is free when it is empty.
@@ -162,17 +166,23 @@ class PhysicalHost(base.ResourceType):
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
         occupancies = self.cloud.occupancy(booking.resources)
-        mine = [
-            server
-            for occupancy in occupancies.values()
-            for server in occupancy.servers
-            if server.project_id == booking.lease.project_id
-        ]
-        told = endings.leave(mine, booking, self.cloud)
+        told = endings.leave(_mine(occupancies, booking), booking, self.cloud)
         waiting = _reason(occupancies, told)
         if waiting is None and not booking.settled:
             return base.Waiting('Waiting for servers that are on their way')
         return waiting
+
+
+def _mine(
+    occupancies: Mapping[str, ports.Occupancy], booking: base.Booking
+) -> list[ports.Server]:
+    """Return the servers of the lessee; one that is moved is on two hosts."""
+    return [
+        server
+        for occupancy in occupancies.values()
+        for server in occupancy.servers
+        if server.project_id == booking.lease.project_id
+    ]
 
 
 def _reason(

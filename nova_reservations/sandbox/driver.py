@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute hosts that have no machine behind them: Nova's fake driver."""
 
+from collections.abc import Callable
+import io
 import pathlib
 import sys
 import time
@@ -8,6 +10,7 @@ from typing import Any
 import uuid
 
 import nova.conf
+from nova.image import glance
 from nova.virt import fake
 
 from nova_reservations.sandbox import load
@@ -60,4 +63,20 @@ class Driver(fake.FakeDriver):
         directory = pathlib.Path(nova.conf.CONF.state_path)
         return self._machines[instance.uuid].run(
             load.read(directory, instance.uuid), now
+        )
+
+    def snapshot(
+        self,
+        context: Any,
+        instance: Any,
+        image_id: str,
+        update_task_state: Callable[..., None],
+    ) -> None:
+        """Upload an image of the server, as a real hypervisor does."""
+        super().snapshot(context, instance, image_id, update_task_state)
+        glance.API().update(
+            context,
+            image_id,
+            {'disk_format': 'raw', 'container_format': 'bare'},
+            data=io.BytesIO(b'\0' * 512),
         )

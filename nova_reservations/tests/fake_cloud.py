@@ -24,6 +24,7 @@ NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
 _TASKS = {
     'deleting': 'deleted',
     'powering-off': 'stopped',
+    'migrating': 'elsewhere',
     'shelving': 'shelved_offloaded',
 }
 """Task -> the state that it ends in."""
@@ -63,6 +64,10 @@ class FakeCloud(fake_slots.FakeSlots):
     :ivar slow_servers: what is asked of them takes until finish_tasks().
     :ivar refusals: server -> why it can not be shelved.
     :ivar shelved: servers that are on no host.
+    :ivar migrated: servers that are outside of the pool now.
+    :ivar homeless: servers that find no place there.
+    :ivar images: (server, why) of the snapshots that there are.
+    :ivar broken: servers of which no snapshot can be made.
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
     """
@@ -80,6 +85,10 @@ class FakeCloud(fake_slots.FakeSlots):
         self.slow_servers: set[str] = set()
         self.refusals: dict[str, str] = {}
         self.shelved: set[str] = set()
+        self.migrated: set[str] = set()
+        self.homeless: set[str] = set()
+        self.images: list[tuple[str, ports.Order]] = []
+        self.broken: set[str] = set()
         self.trusted = True
         self.orders: set[tuple[str, ports.Order, str]] = set()
         self.services: dict[str, ports.ComputeService] = {}
@@ -119,6 +128,8 @@ class FakeCloud(fake_slots.FakeSlots):
         del self.servers[server.uuid]
         if state == 'shelved_offloaded':
             self.shelved.add(server.uuid)
+        if state == 'elsewhere':
+            self.migrated.add(server.uuid)
 
     def _write(self, step: str) -> None:
         self.before(step)
@@ -290,6 +301,43 @@ class FakeCloud(fake_slots.FakeSlots):
             for server in servers
             if server.uuid in self.refusals
         }
+
+    def migrate_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting, failed = {}, {}
+        for server in servers:
+            check()
+            if server.uuid in self.homeless:
+                failed[server.uuid] = 'it has found no place'
+                continue
+            waiting[server.uuid] = 'is being migrated'
+            if server.task != 'migrating':
+                self._write('migrate server')
+                self._begin(server, 'migrating')
+        return ports.Outcome(waiting, failed)
+
+    def snapshot_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting, failed = {}, {}
+        for server in servers:
+            check()
+            if server.uuid in self.broken:
+                failed[server.uuid] = 'Nova has failed at it'
+                continue
+            if server.uuid in self.slow_servers:
+                waiting[server.uuid] = 'is being made'
+            if (server.uuid, order) not in self.images:
+                self._write('snapshot server')
+                self.images.append((server.uuid, order))
+        return ports.Outcome(waiting, failed)
 
     def acts_for_projects(self) -> bool:
         return self.trusted

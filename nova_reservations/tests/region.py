@@ -399,6 +399,10 @@ class Region:
             'aggregates': self.cloud.lease_aggregates(),
             'servers': sorted(self.cloud.servers),
             'shelved': sorted(self.cloud.shelved),
+            'migrated': sorted(self.cloud.migrated),
+            'images': sorted(
+                (server, order.reason) for server, order in self.cloud.images
+            ),
         }
 
 

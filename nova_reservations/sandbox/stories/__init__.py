@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.stories import clients
+from nova_reservations.sandbox.stories import end_actions
 from nova_reservations.sandbox.stories import host_lease
 from nova_reservations.sandbox.stories import instance_lease
 from nova_reservations.sandbox.stories import lease_types
@@ -19,4 +20,5 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'clients': clients.tell,
     'metrics': metrics.tell,
     'resources': resources.tell,
+    'end-actions': end_actions.tell,
 }

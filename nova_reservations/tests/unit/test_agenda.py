@@ -89,8 +89,10 @@ def lease(status, warned=False, **columns):
         (lease('ACTIVE', warned=True), 90, Step.UPDATE),
         (lease('ACTIVE', prepared=True, warned=True), 149, None),
         (lease('ACTIVE', prepared=True, warned=True), 150, Step.END),
+        (lease('ACTIVE', prepared=True), 150, Step.END),
         # What was asked for before the end comes before it, if late.
-        (lease('ACTIVE', prepared=True), 150, Step.BEFORE_END),
+        (lease('TERMINATING', in_nova=True), 150, Step.BEFORE_END),
+        (lease('TERMINATING', warned=True, in_nova=True), 150, Step.END),
         (lease('ACTIVE', warned=True), 150, Step.END),
         (lease('TERMINATING', in_nova=True), 0, Step.END),
         (lease('DELETING', in_nova=True), 0, Step.END),

@@ -84,7 +84,7 @@ class TestRequests:
             {'min': True, 'max': True},
             {'min': None, 'max': 1},
             {'min': 1, 'max': 10_001},
-            {'min': 1, 'max': 1, 'before_end': 'explode'},
+            {'min': 1, 'max': 1, 'before_end': 5},
             {'min': 1, 'max': 1, 'count': 3},
         ],
     )

@@ -57,6 +57,24 @@ def warning(region):
     return lease
 
 
+def snapshots(region):
+    lease = region.active_lease(end=80, minimum=3, before_end='snapshot')
+    for host in region.hosts_of(lease):
+        region.cloud.boot(host, 'lessee', server=f'on {host}')
+    region.now = NOON + minutes(20)
+    return lease
+
+
+def migrating_end(region):
+    """An end that finds a place elsewhere for two of three servers."""
+    lease = region.active_lease(end=60, minimum=3, end_action='migrate')
+    for host in region.hosts_of(lease):
+        region.cloud.boot(host, 'lessee', server=f'on {host}')
+    region.cloud.homeless.add('on two')
+    region.now = NOON + minutes(60)
+    return lease
+
+
 def end(region):
     lease = region.active_lease(end=60, minimum=3)
     for host in region.hosts_of(lease):
@@ -187,7 +205,9 @@ ALL = [
     missed_start,
     update,
     warning,
+    snapshots,
     end,
+    migrating_end,
     shelving_end,
     slow_end,
     late_end,

@@ -168,3 +168,21 @@ class TestGrace:
         region.now = NOON + minutes(72)
         region.work()
         assert region.status(lease) == 'ERROR'
+
+
+class TestMigrate:
+    def test_servers_are_elsewhere_and_the_host_is_free(self, region):
+        lease, servers = with_servers(region, 2, end_action='migrate')
+        region.forward(until=60.1)
+        assert region.status(lease) == 'TERMINATED'
+        assert region.cloud.migrated == set(servers)
+
+    def test_what_finds_no_place_is_shelved(self, region):
+        lease, (lucky, homeless) = with_servers(
+            region, 2, end_action='migrate'
+        )
+        region.cloud.homeless.add(homeless)
+        region.forward(until=60.1)
+        assert region.status(lease) == 'TERMINATED'
+        assert region.cloud.migrated == {lucky}
+        assert region.cloud.shelved == {homeless}

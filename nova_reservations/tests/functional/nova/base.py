@@ -26,6 +26,7 @@ from nova_reservations import conf
 from nova_reservations import hooks
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.engine import leases
@@ -214,6 +215,12 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         assert access is not None
         return set(access.hosts)
 
+    def resources_of(self, lease: values.Lease) -> tuple[values.Resource, ...]:
+        [reservation] = lease.reservations
+        with self.services.database.reader() as session:
+            held = allocations.resources(session, [reservation.id])
+        return held[reservation.id]
+
     # Servers
 
     def post(
@@ -242,6 +249,30 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     ) -> dict[str, Any]:
         """Return a server that runs."""
         return self._wait_for_state_change(self.post(lease, **asked), 'ACTIVE')
+
+    def boot_of_volume(
+        self, lease: values.Lease, **asked: Any
+    ) -> dict[str, Any]:
+        """Return a server that runs, and has a volume for its disk."""
+        self.useFixture(nova_fixtures.CinderFixture(self))
+        server = self._build_server(image_uuid='', networks='none', **asked)
+        server['block_device_mapping_v2'] = [
+            {
+                'boot_index': 0,
+                'source_type': 'volume',
+                'destination_type': 'volume',
+                'uuid': nova_fixtures.CinderFixture.IMAGE_BACKED_VOL,
+            }
+        ]
+        server = self.api.post_server(
+            {
+                'server': server,
+                'os:scheduler_hints': {
+                    'reservation': lease.reservations[0].id
+                },
+            }
+        )
+        return self._wait_for_state_change(server, 'ACTIVE')
 
     def why_not(self, lease: values.Lease | None = None, **asked: Any) -> str:
         """Return why Nova found no host for a server."""

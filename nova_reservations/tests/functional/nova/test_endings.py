@@ -4,7 +4,6 @@
 import datetime
 
 import fixtures
-from nova.tests import fixtures as nova_fixtures
 from nova.virt import fake
 
 from nova_reservations import states
@@ -25,27 +24,6 @@ class EndingsTest(base.NovaTestCase):
             for image in self.glance.detail(None)
             if image['name'] == name
         ]
-
-    def boot_of_volume(self, lease, **asked):
-        self.useFixture(nova_fixtures.CinderFixture(self))
-        server = self._build_server(image_uuid='', networks='none', **asked)
-        server['block_device_mapping_v2'] = [
-            {
-                'boot_index': 0,
-                'source_type': 'volume',
-                'destination_type': 'volume',
-                'uuid': nova_fixtures.CinderFixture.IMAGE_BACKED_VOL,
-            }
-        ]
-        server = self.api.post_server(
-            {
-                'server': server,
-                'os:scheduler_hints': {
-                    'reservation': lease.reservations[0].id
-                },
-            }
-        )
-        return self._wait_for_state_change(server, 'ACTIVE')
 
     def _assert_empty(self, host):
         provider = self._get_provider_uuid_by_host(host)
@@ -194,3 +172,30 @@ class EndingsTest(base.NovaTestCase):
         self.pass_time(minutes=1)
         self.end_completely(lease)
         self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+
+    def test_servers_are_migrated_out_of_the_pool(self):
+        lease = self.lease(end_action='migrate')
+        running, stopped = self.boot(lease), self.boot(lease)
+        self._stop_server(stopped)
+        self.end_completely(lease)
+        self._assert_empty('host1')
+        for server, status in ((running, 'ACTIVE'), (stopped, 'SHUTOFF')):
+            shown = self.admin_api.get_server(server['id'])
+            self.assertEqual(status, shown['status'])
+            self.assertIn(shown['OS-EXT-SRV-ATTR:host'], ('host2', 'host3'))
+
+    def test_what_finds_no_place_is_shelved(self):
+        lease = self.lease(end_action='migrate')
+        servers = self.boot(lease), self.boot(lease)
+        self._stop_server(servers[1])
+        for host in ('host2', 'host3'):
+            self.admin_api.put_service(
+                self.computes[host].service_ref.uuid, {'status': 'disabled'}
+            )
+        self.end_completely(lease)
+        self._assert_empty('host1')
+        for server in servers:
+            self.assertEqual(
+                'SHELVED_OFFLOADED',
+                self.api.get_server(server['id'])['status'],
+            )

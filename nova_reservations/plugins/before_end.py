@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reservation wants done at ``before_end_lease``, by name.
+
+Some actions come with the package; others are entry points of
+``nova_reservations.event.actions``. The operator says which of them are
+offered.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+from stevedore import named
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.plugins import base
+from nova_reservations.plugins import event_action
+from nova_reservations.plugins import mail
+from nova_reservations.plugins import snapshot
+from nova_reservations.plugins import webhook
+
+NAMESPACE = 'nova_reservations.event.actions'
+
+NOTIFY = 'notify'
+"""The notification that each lease emits in any case, and no more."""
+
+DEFAULT = 'default'
+"""What the operator has chosen."""
+
+PROPERTIES: Mapping[str, Any] = {
+    'before_end': {'type': ['string', 'null'], 'maxLength': 64}
+}
+"""Of the schema of a reservation: what ``Actions.validate`` understands."""
+
+
+SHIPPED: dict[str, type[event_action.EventAction]] = {
+    NOTIFY: event_action.EventAction,
+    'snapshot': snapshot.Snapshot,
+    'webhook': webhook.Webhook,
+    'email': mail.Mail,
+}
+
+
+class Actions:
+    """Those that conf offers, by name.
+
+    :raises: UnknownEventAction if one of them is not installed
+    """
+
+    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
+        group = conf.reservations
+        self._default = group.default_before_end
+        self._offered = dict.fromkeys([NOTIFY, *group.before_end_actions])
+        names = dict.fromkeys([*self._offered, self._default])
+        classes = {
+            **_installed([name for name in names if name not in SHIPPED]),
+            **SHIPPED,
+        }
+        self._actions = {name: classes[name](cloud, conf) for name in names}
+
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what of the params is about the time before the end.
+
+        :raises: InvalidInput
+        """
+        name = asked.get('before_end', DEFAULT) or ''
+        if name in ('', DEFAULT):
+            return {'before_end': name}
+        if name not in self._offered:
+            raise exception.InvalidInput(
+                f'before_end {name} is not offered here; choose one of: '
+                f'{", ".join([DEFAULT, *self._offered])}'
+            )
+        self._actions[name].validate()
+        return {'before_end': name}
+
+    def run(
+        self, booking: base.Booking, servers: Iterable[ports.Server]
+    ) -> base.Waiting | None:
+        """:raises: CloudRefused, CloudUnavailable"""
+        action = self._action(booking)
+        return action.run(_occasion(booking, servers))
+
+    def tell(
+        self, booking: base.Booking, servers: Iterable[ports.Server]
+    ) -> None:
+        """:raises: CloudRefused, CloudUnavailable"""
+        self._action(booking).tell(_occasion(booking, servers))
+
+    def _action(self, booking: base.Booking) -> event_action.EventAction:
+        name = booking.reservation.params.get('before_end') or NOTIFY
+        if name == DEFAULT:
+            name = self._default
+        try:
+            return self._actions[name]
+        except KeyError:
+            raise exception.CloudRefused(
+                what=f'before_end {name}',
+                reason='it is not offered here any more',
+            ) from None
+
+
+def _occasion(
+    booking: base.Booking, servers: Iterable[ports.Server]
+) -> event_action.Occasion:
+    return event_action.Occasion(
+        f'{booking.reservation.id} {booking.warned_at:%Y-%m-%dT%H:%M:%SZ}',
+        booking,
+        tuple(servers),
+    )
+
+
+def _installed(names: list[str]) -> dict[str, type[event_action.EventAction]]:
+    if not names:
+        return {}
+
+    def missing(unknown: Iterable[str]) -> None:
+        raise exception.UnknownEventAction(
+            f'[reservations] before_end_actions names '
+            f'{", ".join(sorted(unknown))}, which no installed package '
+            f'offers in {NAMESPACE}'
+        )
+
+    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
+        raise exception.UnknownEventAction(
+            f'The event action {entry_point.name} can not be loaded: {error}'
+        )
+
+    manager = named.NamedExtensionManager(
+        NAMESPACE,
+        names,
+        on_missing_entrypoints_callback=missing,
+        on_load_failure_callback=broken,
+    )
+    return {extension.name: extension.plugin for extension in manager}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots of servers before their lease ends."""
+
+import datetime
+
+import fixtures
+from nova.virt import fake
+
+from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations.engine import leases
+from nova_reservations.tests.functional.nova import base
+
+HOUR = datetime.timedelta(hours=1)
+
+
+class BeforeEndTest(base.NovaTestCase):
+    def setUp(self):
+        super().setUp()
+        self.trust()
+        self.enrol('host1')
+
+    def lease_for_two_hours(self, **asked):
+        """Return a lease that is warned in an hour."""
+        lease = self.lease(**asked)
+        return self.services.leases.update(
+            lease.id, leases.LeaseChanges(end=lease.end_date + HOUR), self.now
+        )
+
+    def warn(self, lease):
+        """Let the time come; return what the event is when it is over."""
+        self.now = max(self.now, lease.end_date - HOUR)
+
+        def is_over():
+            self.pass_time(seconds=10)
+            self.work()
+            event = self._event(lease)
+            self.assertIn(
+                event.status, (states.Event.DONE, states.Event.ERROR)
+            )
+
+        self._wait_for_assert(is_over)
+        return self._event(lease).status
+
+    def _event(self, lease):
+        shown = self.services.leases.get(lease.id)
+        return shown.event(states.EventType.BEFORE_END)
+
+    def _snapshots(self, name):
+        return [
+            image
+            for image in self.glance.detail(None)
+            if image['name'] == f'reserved_{name}'
+        ]
+
+    def test_each_server_has_an_image_that_belongs_to_its_project(self):
+        lease = self.lease_for_two_hours(before_end='snapshot')
+        server = self.boot(lease, name='precious')
+        self.admin_api.post_server_action(server['id'], {'lock': {}})
+        self.assertEqual(states.Event.DONE, self.warn(lease))
+        [image] = self._snapshots('precious')
+        self.assertEqual(base.MINE, image['owner'])
+        self.assertEqual('private', image['visibility'])
+        self.assertEqual(server['id'], image['properties']['instance_uuid'])
+        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
+        # It is not made anew by whoever looks again.
+        self.end(lease)
+        self.assertEqual(1, len(self._snapshots('precious')))
+
+    def test_one_that_fails_does_not_keep_the_others(self):
+        lease = self.lease_for_two_hours(before_end='snapshot')
+        broken = self.boot(lease, name='broken')
+        self.boot(lease, name='sound')
+        snapshot = fake.FakeDriver.snapshot
+
+        def fail_for_one(driver, context, instance, *args):
+            if instance.uuid == broken['id']:
+                raise OSError('disk full')
+            snapshot(driver, context, instance, *args)
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.fake.FakeDriver.snapshot', fail_for_one
+            )
+        )
+        self.assertEqual(states.Event.ERROR, self.warn(lease))
+        self.assertEqual(1, len(self._snapshots('sound')))
+        self.assertEqual(0, len(self._snapshots('broken')))
+        shown = self.services.leases.get(lease.id)
+        self.assertEqual(states.Lease.ACTIVE, shown.status)
+        self.assertIn(
+            f'server {broken["id"]}: Nova has failed at it',
+            shown.status_reason,
+        )
+
+    def test_a_server_on_a_volume_is_told_of(self):
+        lease = self.lease_for_two_hours(before_end='snapshot')
+        server = self.boot_of_volume(lease, name='of a volume')
+        self.assertEqual(states.Event.ERROR, self.warn(lease))
+        self.assertIn(
+            f'server {server["id"]}: its disk is a volume',
+            self.services.leases.get(lease.id).status_reason,
+        )
+        self.assertEqual([], self._snapshots('of a volume'))
+
+    def test_an_image_that_a_killed_worker_left_behind_is_made_anew(self):
+        """Killed when glance had it, and Nova did not know of it yet."""
+        lease = self.lease_for_two_hours(before_end='snapshot')
+        server = self.boot(lease, name='precious')
+        cloud = self.services.hosts.cloud
+        [found] = cloud.occupancy(self.resources_of(lease))['host1'].servers
+        order = ports.Order('an occasion')
+        with fixtures.MonkeyPatch('nova.objects.Instance.save', _kill):
+            self.assertRaises(
+                Killed, cloud.snapshot_servers, [found], order, go_on
+            )
+        [left] = self._snapshots('precious')
+        cloud.snapshot_servers([found], order, go_on)
+        self._wait_for_server_parameter(
+            server, {'OS-EXT-STS:task_state': None}
+        )
+        outcome = cloud.snapshot_servers([found], order, go_on)
+        self.assertEqual(ports.Outcome({}, {}), outcome)
+        [image] = self._snapshots('precious')
+        self.assertNotEqual(left['id'], image['id'])
+
+
+class Killed(BaseException):
+    """Nothing handles it, nothing runs after it."""
+
+
+def _kill(*args, **kwargs):
+    raise Killed
+
+
+def go_on():
+    """Nobody has taken the lease."""
