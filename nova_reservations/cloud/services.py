@@ -89,6 +89,9 @@ class Services:
                     'migration_context',
                 ],
             )
+            if instance.task_state is not None:
+                # Nova would begin again what it has begun.
+                return None
             self._compute_api.evacuate(
                 context, instance, host=None, on_shared_storage=None
             )

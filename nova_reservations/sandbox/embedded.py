@@ -69,6 +69,14 @@ def _die(compute: service.Service) -> None:
     compute.tg.stop()
 
 
+def _revive(compute: service.Service) -> None:
+    """Have it hear calls, and report, again."""
+    for server in (compute.rpcserver, compute.rpcserver_alt):
+        server.start()
+    compute.tg = type(compute.tg)()
+    compute.servicegroup_api.join(compute.host, compute.topic, compute)
+
+
 class _Switches:
     """POST /sandbox/computes/HOST/stop, or start: what somebody does on a
     host, for stories that are told from outside."""
@@ -86,7 +94,7 @@ class _Switches:
             case ['', 'sandbox', 'computes', host, 'stop']:
                 _die(self._computes[host])
             case ['', 'sandbox', 'computes', host, 'start']:
-                self._computes[host] = _start_compute(host)
+                _revive(self._computes[host])
             case _:
                 return self._api(environ, start_response)
         start_response('204 No Content', [])

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A type of resource that the core knows nothing of, as an example."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
+import datetime
 import pathlib
 from typing import Any
 from typing import ClassVar
@@ -11,6 +14,7 @@ from oslo_config import cfg
 from nova_reservations import demand
 from nova_reservations import ports
 from nova_reservations.plugins import base
+from nova_reservations.plugins import monitor
 
 NAME = 'example:licence'
 # Clients that know no other type send everything as text.
@@ -53,7 +57,47 @@ class Licence(base.ResourceType):
             file.unlink(missing_ok=True)
         return None
 
+    def heal(self, booking: base.Booking) -> None:
+        super().heal(booking)
+        for file in self._files_of(booking, booking.left):
+            booking.check()
+            file.unlink(missing_ok=True)
+
     def _files(self, booking: base.Booking) -> list[pathlib.Path]:
+        return self._files_of(booking, booking.resources)
+
+    def _files_of(
+        self, booking: base.Booking, resources: base.Resources
+    ) -> list[pathlib.Path]:
         folder = pathlib.Path(self.conf.licences.folder)
         key = booking.reservation.id
-        return [folder / f'{each.name}.{key}' for each in booking.resources]
+        return [folder / f'{each.name}.{key}' for each in resources]
+
+
+class LicenceMonitor(monitor.Monitor):
+    """A licence has failed while there is a file that says so; its server
+    also tells when it revokes one."""
+
+    resource_type = NAME
+    event_types = ('licence.revoked',)
+
+    @property
+    def topics(self) -> Sequence[str]:
+        return ('licences',)
+
+    def on_notification(
+        self,
+        event_type: str,
+        payload: Mapping[str, Any],
+        now: datetime.datetime,
+    ) -> monitor.Changes:
+        return monitor.Changes(failed=[payload['licence']])
+
+    def check_states(
+        self, known: Collection[str], now: datetime.datetime
+    ) -> monitor.Changes:
+        folder = pathlib.Path(self.conf.licences.folder)
+        revoked = {
+            name for name in known if (folder / f'{name}.revoked').exists()
+        }
+        return monitor.Changes(revoked, set(known) - revoked)

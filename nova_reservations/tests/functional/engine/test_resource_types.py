@@ -19,7 +19,10 @@ def folder(tmp_path):
 
 @pytest.fixture
 def region(make_region, folder):
-    region = make_region(types={licences.NAME: licences.Licence})
+    region = make_region(
+        types={licences.NAME: licences.Licence},
+        monitors=[licences.LicenceMonitor],
+    )
     region.types[licences.NAME].conf.set_override(
         'folder', str(folder), group='licences'
     )
@@ -62,6 +65,36 @@ def test_it_is_not_leased_twice(region):
     with pytest.raises(exception.NotEnoughResources):
         region.lease_of((licences.NAME, {'seats': 2}))
     region.lease_of((licences.NAME, {'seats': 1}))
+
+
+def test_one_that_fails_is_replaced(region, folder, used):
+    lease = region.lease_of((licences.NAME, {'seats': 1}))
+    region.work()
+    [first] = used()
+    (folder / f'{first}.revoked').touch()
+    region.look()
+    (folder / f'{first}.revoked').unlink()
+    [second] = used()
+    assert second != first
+    [reservation] = region.see(lease).reservations
+    assert reservation.resources_changed
+    region.look()
+    assert region.lease_of((licences.NAME, {'seats': 1}))
+
+
+def test_one_that_is_said_to_have_failed_is_replaced(region, used):
+    region.lease_of((licences.NAME, {'seats': 1}))
+    region.work()
+    [first] = used()
+    for name in ('a licence of somebody else', first):
+        region.monitoring.on_notification(
+            'licence.revoked', {'licence': name}, region.now
+        )
+    # Of what it has not asked for, it hears nothing.
+    region.monitoring.on_notification('licence.sold', {}, region.now)
+    region.work()
+    assert used().keys() - {first}
+    assert first not in used()
 
 
 def test_its_end_is_waited_for(region, folder):

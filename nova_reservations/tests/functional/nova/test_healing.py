@@ -5,7 +5,9 @@ import datetime
 
 from nova import context as nova_context
 from nova import objects
+from nova.compute import task_states
 
+from nova_reservations import ports
 from nova_reservations.tests.functional.nova import base
 
 
@@ -106,6 +108,29 @@ class HealingTest(base.NovaTestCase):
         )
         self.look()
         self.assertEqual({failed}, self.hosts_of(self.lease()))
+
+    def test_a_server_that_is_being_evacuated_is_left_alone(self):
+        """Nova itself would begin again what is under way."""
+        self.trust()
+        lease = self.lease(2)
+        server = self.boot(lease)
+        host = self.host_of(server)
+        self.stop_host(host)
+        context = nova_context.get_admin_context()
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            context, server['id']
+        )
+        with nova_context.target_cell(context, mapping.cell_mapping) as cell:
+            instance = objects.Instance.get_by_uuid(cell, server['id'])
+            instance.task_state = task_states.REBUILDING
+            instance.save()
+        refused = self.services.hosts.cloud.evacuate(
+            [ports.Server(server['id'], base.MINE, host, 'active')],
+            lambda: None,
+        )
+        self.assertEqual({}, refused)
+        migrations = self.admin_api.api_get('/os-migrations').body
+        self.assertEqual([], migrations['migrations'])
 
     def test_servers_on_a_failed_host_go_with_the_lease(self):
         lease = self.lease()
