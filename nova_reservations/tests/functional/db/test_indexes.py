@@ -251,7 +251,10 @@ def fill(session: orm.Session) -> None:
                 'user_id': '',
                 'start_date': booking.at(number % 200),
                 'end_date': booking.at(number % 200 + 1),
-                'status': states.Lease.PENDING,
+                # As it is in a cloud, half of them have begun.
+                'status': states.Lease.ACTIVE
+                if number % 2
+                else states.Lease.PENDING,
                 'due_at': booking.at(number % 200),
                 'created_at': booking.at(number / 3600),
             }
