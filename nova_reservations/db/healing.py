@@ -340,35 +340,29 @@ def set_flags(
 
 
 def replaced(session: orm.Session, before: datetime.datetime) -> set[str]:
-    """Return active leases of which something was replaced until then, and
-    has not been vacated."""
+    """Return leases of which something was replaced until then, and has not
+    been vacated."""
     return set(
-        session.scalars(
-            _of_active_leases().where(ALLOCATION.c.replaced_at <= before)
-        )
+        session.scalars(_holders().where(ALLOCATION.c.replaced_at <= before))
     )
 
 
 def down(session: orm.Session, before: datetime.datetime) -> set[str]:
-    """Return active leases with something that has failed until then."""
+    """Return leases with something that has failed until then."""
     return set(
         session.scalars(
-            _of_active_leases()
+            _holders()
             .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
             .where(RESOURCE.c.down_since <= before)
         )
     )
 
 
-def _of_active_leases() -> sa.Select[Any]:
+def _holders() -> sa.Select[Any]:
     return (
         sa.select(RESERVATION.c.lease_id)
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .where(
-            ALLOCATION.c.released == sa.false(),
-            LEASE.c.status == states.Lease.ACTIVE,
-        )
+        .where(ALLOCATION.c.released == sa.false())
     )
 
 

@@ -238,6 +238,8 @@ class Healing:
                 created = servers.of(session, ids)
         except exception.NotFound:
             return
+        if lease.status != states.Lease.ACTIVE:
+            return
         movable = False
         for reservation in lease.reservations:
             resources, left = base.parts(held[reservation.id])
