@@ -395,6 +395,10 @@ class Cloud(Protocol):
         """Return reservation id -> service host -> slots, as placement has
         them on these hosts."""
 
+    def owns_slots(self, reservation_id: str) -> bool:
+        """Whether such a class is ours: Blazar names its own alike, and may
+        be there still."""
+
     def slot_classes(self) -> Collection[str]:
         """Return the reservations of which placement has a class."""
 

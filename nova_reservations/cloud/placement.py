@@ -250,16 +250,18 @@ def classes() -> set[str]:
     return {known['name'] for known in found['resource_classes']}
 
 
-def offering(resource_class: str) -> set[str]:
-    """Return the providers that have some of the class left."""
+def offering(resource_class: str) -> dict[str, str]:
+    """Return UUID -> name of the providers that have some of the class
+    left."""
     answer = _request(
         'get', f'/resource_providers?resources={resource_class}:1', 400
     )
     if answer.status_code == 400:
         # Placement does not know the class: nobody has it.
-        return set()
+        return {}
     return {
-        provider['uuid'] for provider in answer.json()['resource_providers']
+        provider['uuid']: provider['name']
+        for provider in answer.json()['resource_providers']
     }
 
 

@@ -29,6 +29,9 @@ from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.cloud import servers as cloud_servers
 
+PREFIX = 'reservations_'
+"""Of the names of our providers."""
+
 RESERVATION_SPEC = 'reservations:reservation'
 
 _SIZES = {
@@ -70,7 +73,7 @@ class Slots:
             check()
             if host is not None:
                 placement.ensure_child(
-                    host.uuid, provider, f'reservations_{host.name}'
+                    host.uuid, provider, f'{PREFIX}{host.name}'
                 )
             placement.set_inventory(provider, name, count)
 
@@ -120,7 +123,10 @@ class Slots:
         if name not in placement.classes():
             return ()
         providers = sorted(
-            {_child(host.uuid) for host in hosts} | placement.offering(name)
+            {
+                *(_child(host.uuid) for host in hosts),
+                *placement.offering(name),
+            }
         )
 
         def take(provider: str) -> Collection[str]:
@@ -210,6 +216,15 @@ class Slots:
                 if reservation_id is not None:
                     found.setdefault(reservation_id, {})[host.name] = total
         return found
+
+    @failures.translated()
+    def owns_slots(self, reservation_id: str) -> bool:
+        flavor = _find_flavor(reservation_id)
+        if flavor is not None:
+            spec = flavor.extra_specs.get(RESERVATION_SPEC)
+            return bool(spec == reservation_id)
+        offering = placement.offering(values.slot_class(reservation_id))
+        return all(name.startswith(PREFIX) for name in offering.values())
 
     def slot_classes(self) -> Collection[str]:
         found = (values.slots_of(name) for name in placement.classes())

@@ -206,6 +206,8 @@ class Audit:
             alive = leases.in_nova(session, counted)
             overbooked = audit.overbooked(session)
         for reservation_id in sorted(set(counted) - alive):
+            if not self.cloud.owns_slots(reservation_id):
+                continue
             yield Finding(
                 f'Slots of {reservation_id} are of no lease any more',
                 self._clear(reservation_id),

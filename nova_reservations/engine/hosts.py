@@ -398,6 +398,8 @@ class Hosts:
             LOG.warning('Aggregate %s is of no lease any more', reservation_id)
             self.cloud.disband(reservation_id, [], check=_unchecked)
         for reservation_id in sorted(set(counted) - alive):
+            if not self.cloud.owns_slots(reservation_id):
+                continue
             LOG.warning('Slots of %s are of no lease any more', reservation_id)
             self.cloud.clear(reservation_id, [], check=_unchecked)
         return len(left)

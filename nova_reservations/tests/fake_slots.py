@@ -14,6 +14,7 @@ class FakeSlots:
     """:ivar classes: reservation id -> host -> slots.
 
     :ivar tenancy: server -> the reservation whose flavor it has.
+    :ivar foreign: classes that others have made.
     :ivar stuck: reservation id -> consumers that never give their slots up.
     """
 
@@ -28,6 +29,7 @@ class FakeSlots:
         self.groups: dict[str, bool] = {}
         self.tenancy: dict[str, str] = {}
         self.stuck: dict[str, set[str]] = {}
+        self.foreign: set[str] = set()
 
     def find_flavor(
         self, flavor_id: str, project_id: str
@@ -116,6 +118,9 @@ class FakeSlots:
         self, hosts: Collection[values.Resource]
     ) -> Mapping[str, Mapping[str, int]]:
         return {key: dict(slots) for key, slots in self.classes.items()}
+
+    def owns_slots(self, reservation_id: str) -> bool:
+        return reservation_id not in self.foreign
 
     def slot_classes(self) -> Collection[str]:
         return set(self.classes)

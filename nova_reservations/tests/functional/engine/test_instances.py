@@ -211,6 +211,15 @@ def test_the_sweep_clears_slots_of_no_lease(cloud_of_two):
     assert set(cloud_of_two.cloud.classes) == {id_of(lease)}
 
 
+def test_what_another_service_has_made_is_left_alone(cloud_of_two):
+    theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
+    cloud_of_two.cloud.classes[theirs] = {'one': 1}
+    cloud_of_two.cloud.foreign.add(theirs)
+    cloud_of_two.hosts.sweep()
+    assert theirs in cloud_of_two.cloud.classes
+    assert findings(cloud_of_two) == []
+
+
 def findings(region):
     return audit.Audit(region.database, region.cloud).findings(region.now)
 

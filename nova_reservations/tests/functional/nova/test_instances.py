@@ -280,6 +280,18 @@ class TestEnd(InstancesTestCase):
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertNotEqual('host1', self.host_of(server))
 
+    def test_what_blazar_has_made_is_left_alone(self):
+        theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
+        name = values.slot_class(theirs)
+        self._create_resource_class(name)
+        self._create_flavor(id=theirs, name=f'reservation:{theirs}')
+        mine = '3f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
+        self._create_resource_class(values.slot_class(mine))
+        self.services.hosts.sweep()
+        self.assertIn(name, self.classes())
+        self.assertNotIn(values.slot_class(mine), self.classes())
+        self.assertIsNotNone(self.admin_api.get_flavor(theirs))
+
 
 class TestMoves(InstancesTestCase):
     def test_a_server_is_resized_into_a_slot(self):
