@@ -440,18 +440,22 @@ def _forget(server: str, keys: Collection[str]) -> None:
         instance = objects.Instance.get_by_uuid(
             cell, server, expected_attrs=['flavor']
         )
-        _drop(instance.flavor, keys)
-        instance.save()
+        if _drop(instance.flavor, keys):
+            instance.save()
     spec = objects.RequestSpec.get_by_instance_uuid(
         nova_context.get_admin_context(), server
     )
-    _drop(spec.flavor, keys)
-    spec.save()
+    if _drop(spec.flavor, keys):
+        spec.save()
 
 
-def _drop(flavor: objects.Flavor, keys: Collection[str]) -> None:
+def _drop(flavor: objects.Flavor, keys: Collection[str]) -> bool:
+    """Return whether it had any of them."""
+    if not flavor.extra_specs.keys() & keys:
+        return False
     flavor.extra_specs = {
         key: value
         for key, value in flavor.extra_specs.items()
         if key not in keys
     }
+    return True

@@ -7,6 +7,7 @@ Nova's own scheduling counts them, and lands servers there only.
 """
 
 import abc
+from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
 from typing import Any
@@ -130,7 +131,9 @@ class Slots(base.ResourceType):
             if waiting is not None:
                 return waiting
         left = self.cloud.clear(
-            booking.reservation.id, booking.resources, booking.check
+            booking.reservation.id,
+            (*booking.resources, *booking.left),
+            booking.check,
         )
         if left:
             return base.Waiting(
@@ -142,16 +145,21 @@ class Slots(base.ResourceType):
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
+        hosts = (*booking.resources, *booking.left)
         tenants = self.cloud.tenants(
-            booking.reservation.id, booking.resources, booking.servers
+            booking.reservation.id, hosts, booking.servers
         )
-        keeps = booking.reservation.params['end_action'] != endings.DELETE
-        away = [
-            server
-            for server in tenants.servers
-            if keeps and server.state == SHELVED and not server.host
-        ]
-        here = [server for server in tenants.servers if server not in away]
+        here = tenants.servers
+        if booking.reservation.params['end_action'] != endings.DELETE:
+            # They outlive the class, which must not be asked for again;
+            # nor may it be by those who still have to move.
+            self.cloud.forget_slots(
+                booking.reservation.id, tenants.servers, booking.check
+            )
+            names = {host.name for host in hosts}
+            here = tuple(
+                server for server in here if not _has_left(server, names)
+            )
         told = endings.leave(here, booking, self.cloud)
         reasons = [
             f'server {server.uuid} ({server.condition}) {told[server.uuid]}'
@@ -165,8 +173,6 @@ class Slots(base.ResourceType):
             return base.Waiting('; '.join(reasons[:20]))
         if not booking.settled:
             return base.Waiting('Waiting for servers that are on their way')
-        # They outlive the class, which must not be asked for again.
-        self.cloud.forget_slots(booking.reservation.id, away, booking.check)
         return None
 
     def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
@@ -189,6 +195,15 @@ class Slots(base.ResourceType):
                 (host, booking.slots[host.id]) for host in booking.resources
             ),
         )
+
+
+def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:
+    """Whether a server that is kept is where nobody reserved anything."""
+    if server.task:
+        return False
+    if server.host:
+        return server.host not in hosts
+    return server.state == SHELVED
 
 
 def amount(asked: Mapping[str, Any]) -> int:

@@ -280,6 +280,16 @@ class TestEnd(InstancesTestCase):
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertNotEqual('host1', self.host_of(server))
 
+    def test_servers_are_moved_and_live_on_outside_of_the_pool(self):
+        self.trust()
+        self.enrol('host1')
+        lease = self.slots(1, end_action='migrate')
+        server = self.boot_in(lease)
+        self.end_completely(lease)
+        self.assertNotIn(values.slot_class(self.id_of(lease)), self.classes())
+        server = self._wait_for_state_change(server, 'ACTIVE')
+        self.assertNotEqual('host1', self.host_of(server))
+
     def test_what_blazar_has_made_is_left_alone(self):
         theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
         name = values.slot_class(theirs)
