@@ -93,8 +93,9 @@ def refusal(
     """Return what to tell a lease for which nothing was left."""
     if not first:
         return refusal
-    if lease.status not in states.WAITING:
-        # Only for the moment until a worker has tried it.
+    if lease.lease_type != states.LeaseType.RETRY:
+        # Only for the moment until a worker has tried it; one that may wait
+        # joins them.
         return exception.Conflict(kind='Lease', id=first[0].id)
     return exception.NotEnoughResources(
         f'{refusal}; {len(first)} leases that came before wait'

@@ -20,6 +20,8 @@ from nova_reservations.tests import region as regions
 
 HOSTS = ('one', 'two', 'three')
 REFUSALS = (
+    # While a worker that was killed seems to try a lease that waits.
+    exception.Contended,
     exception.InvalidInput,
     exception.InvalidState,
     exception.NotEnoughResources,
@@ -249,7 +251,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
 TestAnything = Machine.TestCase
 TestAnything.settings = settings(
-    max_examples=40,
+    max_examples=25,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
