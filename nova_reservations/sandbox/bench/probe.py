@@ -480,10 +480,10 @@ def explain(layout: lo.Layout, token: str, rounds: int) -> dict[str, Any]:
 
 
 def memory(
-    layout: lo.Layout, process: str, ours: bool, token: str, requests: int
+    layout: lo.Layout, process: str, ours: bool, token: str, rounds: int
 ) -> list[float]:
     """Return the MiB that are this process's own, while it answers more and
-    more requests: at first, after a tenth of them, and after all."""
+    more: after the first round, a tenth of them, and all; 3 at least."""
     if process == 'nova-api':
         api = _Api(layout, ours, nova=False)
         call = _api_traffic(api, token, ours)
@@ -491,8 +491,9 @@ def memory(
         scheduler = _Scheduler(layout, ours)
         call = _scheduler_traffic(scheduler, ours)
     seen = []
-    for number in range(requests + 1):
-        if number in (1, requests // 10, requests):
+    marks = 1, max(rounds // 10, 2), rounds
+    for number in range(rounds + 1):
+        if number in marks:
             gc.collect()
             seen.append(_own_memory())
         call(number)

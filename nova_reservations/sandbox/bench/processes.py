@@ -27,7 +27,7 @@ def cpu(subject: su.Subject) -> Row:
         subject.populate(hosts // 10, hosts - hosts // 10)
         figures += _shares(
             f'scheduling, {hosts:,} hosts, 10 % reserved',
-            subject.probe('schedule', rounds=subject.pick(4, 50)),
+            subject.probe('schedule', rounds=subject.pick(4, 20)),
         )
     found = subject.probe(
         'explain',
@@ -80,18 +80,20 @@ def _shares(what: str, samples: dict[str, Sequence[float]]) -> list[Figure]:
 def memory(subject: su.Subject) -> Row:
     """Memory of a worker of nova-api and of nova-scheduler."""
     figures = []
-    for process, quick, full in (
-        ('nova-api', 50, 10_000),
-        ('nova-scheduler', 6, 1_000),
+    for process, quick, full, of_each in (
+        # Create, show and delete a lease, and something of Nova's.
+        ('nova-api', 12, 2_500, 4),
+        ('nova-scheduler', 6, 1_000, 1),
     ):
-        requests = subject.pick(quick, full)
+        rounds = subject.pick(quick, full)
+        requests = rounds * of_each
         theirs, ours = (
             subject.probe(
                 'memory',
                 process=process,
                 ours=ours,
                 token=subject.demo.compute.get_token(),
-                requests=requests,
+                rounds=rounds,
             )
             for ours in (False, True)
         )
