@@ -49,7 +49,8 @@ OPTIONS = settings.Settings(
     before_end=datetime.timedelta(0),
     settle=datetime.timedelta(0),
     host_refresh_interval=datetime.timedelta(days=1),
-    polling_interval=datetime.timedelta(days=1),
+    # The clouds of these processes know of no host that could be seen up.
+    enable_polling_monitor=False,
     healing_interval=datetime.timedelta(days=1),
 )
 
