@@ -212,7 +212,8 @@ def _events(
     for row in session.execute(
         sa.select(EVENT)
         .where(EVENT.c.lease_id.in_(lease_ids))
-        .order_by(EVENT.c.time, EVENT.c.id)
+        # Where a lease begins with its warning, as it was answered at first.
+        .order_by(EVENT.c.time, EVENT.c.event_type.desc())
     ):
         found[row.lease_id].append(
             values.Event(

@@ -255,7 +255,7 @@ class Lease(Base, Timestamps):
         lazy='raise', order_by='Reservation.position'
     )
     events: orm.Mapped[list['Event']] = orm.relationship(
-        lazy='raise', order_by='Event.time'
+        lazy='raise', order_by='Event.time, Event.event_type.desc()'
     )
 
 
