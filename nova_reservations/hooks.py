@@ -701,20 +701,6 @@ HOOKS = (
         ('context', 'instance_uuid', 'limit', 'marker', 'filters'),
         'what was begun with servers',
     ),
-    Hook(
-        BOTH,
-        'nova.service_auth',
-        'get_service_auth_plugin',
-        ('conf_group',),
-        'tokens of the service user',
-    ),
-    Hook(
-        BOTH,
-        'nova.service_auth',
-        'get_service_auth_session',
-        ('conf_group', 'auth'),
-        'tokens of the service user',
-    ),
     Hook(BOTH, 'nova.rpc', 'init', ('conf',), 'notifications'),
 )
 

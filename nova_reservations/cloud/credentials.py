@@ -6,19 +6,31 @@ is there when a lease ends.
 """
 
 from collections import defaultdict
+import functools
 from typing import Any
 
 from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading
 from nova import context as nova_context
-from nova import service_auth
+import nova.conf
 
 from nova_reservations import exception
 
+CONF = nova.conf.CONF
 GROUP = 'service_user'
 
 
 def are_configured() -> bool:
-    return service_auth.get_service_auth_plugin(GROUP) is not None
+    return plugin() is not None
+
+
+@functools.cache
+def plugin() -> Any:
+    """Return what asks keystone for tokens; None if none is configured.
+
+    It keeps its token until shortly before that expires.
+    """
+    return loading.load_auth_from_conf_options(CONF, GROUP)
 
 
 def context() -> nova_context.RequestContext:
@@ -47,8 +59,8 @@ def context() -> nova_context.RequestContext:
 
 def _access() -> Any:
     try:
-        return service_auth.get_service_auth_plugin(GROUP).get_access(
-            service_auth.get_service_auth_session(GROUP)
+        return plugin().get_access(
+            loading.load_session_from_conf_options(CONF, GROUP)
         )
     except ks_exc.ClientException as error:
         raise exception.CloudUnavailable(

@@ -147,8 +147,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         plugin.get_access.configure_mock(**get_access)
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova.service_auth.get_service_auth_plugin',
-                lambda group: plugin,
+                'nova_reservations.cloud.credentials.plugin', lambda: plugin
             )
         )
 
@@ -218,8 +217,8 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     def resources_of(self, lease: values.Lease) -> tuple[values.Resource, ...]:
         [reservation] = lease.reservations
         with self.services.database.reader() as session:
-            held = allocations.resources(session, [reservation.id])
-        return held[reservation.id]
+            held = allocations.holdings(session, [reservation.id])
+        return tuple(one.resource for one in held[reservation.id])
 
     # Servers
 
