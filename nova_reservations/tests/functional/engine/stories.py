@@ -197,6 +197,10 @@ def vacated_host(region):
     return lease
 
 
+BY_MONITOR = [failure, seen_failure, recovery_without_spare]
+"""What a worker does in them it does for the cloud, not by a claim of the
+lease."""
+
 ALL = [
     prepare,
     start,

@@ -151,7 +151,11 @@ class Sleeper:
 
 
 @pytest.mark.parametrize('until', [0, stories.THE_END])
-@pytest.mark.parametrize('story', stories.ALL)
+@pytest.mark.parametrize(
+    'story',
+    # One that wakes within Nova's own snapshot makes one image more.
+    [story for story in stories.ALL if story is not stories.snapshots],
+)
 def test_a_worker_that_wakes_after_its_successor_changes_nothing(
     make_region, story, until
 ):
@@ -167,9 +171,10 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
         region.work(other)
         if until:
             region.forward(until=until, by=other)
-            region.lease(end=60, minimum=3, project='next')
+            up = {'one', 'two', 'three'} - {*region.cloud.services}
+            region.lease(end=60, minimum=len(up), project='next')
             region.work(other)
-            for host in ('one', 'two', 'three'):
+            for host in sorted(up):
                 region.cloud.boot(host, 'next')
         before = region.picture()
         sleeper.wake()
@@ -215,7 +220,10 @@ def test_a_late_start_takes_no_host_away_that_was_added_since(make_region):
     assert number > 3
 
 
-@pytest.mark.parametrize('story', stories.ALL)
+@pytest.mark.parametrize(
+    'story',
+    [story for story in stories.ALL if story not in stories.BY_MONITOR],
+)
 def test_a_worker_records_nothing_once_another_has_the_claim(
     make_region, story
 ):

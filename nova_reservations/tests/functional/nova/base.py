@@ -234,6 +234,9 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """Ask Nova for a server, in the lease if one is given."""
         if lease is not None:
             hint = lease.reservations[0].id
+        # By itself Nova's fixture takes the first there is, which may be that
+        # of a reservation.
+        server = {'flavor_id': '1', **server}
         body: dict[str, Any] = {
             'server': self._build_server(networks='none', **server)
         }

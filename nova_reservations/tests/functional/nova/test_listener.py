@@ -8,6 +8,7 @@ import uuid
 import kombu
 from oslo_config import cfg
 import oslo_messaging
+from oslo_messaging import conffixture
 import pytest
 
 from nova_reservations.cloud import listener
@@ -27,10 +28,13 @@ def transport():
         pytest.skip(f'no message broker: {error}')
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[])
-    transport = oslo_messaging.get_notification_transport(conf, url=URL)
-    conf.set_override('amqp_auto_delete', True, 'oslo_messaging_rabbit')
-    yield transport
-    transport.cleanup()
+    with conffixture.ConfFixture(conf):
+        # Of its own: the broker may have others' exchanges, which stay.
+        conf.set_override('control_exchange', f'test-{uuid.uuid4()}')
+        transport = oslo_messaging.get_notification_transport(conf, url=URL)
+        conf.set_override('amqp_auto_delete', True, 'oslo_messaging_rabbit')
+        yield transport
+        transport.cleanup()
 
 
 class Heard:
