@@ -371,6 +371,8 @@ class FakeCloud(fake_slots.FakeSlots):
         for server in servers:
             check()
             self._write('evacuate')
+            if server.uuid not in self.servers:
+                continue
             targets = [
                 min(members)
                 for members in self.aggregates.values()
