@@ -2,31 +2,37 @@
 """Puts the parts together, as configured, in any of Nova's processes."""
 
 from collections.abc import Collection
-from collections.abc import Iterable
 import dataclasses
 import datetime
+from importlib import metadata
 import os
 import socket
-from typing import Any
 
 from oslo_config import cfg
-from stevedore import extension
-from stevedore import named
 
 from nova_reservations import cloud
+from nova_reservations import conf as options
 from nova_reservations import exception
+from nova_reservations import extensions
 from nova_reservations import ports
 from nova_reservations.db import api
+from nova_reservations.engine import desertion
+from nova_reservations.engine import donors
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import hunting
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
+from nova_reservations.engine import open_reservations
+from nova_reservations.engine import resources
+from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
+from nova_reservations.plugins import draining
 from nova_reservations.plugins import monitor
 
 NAMESPACE = 'nova_reservations.resources'
@@ -39,10 +45,15 @@ class Services:
 
     database: api.Database
     leases: leases.Leases
+    open_reservations: open_reservations.OpenReservations
+    server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
+    resources: resources.Resources
+    donors: donors.Donors
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
+    desertion: desertion.Desertion
 
 
 def build(
@@ -53,28 +64,14 @@ def build(
     """Return the services that conf describes.
 
     :param nova: in place of the Nova that this process is of
-    :raises: UnknownResourceType if conf names one that is not installed
+    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy if
+        conf names one that is not installed
+    :raises: cfg.ConfigFileValueError if one of its values is not allowed
     :raises: DatabaseUnavailable if conf names none that can be used
     """
-    group = conf.reservations
-    options = settings.Settings(
-        cleaning_time=datetime.timedelta(minutes=group.cleaning_time),
-        prepare_ahead=datetime.timedelta(minutes=group.prepare_ahead),
-        before_end=datetime.timedelta(minutes=group.minutes_before_end_lease),
-        end_timeout=datetime.timedelta(seconds=group.end_timeout),
-        host_refresh_interval=datetime.timedelta(
-            seconds=group.host_refresh_interval
-        ),
-        create_retry_interval=datetime.timedelta(
-            seconds=group.create_retry_interval
-        ),
-        max_create_retries=group.max_create_retries,
-        polling_interval=datetime.timedelta(seconds=group.polling_interval),
-        healing_interval=datetime.timedelta(minutes=group.healing_interval),
-        enable_polling_monitor=group.enable_polling_monitor,
-        enable_notification_monitor=group.enable_notification_monitor,
-    )
-    connection = group.connection or conf.api_database.connection
+    options.check(conf)
+    timing = _timing(conf)
+    connection = conf.reservations.connection or conf.api_database.connection
     if not connection:
         raise exception.DatabaseUnavailable(
             reason='no connection is configured'
@@ -83,24 +80,53 @@ def build(
     nova = nova or cloud.NovaCloud(conf)
     notify = notify or cloud.notify
     types = _resource_types(conf, nova)
-    promises = leases.Leases(database, types, options, notify)
+    inventory = hosts.Hosts(database, nova, timing)
+    giver = donors.Donors(database, nova, inventory, timing)
+    promises = leases.Leases(database, types, timing, notify, giver)
     return Services(
         database=database,
         leases=promises,
-        hosts=hosts.Hosts(database, nova, options),
+        open_reservations=open_reservations.OpenReservations(database, types),
+        server_leases=server_leases.ServerLeases(promises, nova),
+        hosts=inventory,
+        resources=resources.Resources(database),
+        donors=giver,
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
-            options,
+            timing,
             notify,
             clock=database.now,
-            queue=waiting.Queue(database, promises.book, options, notify),
+            queue=waiting.Queue(database, promises.book, timing, notify),
+            hunt=hunting.Hunting(
+                database,
+                nova,
+                promises.ground,
+                promises.book,
+                draining.load(conf),
+                timing,
+                notify,
+            ),
         ),
         monitoring=monitoring.Monitoring(
             database, _monitors(conf, nova, types)
         ),
-        healing=healing.Healing(database, types, options, notify),
+        healing=healing.Healing(database, types, timing, notify),
+        desertion=desertion.Desertion(database, nova),
     )
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """See that all can be built that conf describes, for a process that
+    builds its services later.
+
+    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy
+    :raises: cfg.ConfigFileValueError
+    """
+    options.check(conf)
+    draining.load(conf)
+    nova = cloud.NovaCloud(conf)
+    _monitors(conf, nova, _resource_types(conf, nova))
 
 
 def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
@@ -113,37 +139,51 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
             services.hosts,
             services.monitoring,
             services.healing,
+            services.desertion,
+            services.donors,
             services.lifecycle.options,
         ),
         conf.reservations.engine_threads,
     )
 
 
+def _timing(conf: cfg.ConfigOpts) -> settings.Settings:
+    group = conf.reservations
+    return settings.Settings(
+        cleaning_time=datetime.timedelta(minutes=group.cleaning_time),
+        prepare_ahead=datetime.timedelta(minutes=group.prepare_ahead),
+        before_end=datetime.timedelta(minutes=group.minutes_before_end_lease),
+        end_timeout=datetime.timedelta(seconds=group.end_timeout),
+        host_refresh_interval=datetime.timedelta(
+            seconds=group.host_refresh_interval
+        ),
+        create_retry_interval=datetime.timedelta(
+            seconds=group.create_retry_interval
+        ),
+        max_create_retries=group.max_create_retries,
+        best_effort_aggregate=group.best_effort_aggregate,
+        best_effort_timeout=datetime.timedelta(
+            seconds=group.best_effort_timeout
+        ),
+        polling_interval=datetime.timedelta(seconds=group.polling_interval),
+        healing_interval=datetime.timedelta(minutes=group.healing_interval),
+        enable_polling_monitor=group.enable_polling_monitor,
+        enable_notification_monitor=group.enable_notification_monitor,
+    )
+
+
 def _resource_types(
     conf: cfg.ConfigOpts, nova: ports.Cloud
 ) -> dict[str, base.ResourceType]:
-    names = conf.reservations.resource_types
-
-    def missing(unknown: Iterable[str]) -> None:
-        raise exception.UnknownResourceType(
-            f'[reservations] resource_types names {", ".join(sorted(unknown))}'
-            f', which no installed package offers in {NAMESPACE}'
-        )
-
-    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
-        raise exception.UnknownResourceType(
-            f'The resource type {entry_point.name} can not be loaded: {error}'
-        )
-
-    manager = named.NamedExtensionManager(
+    return extensions.make(
         NAMESPACE,
-        names,
-        invoke_on_load=True,
-        invoke_args=(nova, conf),
-        on_missing_entrypoints_callback=missing,
-        on_load_failure_callback=broken,
+        conf.reservations.resource_types,
+        base.ResourceType,  # type: ignore[type-abstract]
+        '[reservations] resource_types',
+        exception.UnknownResourceType,
+        nova,
+        conf,
     )
-    return {one.name: one.obj for one in manager if one.obj is not None}
 
 
 def _monitors(
@@ -152,17 +192,13 @@ def _monitors(
     types: Collection[str],
 ) -> list[monitor.Monitor]:
     """Return the monitors of the types that can be leased."""
-
-    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
-        raise exception.UnknownResourceType(
-            f'The monitor {entry_point.name} can not be loaded: {error}'
-        )
-
-    manager = extension.ExtensionManager(
+    monitors = extensions.make(
         MONITORS,
-        invoke_on_load=True,
-        invoke_args=(nova, conf),
-        on_load_failure_callback=broken,
+        metadata.entry_points(group=MONITORS).names,
+        monitor.Monitor,
+        'An installed package',
+        exception.UnknownResourceType,
+        nova,
+        conf,
     )
-    monitors = [one.obj for one in manager if one.obj is not None]
-    return [one for one in monitors if one.resource_type in types]
+    return [one for one in monitors.values() if one.resource_type in types]

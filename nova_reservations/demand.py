@@ -25,7 +25,8 @@ class Share:
     """So many slots, each of them a share of one resource, all alike.
 
     :ivar slots: how many are wanted, no fewer.
-    :ivar amounts: placement resource class -> units that each slot holds.
+    :ivar amounts: placement resource class -> units that each slot holds;
+        one class at least.
     :ivar affinity: True: all on one resource; False: each on another one;
         None: as it comes.
     :ivar requirements: what each resource must be; None asks nothing.
@@ -41,6 +42,13 @@ class Share:
     def maximum(self) -> int:
         """On how many resources it may be, at most."""
         return 1 if self.affinity else self.slots
+
+    def holds(self, amounts: Mapping[str, int]) -> bool:
+        """Whether so much fits into one slot."""
+        return all(
+            units <= self.amounts.get(name, 0)
+            for name, units in amounts.items()
+        )
 
 
 Ask = Demand | Share

@@ -104,6 +104,10 @@ class CloudRefused(ReservationsError):
     msg_fmt = '%(what)s was refused: %(reason)s'
 
 
+class Hopeless(CloudRefused):
+    """What a lease is of can't be had any more, whatever the time is."""
+
+
 class ClaimLost(ReservationsError):
     """Another worker, or a user's request, has taken the lease over."""
 
@@ -139,6 +143,14 @@ class UnknownResourceType(SystemExit):
 
 class UnknownEventAction(SystemExit):
     """The configuration names an event action that is not installed."""
+
+
+class ImpossibleDefaults(SystemExit):
+    """The configuration gives servers a lease that they can't have."""
+
+
+class UnknownDrainStrategy(SystemExit):
+    """The configuration names a strategy that is not installed."""
 
 
 class FilterNotEnabled(SystemExit):

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that an operator names in an option, from their entry points."""
+"""Plugins that an operator names in an option, from their entry points.
 
+Where others go on without one, load() them; where the process must not,
+make() them.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Sequence
 import dataclasses
 from typing import Any
@@ -72,6 +78,52 @@ def load(
             missing[name] = refusal
             LOG.error('%s names %s: %s', option, name, refusal)
     return Loaded(found, missing)
+
+
+def make(
+    namespace: str,
+    names: Collection[str],
+    base: type[T],
+    option: str,
+    failure: type[BaseException],
+    *args: Any,
+) -> dict[str, T]:
+    """Return name -> an object of each of the classes that names stand for.
+
+    :param base: what each of them must be an instance of
+    :param option: as operators know it
+    :param failure: what is raised, with the reason, if one can't be had
+    :param args: what each class is called with
+    """
+
+    def missing(unknown: Iterable[str]) -> None:
+        raise failure(
+            f'{option} names {", ".join(sorted(unknown))}, which no installed '
+            f'package offers in {namespace}'
+        )
+
+    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
+        raise failure(
+            f'{option} names {entry_point.name}, which can not be loaded: '
+            f'{type(error).__name__}: {error}'
+        )
+
+    manager = named.NamedExtensionManager(
+        namespace,
+        list(names),
+        invoke_on_load=True,
+        invoke_args=args,
+        on_missing_entrypoints_callback=missing,
+        on_load_failure_callback=broken,
+    )
+    made: dict[str, T] = {}
+    for extension in manager:
+        if not isinstance(extension.obj, base):
+            raise failure(
+                f'{option} names {extension.name}: it is no {base.__name__}'
+            )
+        made[extension.name] = extension.obj
+    return made
 
 
 def _refusal(

@@ -99,6 +99,13 @@ HOOKS = (
         ('context', 'instance_uuid'),
         'which lease a server is in',
     ),
+    Hook(
+        API,
+        'nova.compute.api',
+        'API._create_reqspec_buildreq_instmapping',
+        ('context', 'rs', 'br', 'im'),
+        'servers with a lease are known before they are made',
+    ),
     # nova-scheduler
     Hook(
         SCHEDULER,
@@ -120,6 +127,28 @@ HOOKS = (
         'BaseHostFilter.host_passes',
         ('self', 'host_state', 'filter_properties'),
         'the host filter',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.manager',
+        'SchedulerManager.select_destinations',
+        # What oslo.messaging makes of it; the names are those of the call.
+        ('args', 'kwargs'),
+        'open reservations',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.rpcapi',
+        'SchedulerAPI.select_destinations',
+        (
+            'self',
+            'ctxt',
+            'spec_obj',
+            'instance_uuids',
+            'return_objects',
+            'return_alternates',
+        ),
+        'open reservations',
     ),
     Hook(
         SCHEDULER,
@@ -504,6 +533,13 @@ HOOKS = (
         'what flavors ask for',
     ),
     Hook(
+        SCHEDULER,
+        'nova.scheduler.utils',
+        'ResourceRequest.XS_RES_PREFIX',
+        str,
+        'what flavors ask for',
+    ),
+    Hook(
         BOTH,
         'nova.objects.flavor',
         'Flavor.get_by_flavor_id',
@@ -544,6 +580,27 @@ HOOKS = (
         'HostMapping.host',
         object,
         'the hosts of aggregates',
+    ),
+    Hook(
+        BOTH,
+        'nova.db.main.api',
+        'get_context_manager',
+        ('context',),
+        'stored flavors',
+    ),
+    Hook(
+        BOTH,
+        'nova.db.main.models',
+        'InstanceExtra.flavor',
+        object,
+        'stored flavors',
+    ),
+    Hook(
+        BOTH,
+        'nova.db.api.models',
+        'RequestSpec.spec',
+        object,
+        'stored flavors',
     ),
     Hook(
         BOTH,

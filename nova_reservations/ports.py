@@ -27,9 +27,11 @@ a worker that was stopped and wakes late changes nothing."""
 class Server:
     """A server that is on a host, or on its way there.
 
-    :ivar host: the service host that it is, or will be, on.
+    :ivar host: the service host that it is, or will be, on; empty if that
+        is none.
     :ivar state: Nova's vm_state.
     :ivar task: Nova's task_state: what it is being changed by.
+    :ivar fault: where it was asked for, what has gone wrong with it last.
     """
 
     uuid: str
@@ -37,6 +39,7 @@ class Server:
     host: str
     state: str
     task: str | None = None
+    fault: str | None = None
 
     @property
     def condition(self) -> str:
@@ -93,6 +96,34 @@ class Flavor:
     swap_mb: int = 0
     rxtx_factor: float = 1.0
     extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tenant:
+    """A server with what it takes of its host.
+
+    :ivar pinned: it has CPUs of the host for itself.
+    :ivar passthrough: it has devices of the host.
+    """
+
+    server: Server
+    flavor: Flavor
+    pinned: bool = False
+    passthrough: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Room:
+    """Where servers could go, by what placement says of the cloud.
+
+    :ivar needs: server UUID -> resource class -> units.
+    :ivar fits: server UUID -> service hosts that would take it, one by one.
+    :ivar free: service host -> resource class -> units; of all in fits.
+    """
+
+    needs: Mapping[str, Mapping[str, int]]
+    fits: Mapping[str, Sequence[str]]
+    free: Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,6 +196,18 @@ class Sighting:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Members:
+    """What is in an aggregate of an operator's.
+
+    :ivar hosts: service hosts, as Nova has them.
+    :ivar generations: provider UUID -> generation, as placement has them.
+    """
+
+    hosts: frozenset[str]
+    generations: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Pool:
     """The aggregate ``freepool``, as Nova has it.
 
@@ -222,6 +265,52 @@ class Cloud(Protocol):
     ) -> Sequence[values.HostFacts]:
         """Return the facts of those of the hosts that still exist."""
 
+    # Hosts that are emptied for leases
+
+    def find_members(self, aggregate: str) -> Members | None:
+        """Return what is in an aggregate; None if there is none so named."""
+
+    def tenants_of(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Sequence[Tenant]]:
+        """Return service host -> the servers that Nova has on it."""
+
+    def find_room(
+        self, servers: Collection[Server], now: datetime.datetime
+    ) -> Room:
+        """Return where servers could go that have no reservation: to no host
+        of the pool, and to none that is fenced or does not work.
+
+        One that Nova could not look a host up for fits nowhere.
+        """
+
+    def drain_servers(
+        self,
+        servers: Collection[Server],
+        order: Order,
+        now: datetime.datetime,
+        check: Check,
+    ) -> Outcome:
+        """Ask Nova to move servers that are somebody else's; does not wait.
+
+        Live, those that do not run cold; once by an order. What nobody has
+        ordered is left: none is deleted, shelved, or has a resize confirmed
+        that its owner has begun. One that can't be moved, or was not although
+        it was ordered, has failed, and is as it was.
+        """
+
+    def settle_servers(
+        self,
+        servers: Collection[Server],
+        order: Order,
+        now: datetime.datetime,
+        check: Check,
+    ) -> Mapping[str, str]:
+        """Finish what was begun by the order, and begin nothing.
+
+        :returns: server UUID -> what it waits for
+        """
+
     # Leases of hosts
 
     def gather(
@@ -244,28 +333,39 @@ class Cloud(Protocol):
     ) -> bool:
         """Whether the aggregate holds exactly these hosts, in Nova."""
 
-    def disband(
-        self,
-        reservation_id: str,
-        hosts: Collection[values.Resource],
-        check: Check,
-    ) -> None:
-        """Take the hosts out of the aggregate and delete it.
-
-        In Nova and in placement; hosts that only placement still has in it
-        are among those named.
-        """
+    def disband(self, reservation_id: str, check: Check) -> None:
+        """Take all hosts out of the aggregate, in Nova and in placement, and
+        delete it."""
 
     def occupancy(
         self, hosts: Collection[values.Resource]
     ) -> Mapping[str, Occupancy]:
         """Return service host -> what is on it, or on its way there."""
 
+    def find_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
+        """Return UUID -> server, of those of these that still exist: also
+        where none has been found a host yet, or none was found; with their
+        faults.
+
+        :param servers: UUIDs
+        """
+
+    def gone_servers(self, servers: Collection[str]) -> Collection[str]:
+        """Return those of these that no longer exist: one query, where they
+        all do.
+
+        :param servers: UUIDs
+        """
+
     def delete_servers(
-        self, servers: Collection[Server], check: Check
+        self,
+        servers: Collection[Server],
+        check: Check,
+        keep_images: bool = False,
     ) -> Mapping[str, str]:
         """Ask Nova to delete the servers; does not wait.
 
+        :param keep_images: whether what they were shelved as outlives them
         :returns: server UUID -> why not, of those that Nova refused.
         """
 
@@ -308,9 +408,36 @@ class Cloud(Protocol):
         """Have an image made of each server, once by an order, that belongs
         to its project; does not wait."""
 
+    def save_servers(
+        self, servers: Collection[Server], order: Order, check: Check
+    ) -> Outcome:
+        """Have what is on the servers' disks outlive them; does not wait.
+
+        An image is made of a server, as by snapshot_servers; volumes that
+        were to be deleted with it no longer are; what it was shelved as is
+        an image of it, which delete_servers must then keep.
+        """
+
+    def suspend_servers(
+        self, servers: Collection[Server], order: Order, check: Check
+    ) -> Outcome:
+        """Ask Nova to suspend the servers that run; does not wait."""
+
+    def unshelve_servers(
+        self, servers: Collection[Server], order: Order, check: Check
+    ) -> Outcome:
+        """Ask Nova to bring shelved servers back, once by an order; does not
+        wait. What is done are those that are on no shelf."""
+
     def acts_for_projects(self) -> bool:
         """Whether credentials are configured by which images of servers
         can be made, and their volumes be handled, without their users."""
+
+    def check_acting(self) -> None:
+        """See that these credentials work at this moment.
+
+        :raises: CloudRefused if none are configured
+        """
 
     def compute_services(
         self, now: datetime.datetime, host: str | None = None
@@ -379,6 +506,10 @@ class Cloud(Protocol):
 
         :param servers: UUIDs
         """
+
+    def slots_taken(self, reservation_id: str, project_id: str) -> int:
+        """Return how many slots of its reservation the project's servers
+        hold: one that is moved holds two."""
 
     def forget_slots(
         self,

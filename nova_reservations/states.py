@@ -23,7 +23,8 @@ class LeaseType(enum.StrEnum):
 
 class Lease(enum.StrEnum):
     CREATING = 'CREATING'
-    """It waits for capacity, and has none yet."""
+    """It waits for capacity, and has none yet; or for Nova to accept the
+    servers that carry it."""
     IN_PROGRESS = 'IN_PROGRESS'
     """Hosts are being emptied for it."""
     PENDING = 'PENDING'
@@ -75,14 +76,22 @@ class Event(enum.StrEnum):
 
 
 LEASE_TRANSITIONS: dict[Lease, frozenset[Lease]] = {
-    Lease.CREATING: frozenset({Lease.PENDING, Lease.ERROR}),
+    Lease.CREATING: frozenset({Lease.PENDING, Lease.ERROR, Lease.DELETING}),
     Lease.IN_PROGRESS: frozenset(
         {Lease.PENDING, Lease.TIMEDOUT, Lease.ERROR, Lease.DELETING}
     ),
     Lease.PENDING: frozenset(
-        {Lease.STARTING, Lease.ACTIVE, Lease.ERROR, Lease.DELETING}
+        {
+            Lease.STARTING,
+            Lease.ACTIVE,
+            Lease.TERMINATING,
+            Lease.ERROR,
+            Lease.DELETING,
+        }
     ),
-    Lease.STARTING: frozenset({Lease.ACTIVE, Lease.ERROR, Lease.DELETING}),
+    Lease.STARTING: frozenset(
+        {Lease.ACTIVE, Lease.TERMINATING, Lease.ERROR, Lease.DELETING}
+    ),
     Lease.ACTIVE: frozenset({Lease.TERMINATING, Lease.DELETING}),
     Lease.TERMINATING: frozenset(
         {Lease.TERMINATED, Lease.ERROR, Lease.DELETING}
@@ -93,7 +102,9 @@ LEASE_TRANSITIONS: dict[Lease, frozenset[Lease]] = {
     Lease.DELETING: frozenset(),
 }
 """PENDING to ACTIVE is the start of a lease that was prepared ahead; a
-deleted lease that has nothing in Nova is gone with the answer."""
+deleted lease that has nothing in Nova is gone with the answer. PENDING and
+STARTING to TERMINATING is the end of a lease whose servers were all deleted;
+CREATING to DELETING that of one whose servers Nova has refused."""
 
 WAITING = frozenset({Lease.CREATING, Lease.IN_PROGRESS})
 """Leases that have been promised nothing yet."""

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import re
 from typing import Any
+from typing import TypeGuard
 import uuid
 
 from nova_reservations import interval
@@ -24,10 +25,24 @@ class Event:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class LeasedServer:
+    """A server that carries the lease that it is in.
+
+    :ivar released: the lease has no more to do with it: it was deleted, or
+        could not be built, or the lease is over.
+    """
+
+    uuid: str
+    released: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Reservation:
     """One ask of one resource type.
 
     :ivar params: what was asked, as its resource type normalised it.
+    :ivar servers: of a reservation of type SERVER, in the order in which
+        they were made.
     """
 
     id: str
@@ -39,6 +54,21 @@ class Reservation:
     resources_changed: bool
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
+    servers: tuple[LeasedServer, ...] = ()
+
+    @property
+    def living(self) -> tuple[str, ...]:
+        """The UUIDs of those of its servers that it still has."""
+        return tuple(one.uuid for one in self.servers if not one.released)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether servers of its project use it without asking for it."""
+        return self.params.get('consume') == OPEN
+
+
+OPEN = 'open'
+TARGETED = 'targeted'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,6 +125,24 @@ class Lease:
                 return event
         return None
 
+    @property
+    def server_reservation(self) -> Reservation | None:
+        """Of a lease that servers carry, its only reservation."""
+        for reservation in self.reservations:
+            if reservation.resource_type == SERVER:
+                return reservation
+        return None
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether servers carried it, and all of them are gone."""
+        carried = self.server_reservation
+        return (
+            carried is not None
+            and bool(carried.servers)
+            and not carried.living
+        )
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
@@ -108,6 +156,15 @@ class Resource:
     resource_type: str
     name: str
     uuid: str
+
+
+def is_id(value: Any) -> TypeGuard[str]:
+    """Whether it is spelled as ids of leases and reservations are: databases
+    may not care for more spellings of a UUID, placement does."""
+    return isinstance(value, str) and _UUID.fullmatch(value) is not None
+
+
+_UUID = re.compile('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 SLOTS = 'CUSTOM_RESERVATION_'
@@ -127,11 +184,8 @@ def slots_of(resource_class: str) -> str | None:
     """Return the reservation whose slots the class counts; None: of none."""
     if not resource_class.startswith(SLOTS):
         return None
-    name = resource_class.removeprefix(SLOTS).lower()
-    return name.replace('_', '-') if _ID.fullmatch(name) else None
-
-
-_ID = re.compile('[0-9a-f]{8}(_[0-9a-f]{4}){3}_[0-9a-f]{12}')
+    name = resource_class.removeprefix(SLOTS).lower().replace('_', '-')
+    return name if is_id(name) else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -221,6 +275,8 @@ class Host:
     :ivar reservable: leases may be placed on it; False until its enrolment
         is complete.
     :ivar down_since: when it was found to have failed; None: it works.
+    :ivar fenced_for: the lease that a donor is emptied for, or has yet to
+        be given back from.
     """
 
     id: int
@@ -231,6 +287,7 @@ class Host:
     properties: Mapping[str, str]
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
+    fenced_for: str | None = None
 
     @property
     def resource(self) -> Resource:
@@ -241,13 +298,19 @@ class Host:
 
 HOST = 'physical:host'
 
+SERVER = 'virtual:server'
+"""The type of reservation of a lease that servers carry. Clients know it as
+one of virtual:instance."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Access:
     """What decides whether a server may use a reservation.
 
-    :ivar hosts: the service hosts that it has, or has a share of, without
-        those that have failed.
+    :ivar hosts: the service hosts that it has, or has a share of, and can
+        use.
+    :ivar unusable: those that have failed, or that an earlier reservation
+        has not left yet.
     :ivar in_slots: whether it has shares: each server takes a slot.
     """
 
@@ -257,7 +320,21 @@ class Access:
     status: states.Lease
     resource_type: str
     hosts: frozenset[str]
+    unusable: frozenset[str]
     in_slots: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenReservation:
+    """An active reservation that servers use without asking for it.
+
+    :ivar slots: how many it has, on hosts that can be used now.
+    """
+
+    id: str
+    resource_type: str
+    params: Mapping[str, Any]
+    slots: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

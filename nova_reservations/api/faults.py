@@ -78,7 +78,9 @@ def response(error: Exception, request_id: str | None) -> webob.Response:
     )
 
 
-def nova_fault(error: exception.ReservationsError) -> wsgi.Fault:
+def nova_fault(
+    error: exception.ReservationsError | nova_exception.PolicyNotAuthorized,
+) -> wsgi.Fault:
     """Say it in the shape that clients of Nova read."""
     code = status(error)
     fault = webob.exc.status_map[code](explanation=_said(error))

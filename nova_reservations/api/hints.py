@@ -3,25 +3,24 @@
 scheduler would only fail to find a host."""
 
 from collections.abc import Mapping
-import re
 from typing import Any
-from typing import TypeGuard
 
 from nova_reservations import exception
-from nova_reservations import states
+from nova_reservations import values
 from nova_reservations.engine import leases
 
 # Nova takes the first of these that is there.
 KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 RESERVATION = 'reservation'
-
-_UUID = re.compile('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+LEASE = 'lease_params'
+"""By which a server comes with a lease of its own."""
 
 
 def may_ask(body: bytes) -> bool:
     """Whether it is worth parsing; JSON can spell a key with escapes."""
     return (
-        b'scheduler_hints' in body and b'reservation' in body
+        b'scheduler_hints' in body
+        and (b'reservation' in body or b'lease_params' in body)
     ) or b'\\u' in body
 
 
@@ -30,33 +29,67 @@ def check(body: Any, project_id: str, engine: leases.Leases) -> None:
 
     :param body: of the request, parsed as Nova does; what Nova's own schema
         refuses is left to it.
-    :raises: InvalidInput, NotFound, InvalidState
+    :raises: InvalidInput, NotFound, InvalidState, NotEnoughResources
     """
     reservation_id = asked(body)
-    if reservation_id is None:
-        return
-    access = engine.access(reservation_id)
-    if access is None or access.project_id != project_id:
-        raise exception.NotFound(kind='Reservation', id=reservation_id)
-    if access.status != states.Lease.ACTIVE:
-        raise exception.InvalidState(
-            kind='Lease',
-            id=access.lease_id,
-            status=access.status,
-            reason='servers can be created in it only while it is ACTIVE',
-        )
-    if access.in_slots and _flavor(body) != reservation_id:
-        raise exception.InvalidInput(
-            f'Servers of reservation {reservation_id} must have its flavor, '
-            'which has the same id; no hint is needed then'
+    if reservation_id is not None:
+        engine.admit(
+            reservation_id,
+            project_id,
+            in_slot=flavor(body) == reservation_id,
         )
 
 
-def _flavor(body: Mapping[str, Any]) -> str | None:
+def flavor(body: Mapping[str, Any]) -> str | None:
     """Return the flavor's id; requests may give it as a URL, too."""
     server = body.get('server')
     named = server.get('flavorRef') if isinstance(server, dict) else None
     return named.rsplit('/', 1)[-1] if isinstance(named, str) else None
+
+
+def given(body: Any) -> dict[str, Any]:
+    """Return the hints of the body, as they are in it; none of them, unless
+    one is ours.
+
+    :raises: InvalidInput if it is not clear what is asked for
+    """
+    if not isinstance(body, dict):
+        return {}
+    hints = [body[key] for key in KEYS if isinstance(body.get(key), dict)]
+    if not any(name in its for its in hints for name in (RESERVATION, LEASE)):
+        return {}
+    if len(hints) > 1:
+        raise exception.InvalidInput(
+            f'{" and ".join(KEYS)} are both given: it is not clear whether '
+            'a reservation is asked for'
+        )
+    [found] = hints
+    if RESERVATION in found and LEASE in found:
+        raise exception.InvalidInput(
+            f'The hints "{RESERVATION}" and "{LEASE}" are both given: a '
+            'server is in one lease only'
+        )
+    return found
+
+
+def can_be_put(body: Any) -> bool:
+    """Whether Nova may take the body, as far as that matters for put()."""
+    return (
+        isinstance(body, dict)
+        and isinstance(body.get('server'), dict)
+        and all(isinstance(body[key], dict) for key in KEYS if key in body)
+    )
+
+
+def put(body: dict[str, Any], name: str, value: str) -> None:
+    """Have the body, whose hints are none or well formed, have one more."""
+    key = next((key for key in KEYS if key in body), KEYS[0])
+    body.setdefault(key, {})[name] = value
+
+
+def only(value: Any) -> Any:
+    """Return the value of a hint; Nova takes it alone, or in a list."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def asked(body: Any) -> str | None:
@@ -64,27 +97,12 @@ def asked(body: Any) -> str | None:
 
     :raises: InvalidInput
     """
-    if not isinstance(body, dict):
+    hints = given(body)
+    if RESERVATION not in hints:
         return None
-    hints = [body[key] for key in KEYS if isinstance(body.get(key), dict)]
-    values = [its[RESERVATION] for its in hints if RESERVATION in its]
-    if not values:
-        return None
-    if len(hints) > 1:
-        raise exception.InvalidInput(
-            f'{" and ".join(KEYS)} are both given: it is not clear whether '
-            'a reservation is asked for'
-        )
-    value = values[0]
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if not is_reservation_id(value):
+    value = only(hints[RESERVATION])
+    if not values.is_id(value):
         raise exception.InvalidInput(
             'The hint "reservation" must be the UUID of one reservation'
         )
     return value
-
-
-def is_reservation_id(value: Any) -> TypeGuard[str]:
-    """Whether it could be one; in the one spelling that databases compare."""
-    return isinstance(value, str) and _UUID.fullmatch(value) is not None

@@ -78,7 +78,7 @@ def show(call: api_call.Call, lease_id: str) -> dict[str, Any]:
     for reservation, shown in zip(
         lease.reservations, answer['lease']['reservations'], strict=True
     ):
-        shown |= call.services.leases.usage(reservation)
+        shown |= call.services.leases.usage(lease, reservation)
     return answer
 
 
@@ -141,7 +141,13 @@ def _new_reservation(
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
     }
-    validation.Schema(_type(call, item['resource_type']).schema).check(asked)
+    kind = _type(call, item['resource_type'])
+    if kind.comes_alone:
+        raise exception.InvalidInput(
+            f'No lease can ask for a reservation of {item["resource_type"]}: '
+            'it comes with what it is of'
+        )
+    validation.Schema(kind.schema).check(asked)
     return engine.NewReservation(item['resource_type'], asked)
 
 
@@ -181,17 +187,14 @@ def _changed_reservations(
     call: api_call.Call, lease: values.Lease, items: Any
 ) -> dict[str, dict[str, Any]]:
     """Return reservation id -> what of it is asked to change."""
-    types = {
-        reservation.id: reservation.resource_type
-        for reservation in lease.reservations
-    }
+    known = {item.id: item for item in lease.reservations}
     changes: dict[str, dict[str, Any]] = {}
     for item in items:
         asked = dict(item)
         reservation_id = asked.pop('id')
         acknowledged = 'resources_changed' in asked
         asked.pop('resources_changed', None)
-        if reservation_id not in types:
+        if reservation_id not in known:
             raise exception.InvalidInput(
                 'Please enter valid reservation IDs. Invalid reservation '
                 f'IDs are: {reservation_id}'
@@ -200,17 +203,19 @@ def _changed_reservations(
             raise exception.InvalidInput(
                 f'Reservation {reservation_id} is named twice'
             )
-        resource_type = types[reservation_id]
-        if asked.pop('resource_type', resource_type) != resource_type:
+        resource_type = known[reservation_id].resource_type
+        kind = _type(call, resource_type)
+        shown = kind.show(known[reservation_id]).get(
+            'resource_type', resource_type
+        )
+        if asked.pop('resource_type', shown) != shown:
             raise exception.InvalidState(
                 kind='Reservation',
                 id=reservation_id,
-                status=resource_type,
+                status=shown,
                 reason='resource_type cannot be updated',
             )
-        validation.Schema(_type(call, resource_type).update_schema).check(
-            asked
-        )
+        validation.Schema(kind.update_schema).check(asked)
         if asked or not acknowledged:
             changes[reservation_id] = asked
     return changes

@@ -7,10 +7,12 @@ It stands right after keystonecontext, in the pipelines of both /v2 and
 
 from collections.abc import Callable
 from collections.abc import Iterable
+import functools
 import re
 import threading
 from typing import Any
 
+from nova import exception as nova_exception
 from nova.api import wsgi
 from nova.api.openstack import wsgi as openstack_wsgi
 import nova.conf
@@ -22,11 +24,15 @@ from nova_reservations import bootstrap
 from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations import hooks
+from nova_reservations.api import default_lease
 from nova_reservations.api import faults
 from nova_reservations.api import hints
+from nova_reservations.api import lease_params
+from nova_reservations.api import making
 from nova_reservations.api import moves
 from nova_reservations.api import policy
 from nova_reservations.api import routes
+from nova_reservations.policies import leases as policies
 
 # Paths as Nova's own router has them, with a project's id or without.
 _PROJECT = '/(?:(?P<project_id>[0-9a-f-]+)/)?'
@@ -46,7 +52,11 @@ class Reservations(wsgi.Middleware):
         hooks.check('api')
         super().__init__(application)
         conf.register_opts(nova.conf.CONF)
+        default_lease.check(nova.conf.CONF)
         policy.register()
+        if services is None:
+            bootstrap.check(nova.conf.CONF)
+        making.install()
         self._services = services
         self._building = threading.Lock()
 
@@ -64,7 +74,7 @@ class Reservations(wsgi.Middleware):
         if routes.MOUNT in path and (match := _LEASES.fullmatch(path)):
             answer: Any = self._lease_api(environ, match)
         elif environ['REQUEST_METHOD'] in _WITH_BODY:
-            answer = self._refuse(environ, path) or self.application
+            answer = self._judged(environ, path)
         else:
             answer = self.application
         response: Iterable[bytes] = answer(environ, start_response)
@@ -88,27 +98,45 @@ class Reservations(wsgi.Middleware):
         path = (match['path'] or '').encode('latin-1').decode(errors='replace')
         return routes.answer(request, path, self.services)
 
-    def _refuse(
-        self, environ: dict[str, Any], path: str
-    ) -> openstack_wsgi.Fault | None:
-        """Say why Nova must not get this request, if it must not."""
+    def _judged(self, environ: dict[str, Any], path: str) -> Any:
+        """Return what answers the request: Nova, or why Nova must not."""
         try:
             if _CREATE.match(path):
-                self._check_create(environ)
-            elif match := _ACTION.match(path):
+                return self._create(environ)
+            if match := _ACTION.match(path):
                 self._check_move(environ, match['server_id'])
-        except exception.ReservationsError as error:
+        except (
+            exception.ReservationsError,
+            nova_exception.PolicyNotAuthorized,
+        ) as error:
             return faults.nova_fault(error)
-        return None
+        return self.application
 
-    def _check_create(self, environ: dict[str, Any]) -> None:
-        body = webob.Request(environ).body
-        if hints.may_ask(body):
-            hints.check(
-                _parsed(body),
-                environ['nova.context'].project_id,
-                self.services().leases,
-            )
+    def _create(self, environ: dict[str, Any]) -> Any:
+        request = webob.Request(environ)
+        options = nova.conf.CONF
+        if not (
+            hints.may_ask(request.body)
+            or options.reservations.default_reservation
+        ):
+            return self.application
+        body = _parsed(request.body)
+        context = environ['nova.context']
+        services = self.services()
+        hints.check(body, context.project_id, services.leases)
+        terms: Any
+        if hints.LEASE in hints.given(body):
+            target = {'project_id': context.project_id}
+            context.can(policies.CREATE, target=target)
+            terms = lease_params.asked
+        elif default_lease.is_due(
+            body, context.project_id, options, services.leases
+        ):
+            # Whoever may create servers: this is the operator's will.
+            terms = functools.partial(default_lease.terms, conf=options)
+        else:
+            return self.application
+        return making.make(request, body, terms, self.application, services)
 
     def _check_move(self, environ: dict[str, Any], server_id: str) -> None:
         request = openstack_wsgi.Request(environ)

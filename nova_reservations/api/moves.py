@@ -17,6 +17,7 @@ from oslo_utils import uuidutils
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import states
+from nova_reservations import values
 from nova_reservations.api import hints
 
 Version: TypeAlias = api_version_request.APIVersionRequest
@@ -84,7 +85,7 @@ def check(
     if host and services.hosts.is_enrolled(host):
         raise _refusal(server_id, f'it is on host {host}, which can be leased')
     # Hints of servers that are older than this filter may be anything.
-    if hints.is_reservation_id(hint):
+    if values.is_id(hint):
         access = services.leases.access(hint)
         if access and access.status in states.OPEN:
             raise _refusal(server_id, f'it is in lease {access.lease_id}')
@@ -122,7 +123,7 @@ def _check_resize(
             reason='servers can be resized to its flavor only while it is '
             'ACTIVE',
         )
-    if hints.is_reservation_id(hint) and hint != flavor:
+    if values.is_id(hint) and hint != flavor:
         other = services.leases.access(hint)
         if other and other.status in states.OPEN:
             raise exception.InvalidState(
@@ -143,7 +144,7 @@ def resized_to(body: Any) -> str | None:
         return None
     # Requests may give it as a URL, too.
     flavor = flavor.rsplit('/', 1)[-1]
-    return flavor if hints.is_reservation_id(flavor) else None
+    return flavor if values.is_id(flavor) else None
 
 
 def _whose(server_id: str) -> tuple[str, Any]:

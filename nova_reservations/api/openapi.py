@@ -129,7 +129,11 @@ class _Writer:
         self.schemas: dict[str, Any] = {}
         self._types(
             leases.NEW_RESERVATION,
-            {name: kind.schema for name, kind in types.items()},
+            {
+                name: kind.schema
+                for name, kind in types.items()
+                if not kind.comes_alone
+            },
         )
         self._types(
             leases.CHANGED_RESERVATION,

@@ -52,6 +52,9 @@ class Schema:
             raise exception.InvalidInput(_explain(error)[:MAX_MESSAGE])
 
 
+_FORM = frozenset({'pattern', 'minLength'})
+
+
 def _explain(error: exceptions.ValidationError) -> str:
     if error.validator == 'required':
         missing = [
@@ -63,7 +66,9 @@ def _explain(error: exceptions.ValidationError) -> str:
     path = '.'.join(str(part) for part in error.absolute_path)
     if error.validator == 'not':
         return f'{path} cannot be set'
-    if error.validator == 'pattern' and 'description' in error.schema:
+    if error.validator in _FORM and {'pattern', 'description'} <= {
+        *error.schema
+    }:
         reason = f'must be {error.schema["description"]}'
     else:
         reason = error.message

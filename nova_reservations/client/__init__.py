@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``openstack lease``: what python-blazarclient has no words for.
+"""``openstack lease``: also what python-blazarclient has no words for.
 
-Blazar's ``openstack reservation`` shows and deletes these leases as any.
+Blazar's ``openstack reservation`` knows these leases as any.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack lease create, list and set."""
+"""openstack lease create, list, show, set and delete."""
 
 import argparse
 from collections.abc import Sequence
@@ -148,14 +148,45 @@ class ListLease(command.Lister):
         )
 
 
+class ShowLease(command.ShowOne):
+    """Show a lease, and how its reservations are used"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        options.add_lease(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Sequence[Any]]:
+        client = _client(self)
+        # Lists do not tell how they are used.
+        lease_id = _find(client, parsed_args.lease)['id']
+        return _shown(_ask(client, 'get', f'/leases/{lease_id}')['lease'])
+
+
+class DeleteLease(command.Command):
+    """End leases, and delete them once nothing of theirs is left"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        options.add_lease(parser, nargs='+')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        client = _client(self)
+        # All of them are there, or none is deleted.
+        found = [_find(client, lease) for lease in parsed_args.lease]
+        for lease in found:
+            _ask(client, 'delete', f'/leases/{lease["id"]}')
+
+
 class SetLease(command.ShowOne):
     """Change a lease: its dates, and what its reservations ask for"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument(
-            'lease', metavar='<lease>', help='Name or id of the lease'
-        )
+        options.add_lease(parser)
         parser.add_argument('--name', metavar='<name>', help='New name')
         options.add_dates(parser)
         options.add_endings(parser)
@@ -207,6 +238,8 @@ def _ask(
     """:raises: CommandError with the words of the API"""
     sent = {} if body is None else {'json': body}
     answer = client.request(path, method.upper(), params=params, **sent)
+    if answer.status_code == 204:
+        return {}
     try:
         said = dict(answer.json())
     except (ValueError, TypeError):

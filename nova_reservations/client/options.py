@@ -22,6 +22,12 @@ def count(text: str) -> tuple[int, int]:
         ) from error
 
 
+def add_lease(parser: argparse.ArgumentParser, **more: Any) -> None:
+    parser.add_argument(
+        'lease', metavar='<lease>', help='Name or id of the lease', **more
+    )
+
+
 def add_dates(
     parser: argparse.ArgumentParser, start: str | None = None
 ) -> None:

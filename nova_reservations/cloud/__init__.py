@@ -8,11 +8,13 @@ call and each thread: Nova keeps transactions and the cell in it.
 from oslo_config import cfg
 
 from nova_reservations.cloud import aggregates
+from nova_reservations.cloud import draining
 from nova_reservations.cloud import hosts
 from nova_reservations.cloud import leaving
+from nova_reservations.cloud import resting
 from nova_reservations.cloud import servers
-from nova_reservations.cloud import services
 from nova_reservations.cloud import slots
+from nova_reservations.cloud import tenants
 from nova_reservations.cloud.notifier import notify
 
 __all__ = ['NovaCloud', 'notify']
@@ -20,11 +22,13 @@ __all__ = ['NovaCloud', 'notify']
 
 class NovaCloud(
     aggregates.Aggregates,
+    draining.Draining,
     hosts.Hosts,
     leaving.Leaving,
+    resting.Resting,
     servers.Servers,
     slots.Slots,
-    services.Services,
+    tenants.Tenants,
 ):
     """The Nova that this process is of; opens nothing until it is used."""
 
@@ -32,4 +36,4 @@ class NovaCloud(
         aggregates.Aggregates.__init__(self)
         hosts.Hosts.__init__(self, conf)
         servers.Servers.__init__(self)
-        services.Services.__init__(self, conf)
+        tenants.Tenants.__init__(self, conf)

@@ -87,6 +87,17 @@ class Aggregates:
             whole.uuid, frozenset(whole.hosts), whole.availability_zone
         )
 
+    @failures.translated()
+    def find_members(self, aggregate: str) -> ports.Members | None:
+        for known in objects.AggregateList.get_all(
+            nova_context.get_admin_context()
+        ):
+            if aggregate in (known.name, known.uuid):
+                return ports.Members(
+                    frozenset(known.hosts), placement.generations(known.uuid)
+                )
+        return None
+
     def provider_aggregates(
         self, hosts: Collection[values.Resource]
     ) -> Mapping[str, Collection[str]]:
@@ -129,12 +140,7 @@ class Aggregates:
         }
 
     @failures.translated()
-    def disband(
-        self,
-        reservation_id: str,
-        hosts: Collection[values.Resource],
-        check: ports.Check,
-    ) -> None:
+    def disband(self, reservation_id: str, check: ports.Check) -> None:
         # Placement first: what a crash leaves is found by Nova's aggregate.
         placement.set_members(reservation_id, [], check)
         aggregate = _find(reservation_id)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions to every cell. A cell that does not answer is no empty cell."""
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
 from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 from typing import TypeVar
 
@@ -14,7 +18,6 @@ from nova_reservations.cloud import failures
 Result = TypeVar('Result')
 
 
-@failures.translated()
 def ask(function: Callable[..., list[Result]], *args: Any) -> list[Result]:
     """Call function(context, *args) in each cell; return all they found.
 
@@ -23,12 +26,25 @@ def ask(function: Callable[..., list[Result]], *args: Any) -> list[Result]:
 
     :raises: CloudUnavailable unless all cells have answered
     """
+    with failures.translated():
+        known = objects.CellMappingList.get_all(
+            nova_context.get_admin_context()
+        )
+    cells = [cell for cell in known if not cell.is_cell0()]
+    return ask_each(cells, function, *args)
+
+
+@failures.translated()
+def ask_each(
+    cells: Collection[objects.CellMapping],
+    function: Callable[..., list[Result]],
+    *args: Any,
+) -> list[Result]:
+    """Call function(context, *args) in these cells; return all they found.
+
+    :raises: CloudUnavailable unless all of them have answered
+    """
     context = nova_context.get_admin_context()
-    cells = [
-        cell
-        for cell in objects.CellMappingList.get_all(context)
-        if not cell.is_cell0()
-    ]
     answers = nova_context.scatter_gather_cells(
         context, cells, nova_context.CELL_TIMEOUT, function, *args
     )

@@ -11,7 +11,10 @@ from oslo_log import log
 LOG = log.getLogger(__name__)
 
 ORDER = 'nova_reservations_order'
-"""The property of an image that says why it was made."""
+"""The property of an image that says why it was made, and of what."""
+
+REQUEST = 'nova_reservations_request'
+"""The property that says by which attempt at it."""
 
 
 class Images(glance.API):
@@ -53,3 +56,12 @@ class Images(glance.API):
             if image['properties'].get(ORDER) == order:
                 return image
         return None
+
+
+class Kept(Images):
+    """Nova's, except that what a server was shelved as outlives it."""
+
+    def delete(
+        self, context: nova_context.RequestContext, image_id: str
+    ) -> None:
+        LOG.info('Image %s is kept', image_id)

@@ -9,6 +9,7 @@ from collections.abc import Collection
 import dataclasses
 import functools
 from typing import Any
+from urllib import parse
 
 from keystoneauth1 import exceptions as ks_exc
 from nova.scheduler.client import report
@@ -63,6 +64,15 @@ def pool_generations() -> dict[str, int]:
     if answer.status_code == 400:
         # Placement does not know the trait: nobody has it.
         return {}
+    return {
+        provider['uuid']: provider['generation']
+        for provider in answer.json()['resource_providers']
+    }
+
+
+def generations(aggregate: str) -> dict[str, int]:
+    """Return provider UUID -> generation, of all in the aggregate."""
+    answer = _request('get', f'/resource_providers?member_of={aggregate}')
     return {
         provider['uuid']: provider['generation']
         for provider in answer.json()['resource_providers']
@@ -150,10 +160,7 @@ def set_members(
 
 
 def _members(aggregate: str) -> set[str]:
-    answer = _request('get', f'/resource_providers?member_of={aggregate}')
-    return {
-        provider['uuid'] for provider in answer.json()['resource_providers']
-    }
+    return set(generations(aggregate))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -232,6 +239,43 @@ def consumers(root: str) -> set[str]:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidates:
+    """What placement answers to a request for resources.
+
+    :ivar roots: UUIDs of the providers of hosts that would do.
+    :ivar free: provider of a host -> resource class -> units, with what is
+        below it.
+    """
+
+    roots: tuple[str, ...]
+    free: dict[str, dict[str, int]]
+
+
+def candidates(query: str) -> Candidates:
+    """Return where the resources of a request are.
+
+    :param query: as Nova spells it
+    """
+    answer = _request('get', f'/allocation_candidates?{query}', 400)
+    if answer.status_code == 400:
+        # A trait or class that placement does not know, so nobody has it.
+        return Candidates((), {})
+    body = answer.json()
+    summaries = body['provider_summaries']
+    free: dict[str, dict[str, int]] = {}
+    for summary in summaries.values():
+        room = free.setdefault(summary['root_provider_uuid'], {})
+        for name, each in summary['resources'].items():
+            room[name] = room.get(name, 0) + each['capacity'] - each['used']
+    roots = {
+        summaries[provider]['root_provider_uuid']: None
+        for request in body['allocation_requests']
+        for provider in request['allocations']
+    }
+    return Candidates(tuple(roots), free)
+
+
 # Slots of reservations: classes of their own, on providers below the hosts'
 
 
@@ -263,6 +307,15 @@ def offering(resource_class: str) -> dict[str, str]:
         provider['uuid']: provider['name']
         for provider in answer.json()['resource_providers']
     }
+
+
+def usages(project_id: str) -> dict[str, int]:
+    """Return resource class -> what the servers of the project have."""
+    answer = _request(
+        'get', f'/usages?{parse.urlencode({"project_id": project_id})}'
+    )
+    found: dict[str, int] = answer.json()['usages']
+    return found
 
 
 def ensure_child(parent: str, uuid: str, name: str) -> None:

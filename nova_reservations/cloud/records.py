@@ -6,14 +6,31 @@ asked for it. Ours say in that id why they were asked for, so that whoever
 comes next finds out what there was, and an operator finds it in the logs.
 """
 
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+import datetime
 import uuid
 
 from nova import context as nova_context
 from nova import objects
+from nova.compute import instance_actions
+from oslo_utils import timeutils
 
 from nova_reservations import ports
 
 FAILED = 'Nova has failed at it, and is asked again within a minute'
+
+PATIENCE = 120
+"""Seconds after which nothing is under way any more that no host knows."""
+
+ACTIONS = {
+    'shelve': instance_actions.SHELVE,
+    'snapshot': instance_actions.CREATE_IMAGE,
+    'suspend': instance_actions.SUSPEND,
+    'unshelve': instance_actions.UNSHELVE,
+}
+"""What Nova calls those of our verbs that set a task."""
 
 _NAMESPACE = uuid.UUID('6d1d5f3e-6a0c-4a52-8f3b-3f0b8ad6c1c9')
 
@@ -27,12 +44,38 @@ def begin(
     """Have what is asked with this context bear the order's name; False if
     it was asked before."""
     context.request_id = request_id(instance.uuid, order, verb)
-    return (
-        objects.InstanceAction.get_by_request_id(
-            context, instance.uuid, context.request_id
-        )
-        is None
+    return not was_asked(context, instance, context.request_id)
+
+
+def was_begun(
+    context: nova_context.RequestContext,
+    instance: objects.Instance,
+    order: ports.Order,
+    verb: str,
+) -> bool:
+    """Whether it was asked for by the order, by whoever."""
+    return was_asked(context, instance, request_id(instance.uuid, order, verb))
+
+
+LOST = datetime.timedelta(seconds=60)
+"""How long the first step of a move may take."""
+
+
+def is_lost(
+    context: nova_context.RequestContext,
+    instance: objects.Instance,
+    now: datetime.datetime,
+) -> bool:
+    """Whether a server waits for ever to be moved.
+
+    Nova sets the task, and then sends for who makes a migration. Where a
+    worker was killed between the two, there never is one.
+    """
+    under_way = objects.MigrationList.get_in_progress_by_instance(
+        context, instance.uuid
     )
+    since = instance.updated_at
+    return not under_way and since is not None and now - since > LOST
 
 
 def was_lost(
@@ -46,27 +89,79 @@ def was_lost(
 
     Nova sets a server's task, writes down the action, and then sends it to
     the host. A worker that is killed before that leaves the server in its
-    task: an action of ours, of an earlier attempt than this one, that no
-    host has begun with.
+    task: with an action of ours, of long before, that no host has begun
+    with; or with none, for longer than writing it takes.
     """
     if instance.task_state != task:
         return False
     newest = objects.InstanceActionList.get_by_instance_uuid(
         context, instance.uuid, limit=1
     )
-    ours = [
-        action
-        for action in newest
-        if _prefix(action.request_id or '')
-        == _prefix(request_id(instance.uuid, order, verb))
-        and _attempt(action.request_id) < order.attempt
-        and not objects.InstanceActionEventList.get_by_action(
-            context, action.id
+    lost = not newest and _is_old(instance)
+    for action in newest:
+        events = _events(context, action)
+        mine = _prefix(action.request_id or '') == _prefix(
+            request_id(instance.uuid, order, verb)
         )
-    ]
-    if ours:
+        if mine and not events:
+            # The message may be under way: of the attempt right before this
+            # one it was sent a moment ago.
+            lost = _attempt(action.request_id) + 1 < order.attempt or _is_old(
+                instance
+            )
+        elif action.action != ACTIONS[verb] or _failed_at(events):
+            # Of something before it.
+            lost = _is_old(instance)
+    if lost:
         end_task(instance, task)
-    return bool(ours)
+    return lost
+
+
+def was_asked(
+    context: nova_context.RequestContext,
+    instance: objects.Instance,
+    identifier: str,
+) -> bool:
+    """Whether Nova has written down an action by a request of this id."""
+    return (
+        objects.InstanceAction.get_by_request_id(
+            context, instance.uuid, identifier
+        )
+        is not None
+    )
+
+
+def failure(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> str | None:
+    """Return at which of its steps the last that was done to the server has
+    failed, in Nova's words; None if it has not."""
+    for action in objects.InstanceActionList.get_by_instance_uuid(
+        context, instance.uuid, limit=1
+    ):
+        return _failed_at(_events(context, action))
+    return None
+
+
+def _events(
+    context: nova_context.RequestContext, action: objects.InstanceAction
+) -> list[objects.InstanceActionEvent]:
+    return list(
+        objects.InstanceActionEventList.get_by_action(context, action.id)
+    )
+
+
+def _failed_at(events: list[objects.InstanceActionEvent]) -> str | None:
+    return next(
+        (event.event for event in events if event.result == 'Error'), None
+    )
+
+
+def _is_old(instance: objects.Instance) -> bool:
+    """Whether nothing was written of the server for a while."""
+    return timeutils.is_older_than(
+        instance.updated_at or instance.created_at, PATIENCE
+    )
 
 
 def end_task(instance: objects.Instance, task: str) -> None:

@@ -4,12 +4,14 @@
 from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
 from nova.compute import task_states
+from nova.compute import vm_states
 
 from nova_reservations import ports
 from nova_reservations import values
@@ -87,6 +89,72 @@ class Servers:
             )
             for name in names
         }
+
+    @failures.translated()
+    def find_servers(
+        self, servers: Collection[str]
+    ) -> Mapping[str, ports.Server]:
+        if not servers:
+            return {}
+        wanted = sorted(servers)
+        found = _in_their_cells(wanted)
+        building = _not_in_a_cell(
+            [uuid for uuid in wanted if uuid not in found]
+        )
+        found |= {one.uuid: one.on('') for one in building}
+        # What has got its cell meanwhile is not being scheduled any more.
+        unseen = [uuid for uuid in wanted if uuid not in found]
+        return found | _in_their_cells(unseen)
+
+    @failures.translated()
+    def gone_servers(self, servers: Collection[str]) -> Collection[str]:
+        if not servers:
+            return frozenset()
+        kept = {
+            mapping.instance_uuid
+            for mapping in objects.InstanceMappingList.get_by_instance_uuids(
+                nova_context.get_admin_context(), sorted(servers)
+            )
+            # Of the others it was asked, which may have failed.
+            if not mapping.queued_for_delete
+        }
+        doubtful = frozenset(servers) - kept
+        return doubtful - self.find_servers(doubtful).keys()
+
+
+def _in_their_cells(servers: Sequence[str]) -> dict[str, ports.Server]:
+    """Return those of the servers that have got a cell, by UUID; the one of
+    those that found no host is asked, too."""
+    if not servers:
+        return {}
+    cells_of = {
+        mapping.cell_mapping.uuid: mapping.cell_mapping
+        for mapping in objects.InstanceMappingList.get_by_instance_uuids(
+            nova_context.get_admin_context(), servers
+        )
+        if mapping.cell_mapping is not None
+    }
+    return {
+        server.uuid: server
+        for server in cells.ask_each(cells_of.values(), _known, servers)
+    }
+
+
+def _known(
+    context: nova_context.RequestContext, servers: Sequence[str]
+) -> list[ports.Server]:
+    found = instances(context, uuid=servers)
+    broken = [one.uuid for one in found if one.vm_state == vm_states.ERROR]
+    faults = {
+        fault.instance_uuid: fault.message
+        for fault in objects.InstanceFaultList.get_latest_by_instance_uuids(
+            context, broken
+        )
+    }
+    return [
+        dataclasses.replace(one.on(one.host or ''), fault=faults.get(one.uuid))
+        for one in found
+    ]
 
 
 def resolve(

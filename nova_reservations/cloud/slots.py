@@ -28,11 +28,15 @@ from nova_reservations.cloud import failures
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.cloud import servers as cloud_servers
+from nova_reservations.cloud import stored
 
 PREFIX = 'reservations_'
 """Of the names of our providers."""
 
 RESERVATION_SPEC = 'reservations:reservation'
+
+_AT_ONCE = 500
+"""Servers that are asked for in one query."""
 
 _SIZES = {
     'vcpus': 'vcpus',
@@ -177,6 +181,10 @@ class Slots:
             ),
         )
 
+    def slots_taken(self, reservation_id: str, project_id: str) -> int:
+        name = values.slot_class(reservation_id)
+        return placement.usages(project_id).get(name, 0)
+
     @failures.translated()
     def forget_slots(
         self,
@@ -184,14 +192,12 @@ class Slots:
         servers: Collection[ports.Server],
         check: ports.Check,
     ) -> None:
-        keys = {
-            f'resources:{values.slot_class(reservation_id)}',
-            RESERVATION_SPEC,
-        }
-        for server in servers:
+        name = values.slot_class(reservation_id)
+        keys = {f'resources:{name}', RESERVATION_SPEC}
+        for server in stored.naming(name, {one.uuid for one in servers}):
             check()
             try:
-                _forget(server.uuid, keys)
+                stored.forget(server, keys)
             except (
                 nova_exception.InstanceMappingNotFound,
                 nova_exception.InstanceNotFound,
@@ -261,7 +267,12 @@ def _known(flavor: objects.Flavor) -> ports.KnownFlavor:
             what=f'Flavor {flavor.flavorid}', reason=error
         ) from error
     groups = [request.get_request_group(one) for one in _idents(flavor)]
-    _check_countable(flavor, groups)
+    amounts = {
+        name: int(units)
+        for name, units in sorted(request.merged_resources().items())
+        if int(units)
+    }
+    _check_countable(flavor, groups, amounts)
     return ports.KnownFlavor(
         id=flavor.flavorid,
         name=flavor.name,
@@ -269,11 +280,7 @@ def _known(flavor: objects.Flavor) -> ports.KnownFlavor:
         flavor=ports.Flavor(
             **{ours: flavor[nova] for nova, ours in _SIZES.items()}
         ),
-        amounts={
-            name: int(units)
-            for name, units in sorted(request.merged_resources().items())
-            if int(units)
-        },
+        amounts=amounts,
         required=frozenset().union(*(one.required_traits for one in groups)),
         forbidden=frozenset().union(*(one.forbidden_traits for one in groups)),
     )
@@ -290,7 +297,9 @@ def _idents(flavor: objects.Flavor) -> Iterator[str | None]:
 
 
 def _check_countable(
-    flavor: objects.Flavor, groups: list[objects.RequestGroup]
+    flavor: objects.Flavor,
+    groups: list[objects.RequestGroup],
+    amounts: Mapping[str, int],
 ) -> None:
     """:raises: CloudRefused"""
     reason = None
@@ -304,6 +313,8 @@ def _check_countable(
         reason = 'its groups must be on different providers of a host'
     elif any(values.slots_of(name) for name in classes):
         reason = 'it is of a reservation itself'
+    elif not amounts:
+        reason = 'it asks placement for nothing'
     if reason:
         raise exception.CloudRefused(
             what=f'Flavor {flavor.flavorid}',
@@ -416,7 +427,9 @@ def _with_flavor(
     if flavor is not None:
         found += cells.ask(_of_flavors, [flavor.id])
     if servers:
-        found += cells.ask(_of_uuids, sorted(servers))
+        uuids = sorted(servers)
+        for first in range(0, len(uuids), _AT_ONCE):
+            found += cells.ask(_of_uuids, uuids[first : first + _AT_ONCE])
     return found
 
 
@@ -430,32 +443,3 @@ def _of_uuids(
     context: nova_context.RequestContext, uuids: list[str]
 ) -> list[cloud_servers.Instance]:
     return cloud_servers.instances(context, uuid=uuids)
-
-
-def _forget(server: str, keys: Collection[str]) -> None:
-    """Take extra specs off what Nova has stored of the server's flavor."""
-    context = nova_context.get_admin_context()
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server)
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        instance = objects.Instance.get_by_uuid(
-            cell, server, expected_attrs=['flavor']
-        )
-        if _drop(instance.flavor, keys):
-            instance.save()
-    spec = objects.RequestSpec.get_by_instance_uuid(
-        nova_context.get_admin_context(), server
-    )
-    if _drop(spec.flavor, keys):
-        spec.save()
-
-
-def _drop(flavor: objects.Flavor, keys: Collection[str]) -> bool:
-    """Return whether it had any of them."""
-    if not flavor.extra_specs.keys() & keys:
-        return False
-    flavor.extra_specs = {
-        key: value
-        for key, value in flavor.extra_specs.items()
-        if key not in keys
-    }
-    return True

@@ -201,6 +201,7 @@ class Checks(upgradecheck.UpgradeCommands):
         except (
             cfg.Error,
             exception.SchemaTooOld,
+            exception.UnknownEventAction,
             exception.UnknownResourceType,
         ) as error:
             return Result(Code.FAILURE, str(error))
@@ -233,7 +234,10 @@ class Checks(upgradecheck.UpgradeCommands):
     @_with_database
     def uninstalling(self) -> Result:
         """Tell what opens to everybody when the extension goes; no more."""
-        hosts = len(self.services.hosts.find(values.HostQuery()))
+        hosts = sum(
+            host.role == states.Role.POOL
+            for host in self.services.hosts.find(values.HostQuery())
+        )
         leases = Counter(
             lease.status
             for lease in self.services.leases.find(values.LeaseQuery())

@@ -87,8 +87,9 @@ class Bandwidth(resources.Resource):
             yield from (
                 link
                 for link in self.interfaces.iterdir()
-                # What is made of others is none.
+                # What is made of others, or is a part of one, is none.
                 if (link / 'device').exists()
+                and not (link / 'device' / 'physfn').exists()
             )
 
 

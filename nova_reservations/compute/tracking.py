@@ -28,6 +28,7 @@ from nova_reservations import extensions
 from nova_reservations import stats
 from nova_reservations.compute import books
 from nova_reservations.compute import resources
+from nova_reservations.compute import wrapping
 
 CONF = nova.conf.CONF
 LOG = log.getLogger(__name__)
@@ -88,12 +89,16 @@ def install() -> None:
     tracker = resource_tracker.ResourceTracker
     for target, name, wrapper in (
         (tracker, '__init__', _init),
-        (tracker, '_init_compute_node', _init_compute_node),
-        (tracker, '_update_usage_from_instances', _from_instances),
+        (tracker, '_init_compute_node', wrapping.before(ledger, _report)),
+        (
+            tracker,
+            '_update_usage_from_instances',
+            wrapping.before(ledger, _reset),
+        ),
         (tracker, '_get_usage_dict', _get_usage_dict),
-        (tracker, '_update_usage', _update_usage),
-        (tracker, '_update', _update),
-        (tracker, 'remove_node', _remove_node),
+        (tracker, '_update_usage', wrapping.after(ledger, _count)),
+        (tracker, '_update', wrapping.before(ledger, _write)),
+        (tracker, 'remove_node', wrapping.after(ledger, _remove)),
         (claims.Claim, '_claim_test', _claim_test),
         (
             manager.ComputeManager,
@@ -129,32 +134,13 @@ def _init(
     _offer_inventories(tracker.driver, kept)
 
 
-def _init_compute_node(
-    wrapped: Callable[..., bool],
+def _report(
+    kept: Ledger,
     tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
-) -> bool:
-    kept = ledger(tracker)
-    if kept is not None:
-        _report(kept, *args, **kwargs)
-    return wrapped(*args, **kwargs)
-
-
-def _report(kept: Ledger, context: Any, resources: dict[str, Any]) -> None:
+    context: Any,
+    resources: dict[str, Any],
+) -> None:
     kept.report(resources)
-
-
-def _from_instances(
-    wrapped: Callable[..., Any],
-    tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
-) -> Any:
-    kept = ledger(tracker)
-    if kept is not None:
-        _reset(kept, tracker, *args, **kwargs)
-    return wrapped(*args, **kwargs)
 
 
 def _reset(
@@ -208,20 +194,12 @@ def _usage(
     )
 
 
-def _update_usage(
-    wrapped: Callable[..., None],
-    tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
-) -> None:
-    wrapped(*args, **kwargs)
-    kept = ledger(tracker)
-    if kept is not None:
-        _count(kept, *args, **kwargs)
-
-
 def _count(
-    kept: Ledger, usage: dict[str, Any], nodename: str, sign: int = 1
+    kept: Ledger,
+    tracker: resource_tracker.ResourceTracker,
+    usage: dict[str, Any],
+    nodename: str,
+    sign: int = 1,
 ) -> None:
     whose = usage.get(USAGE)
     if whose is None:
@@ -230,18 +208,6 @@ def _count(
         kept.of(nodename).add(whose)
     else:
         kept.of(nodename).remove(whose)
-
-
-def _update(
-    wrapped: Callable[..., None],
-    tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
-) -> None:
-    kept = ledger(tracker)
-    if kept is not None:
-        _write(kept, tracker, *args, **kwargs)
-    wrapped(*args, **kwargs)
 
 
 def _write(
@@ -260,16 +226,10 @@ def _write(
     compute_node.stats = figures
 
 
-def _remove_node(
-    wrapped: Callable[..., None],
-    tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
+def _remove(
+    kept: Ledger, tracker: resource_tracker.ResourceTracker, nodename: str
 ) -> None:
-    wrapped(*args, **kwargs)
-    kept = ledger(tracker)
-    if kept is not None:
-        kept.remove(*args, **kwargs)
+    kept.remove(nodename)
 
 
 def _claim_test(

@@ -36,6 +36,16 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
         conf.register_opts(module.OPTS, group=module.GROUP)
 
 
+def check(conf: cfg.ConfigOpts) -> None:
+    """Read all that leases depend on: a value that can't be stops a process
+    at its start, rather than the first lease that needs it.
+
+    :raises: cfg.ConfigFileValueError
+    """
+    for option in reservations.OPTS:
+        _ = conf[reservations.GROUP.name][option.dest]
+
+
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
     """For oslo-config-generator."""
     return [(module.GROUP, module.OPTS) for module in _UNGROUPED + _GROUPED]

@@ -278,6 +278,29 @@ Related options:
   configured, for images are made by it
 """,
     ),
+    cfg.ListOpt(
+        'instance_on_end',
+        default=['delete'],
+        item_type=types.String(choices=['create_image', 'suspend', 'delete']),
+        help="""
+What becomes of a server that carries its own lease at the end of that, unless
+the lease says so itself, by ``on_end``.
+
+Whatever the order here is, it is done in the order below, each when what is
+before it is over.
+
+Possible values:
+
+* ``create_image``: an image is made of it, which belongs to its project; of a
+  server whose disk is a volume, the volume is kept
+* ``suspend``: it is suspended
+* ``delete``: it is deleted
+
+Related options:
+
+* ``[service_user]``: ``create_image`` is refused where it is not configured
+""",
+    ),
     cfg.IntOpt(
         'max_end_grace',
         min=0,
@@ -310,6 +333,127 @@ soon as they are: an operator finds the reason in the lease's
 Possible values:
 
 * Any number of seconds from 1
+""",
+    ),
+    cfg.BoolOpt(
+        'default_reservation',
+        default=False,
+        help="""
+Whether each server gets a lease: one that is not asked for with a lease of
+its own, nor in a reservation, is leased from ``reservation_start_date`` for
+``reservation_length_days``, ``reservation_length_hours`` and
+``reservation_length_minutes``, and ends as ``instance_on_end`` says. Its
+owner extends that lease as any other.
+
+For clouds that reclaim what is forgotten. Servers that are there already get
+none.
+
+Possible values:
+
+* True or False
+
+Related options:
+
+* ``resource_types`` must have ``virtual:server``
+* ``default_reservation_exempt_projects``
+* ``default_reservation_exempt_flavors``
+""",
+    ),
+    cfg.StrOpt(
+        'reservation_start_date',
+        default='now',
+        help="""
+When the leases begin that servers get by ``default_reservation``.
+
+Possible values:
+
+* ``now``
+* A date, as ``2030-01-31 12:00``, in UTC: servers that are asked for before
+  are shelved until then; those after it have theirs from now on
+
+Related options:
+
+* ``default_reservation``
+* ``[service_user]``: shelving needs it
+""",
+    ),
+    cfg.IntOpt(
+        'reservation_length_days',
+        min=0,
+        max=36500,
+        default=30,
+        help="""
+How long the leases last that servers get by ``default_reservation``: its
+days, to which its hours and minutes are added.
+
+Possible values:
+
+* Any number of days; not all three options can be 0
+""",
+    ),
+    cfg.IntOpt(
+        'reservation_length_hours',
+        min=0,
+        max=876000,
+        default=0,
+        help="""
+The hours that are added to ``reservation_length_days``.
+
+Possible values:
+
+* Any number of hours
+""",
+    ),
+    cfg.IntOpt(
+        'reservation_length_minutes',
+        min=0,
+        max=52560000,
+        default=0,
+        help="""
+The minutes that are added to ``reservation_length_days``.
+
+Possible values:
+
+* Any number of minutes
+""",
+    ),
+    cfg.ListOpt(
+        'default_reservation_exempt_projects',
+        default=[],
+        help="""
+Projects whose servers get no lease by ``default_reservation``.
+
+Possible values:
+
+* Ids of projects
+""",
+    ),
+    cfg.ListOpt(
+        'default_reservation_exempt_flavors',
+        default=[],
+        help="""
+Flavors of which servers get no lease by ``default_reservation``.
+
+Possible values:
+
+* Ids of flavors
+""",
+    ),
+    cfg.IntOpt(
+        'unshelve_timeout',
+        min=0,
+        default=600,
+        help="""
+Seconds after the start of a lease that a server carries, for which it is
+tried to unshelve the server where no host has room for it.
+
+It is tried once in a minute, and once in any case. After that the lease goes
+to ERROR, with the reason; the server stays shelved, and is its owner's to
+unshelve.
+
+Possible values:
+
+* Any number of seconds from 0
 """,
     ),
     cfg.IntOpt(
@@ -351,6 +495,68 @@ Possible values:
 Related options:
 
 * ``create_retry_interval``
+""",
+    ),
+    cfg.StrOpt(
+        'best_effort_aggregate',
+        help="""
+The aggregate of Nova whose hosts may be emptied, by migration of the servers
+that are on them, for leases of type ``best_effort``.
+
+Its hosts stay everybody's until such a lease needs them, and are so again
+after it. They are not enrolled; those of them that are enrolled are of the
+pool.
+
+Possible values:
+
+* The name or the UUID of an aggregate
+* Unset: no host is emptied, and such leases get what is free in the pool
+
+Related options:
+
+* ``best_effort_strategy``
+* ``best_effort_timeout``
+* ``[service_user]``: no host is emptied where it is not configured
+""",
+    ),
+    cfg.StrOpt(
+        'best_effort_strategy',
+        default='fewest_servers',
+        help="""
+Which hosts are emptied first for leases of type ``best_effort``.
+
+Possible values:
+
+* ``fewest_servers``: those with the fewest servers on them
+* ``least_memory``: those whose servers have the least memory
+* ``by_state``: stopped servers before running ones, small before large ones,
+  and never a server with CPUs or devices of the host for itself
+* The name of an installed entry point in
+  ``nova_reservations.drain.strategies``. A name that is not installed stops
+  the process with one line that says so
+
+Related options:
+
+* ``best_effort_aggregate``
+""",
+    ),
+    cfg.IntOpt(
+        'best_effort_timeout',
+        min=1,
+        max=86400,
+        default=900,
+        help="""
+Seconds that hosts are emptied for a lease of type ``best_effort``. If there
+are not enough by then, the lease is ``TIMEDOUT``, and what was taken for it is
+given back.
+
+Possible values:
+
+* 1 to 86400 seconds
+
+Related options:
+
+* ``best_effort_aggregate``
 """,
     ),
     cfg.IntOpt(

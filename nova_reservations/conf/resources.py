@@ -63,7 +63,8 @@ down has none.
 
 Possible values:
 
-* Empty: every interface that is a device, not a bridge, a bond or a tunnel
+* Empty: every interface that is a device, not a bridge, a bond, a tunnel or
+  a virtual function of another
 * Names of interfaces; a bond has the speed of its members
 
 Related options:

@@ -39,7 +39,11 @@ def advance(session: orm.Session, generations: Mapping[int, int]) -> None:
             .where(
                 RESOURCE.c.id == resource_id,
                 RESOURCE.c.generation == generation,
-                RESOURCE.c.reservable == sa.true(),
+                # A donor is offered to the lease alone that it is fenced for.
+                sa.or_(
+                    RESOURCE.c.reservable == sa.true(),
+                    RESOURCE.c.fenced_for.is_not(None),
+                ),
             )
             .values(generation=generation + 1)
         )
@@ -371,15 +375,19 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
     if row is None:
         return None
     held = session.execute(
-        sa.select(RESOURCE.c.name, ALLOCATION.c.exclusive)
+        sa.select(
+            RESOURCE.c.name,
+            ALLOCATION.c.exclusive,
+            sa.and_(RESOURCE.c.down_since.is_(None), ~occupied()).label(
+                'usable'
+            ),
+        )
         .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.released == sa.false(),
             RESOURCE.c.resource_type == values.HOST,
             ALLOCATION.c.replaced_at.is_(None),
-            RESOURCE.c.down_since.is_(None),
-            ~occupied(),
         )
     ).all()
     return values.Access(
@@ -388,7 +396,8 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
         project_id=row.project_id,
         status=states.Lease(row.status),
         resource_type=row.resource_type,
-        hosts=frozenset(each.name for each in held),
+        hosts=frozenset(each.name for each in held if each.usable),
+        unusable=frozenset(each.name for each in held if not each.usable),
         in_slots=any(not each.exclusive for each in held),
     )
 

@@ -139,16 +139,30 @@ def _translated() -> Iterator[None]:
     except (
         db_exc.DBConnectionError,
         db_exc.DBNonExistentDatabase,
-        # oslo.db lets through what it does not know: a server of PostgreSQL
-        # that is down, a password that is wrong, a disk that is full.
-        sa.exc.OperationalError,
     ) as error:
+        raise exception.DatabaseUnavailable(reason=_cause(error)) from error
+    # oslo.db lets through what it does not know: a server of PostgreSQL that
+    # is down, a password that is wrong, a disk that is full.
+    except sa.exc.OperationalError as error:
+        if _is_refused(error):
+            raise
         raise exception.DatabaseUnavailable(reason=_cause(error)) from error
     except db_exc.DBDeadlock as error:
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
     except db_exc.DBDuplicateEntry as error:
         raise exception.Conflict(kind='row', id=error.columns) from error
+
+
+def _is_refused(error: sa.exc.OperationalError) -> bool:
+    """Whether the server works, and has no place for such a row: a bug of
+    ours, which drivers of MySQL take for a failure of the server."""
+    return error.orig is not None and error.orig.args[:1] in _CHECK_VIOLATED
+
+
+_CHECK_VIOLATED = ((3819,), (4025,))
+"""A CHECK says no: the first argument of the driver's errors, for MySQL and
+for MariaDB."""
 
 
 def _cause(error: Exception) -> str:

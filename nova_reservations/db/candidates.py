@@ -22,6 +22,9 @@ from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
 from nova_reservations.planner import selection
 
+PAGE = 32
+"""Candidates beyond those wanted that are ranked against each other."""
+
 _LOOK_AHEAD = 4
 """How many neighbours are looked at for each candidate that is wanted."""
 
@@ -54,11 +57,9 @@ def find(
     query = _meeting(demand, offers.query().where(offers.free))
     statements = offers.nearest(query, limit)
     if keep:
-        kept = (
-            query
-            if recheck
-            else offers.query().where(_of_type(demand), offers.free)
-        )
+        kept = offers.query().where(_keepable(demand), offers.free)
+        if recheck:
+            kept = _required(demand.requirements, kept)
         statements.append(kept.where(models.Resource.id.in_(keep)))
     rows = [
         row for statement in statements for row in session.execute(statement)
@@ -211,6 +212,19 @@ class _Offers:
             )
             .correlate(models.Resource)
         )
+
+
+def _keepable(demand: demand.Demand) -> sa.ColumnElement[bool]:
+    """As _of_type, and donors too: those that a reservation has already, or
+    that were emptied for it."""
+    return sa.and_(
+        models.Resource.resource_type == demand.resource_type,
+        sa.or_(
+            models.Resource.reservable == sa.true(),
+            models.Resource.fenced_for.is_not(None),
+        ),
+        models.Resource.down_since.is_(None),
+    )
 
 
 def _of_type(demand: demand.Demand) -> sa.ColumnElement[bool]:

@@ -16,11 +16,17 @@ COUNTER = models.table(models.Counter)
 TASK = models.table(models.Task)
 
 
-def value(session: orm.Session, name: str) -> int:
-    found = session.scalar(
-        sa.select(COUNTER.c.value).where(COUNTER.c.name == name)
+def of(name: str) -> sa.ScalarSelect[int]:
+    """Return the number as a part of a query."""
+    return (
+        sa.select(COUNTER.c.value)
+        .where(COUNTER.c.name == name)
+        .scalar_subquery()
     )
-    return int(found or 0)
+
+
+def value(session: orm.Session, name: str) -> int:
+    return int(session.scalar(sa.select(of(name))) or 0)
 
 
 def increment(session: orm.Session, name: str) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 from typing import Any
-import zlib
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -21,6 +20,7 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import counters
 from nova_reservations.db import models
+from nova_reservations.db import resources
 
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
@@ -30,6 +30,7 @@ PROPERTY = models.table(models.Property)
 HOST_PROPERTY = models.table(models.HostProperty)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
+UNFIT = models.table(models.UnfitDonor)
 
 SORT_KEYS = {
     'id': RESOURCE.c.id,
@@ -51,23 +52,21 @@ def insert(
     facts: values.HostFacts,
     properties: Mapping[str, str],
     now: datetime.datetime,
+    role: states.Role = states.Role.POOL,
 ) -> int:
-    """Enrol a host that no lease may have yet; return its id.
+    """Write a host that no lease may have yet; return its id.
 
-    :raises: Conflict if it is enrolled already
+    :raises: Conflict if it is known already
     """
-    resource_id: int = session.execute(
-        sa.insert(RESOURCE).values(
-            resource_type=values.HOST,
-            name=facts.service_host,
-            uuid=facts.uuid,
-            reservable=False,
-            generation=0,
-            spread=zlib.crc32(facts.uuid.encode()) >> 1,
-            role=states.Role.POOL,
-            created_at=now,
-        )
-    ).inserted_primary_key[0]  # type: ignore[attr-defined]
+    resource_id = resources.insert(
+        session,
+        values.HOST,
+        facts.service_host,
+        facts.uuid,
+        now,
+        reservable=False,
+        role=role,
+    )
     session.execute(
         sa.insert(HOST).values(resource_id=resource_id, **_columns(facts))
     )
@@ -163,38 +162,16 @@ def delete(session: orm.Session, resource_id: int) -> None:
 
     :raises: HostInUse if a lease that is not over holds it
     """
-    # The lock on its row keeps bookings out until the commit.
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id)
-        .values(generation=RESOURCE.c.generation + 1, reservable=False)
-    )
-    held = session.scalar(
-        sa.select(sa.func.count())
-        .select_from(ALLOCATION)
-        .where(
-            ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released == sa.false(),
-        )
-    )
+    held = resources.withdraw(session, resource_id)
     if held:
         raise exception.HostInUse(
             host=resource_id, reason=f'{held} reservations hold it'
         )
-    session.execute(
-        sa.delete(models.AllocationAmount).where(
-            models.AllocationAmount.allocation_id.in_(
-                sa.select(ALLOCATION.c.id).where(
-                    ALLOCATION.c.resource_id == resource_id
-                )
-            )
-        )
-    )
-    for table in (ALLOCATION, HOST_PROPERTY, INVENTORY, TRAIT, HOST):
+    for table in (UNFIT, HOST_PROPERTY, INVENTORY, TRAIT, HOST):
         session.execute(
             sa.delete(table).where(table.c.resource_id == resource_id)
         )
-    session.execute(sa.delete(RESOURCE).where(RESOURCE.c.id == resource_id))
+    resources.delete(session, resource_id)
     counters.increment(session, POOL)
 
 
@@ -263,21 +240,37 @@ def by_uuid(session: orm.Session, uuid: str) -> values.Host | None:
 
 
 def is_enrolled(session: orm.Session, name: str) -> bool:
-    """Whether name is an enrolled service host or hypervisor hostname."""
+    """Whether name is a service host or hypervisor hostname of the pool, or
+    of a donor that is fenced."""
     # One index each; a condition on both would use neither.
     return any(
-        session.scalar(sa.select(sa.exists().where(column == name)))
+        session.scalar(
+            sa.select(
+                sa.exists().where(
+                    HOST.c.resource_id == RESOURCE.c.id,
+                    column == name,
+                    _closed(),
+                )
+            )
+        )
         for column in (RESOURCE.c.name, HOST.c.hypervisor_hostname)
+    )
+
+
+def _closed() -> sa.ColumnElement[bool]:
+    """Whether it is not for servers without a reservation."""
+    return sa.or_(
+        RESOURCE.c.role == states.Role.POOL, RESOURCE.c.fenced_for.is_not(None)
     )
 
 
 def pool(session: orm.Session) -> frozenset[str]:
     """Return the service hosts of all enrolled hosts, also of those whose
-    enrolment is not complete."""
+    enrolment is not complete; and of donors that are fenced."""
     return frozenset(
         session.scalars(
             sa.select(RESOURCE.c.name).where(
-                RESOURCE.c.resource_type == values.HOST
+                RESOURCE.c.resource_type == values.HOST, _closed()
             )
         )
     )
@@ -293,7 +286,7 @@ class Mark:
 
 
 def marks(session: orm.Session) -> dict[str, Mark]:
-    """Return uuid -> its mark, of all hosts."""
+    """Return uuid -> its mark, of all hosts of the pool."""
     return {
         row.uuid: Mark(row.id, row.provider_generation, row.availability_zone)
         for row in session.execute(
@@ -302,7 +295,9 @@ def marks(session: orm.Session) -> dict[str, Mark]:
                 RESOURCE.c.id,
                 HOST.c.provider_generation,
                 HOST.c.availability_zone,
-            ).join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+            )
+            .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+            .where(RESOURCE.c.role == states.Role.POOL)
         )
     }
 
@@ -456,6 +451,7 @@ def _host(
         properties=properties,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        fenced_for=row.fenced_for,
     )
 
 

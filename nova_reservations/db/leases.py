@@ -17,12 +17,14 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import leased_servers
 from nova_reservations.db import models
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
+UNFIT = models.table(models.UnfitDonor)
 
 SORT_KEYS = frozenset(
     {'created_at', 'start_date', 'end_date', 'name', 'status', 'id'}
@@ -40,7 +42,11 @@ def insert(session: orm.Session, lease: values.Lease) -> None:
         session.execute(
             sa.insert(RESERVATION),
             [
-                {**_columns(reservation, RESERVATION), 'position': position}
+                {
+                    **_columns(reservation, RESERVATION),
+                    'position': position,
+                    'open_to': _open_to(lease, reservation),
+                }
                 for position, reservation in enumerate(lease.reservations)
             ],
         )
@@ -55,6 +61,12 @@ def _columns(value: Any, table: sa.FromClause) -> dict[str, Any]:
         for field in dataclasses.fields(value)
         if field.name in table.c
     }
+
+
+def _open_to(
+    lease: values.Lease, reservation: values.Reservation
+) -> str | None:
+    return lease.project_id if reservation.is_open else None
 
 
 def get(session: orm.Session, lease_id: str) -> values.Lease:
@@ -184,11 +196,14 @@ def _reservations(
     session: orm.Session, lease_ids: Collection[str]
 ) -> dict[str, list[values.Reservation]]:
     found: dict[str, list[values.Reservation]] = defaultdict(list)
-    for row in session.execute(
+    rows = session.execute(
         sa.select(RESERVATION)
         .where(RESERVATION.c.lease_id.in_(lease_ids))
         .order_by(RESERVATION.c.position)
-    ):
+    ).all()
+    carried = [row.id for row in rows if row.resource_type == values.SERVER]
+    servers = leased_servers.of(session, carried) if carried else {}
+    for row in rows:
         found[row.lease_id].append(
             values.Reservation(
                 id=row.id,
@@ -200,6 +215,7 @@ def _reservations(
                 resources_changed=row.resources_changed,
                 created_at=row.created_at,
                 updated_at=row.updated_at,
+                servers=servers.get(row.id, ()),
             )
         )
     return found
@@ -285,10 +301,11 @@ def delete(session: orm.Session, seen: values.Lease) -> None:
             models.Allocation.reservation_id.in_(ids)
         )
     )
-    session.execute(
-        sa.delete(models.Server).where(models.Server.reservation_id.in_(ids))
-    )
-    for child in (EVENT, RESERVATION):
+    for servers in (models.Server, models.LeasedServer):
+        session.execute(
+            sa.delete(servers).where(servers.reservation_id.in_(ids))
+        )
+    for child in (UNFIT, EVENT, RESERVATION):
         session.execute(sa.delete(child).where(child.c.lease_id == seen.id))
     session.execute(sa.delete(LEASE).where(LEASE.c.id == seen.id))
 
@@ -306,14 +323,19 @@ def set_reservations(
 
 def set_params(
     session: orm.Session,
-    reservation_id: str,
-    params: dict[str, Any],
+    lease: values.Lease,
+    reservation: values.Reservation,
     now: datetime.datetime,
 ) -> None:
+    """Write the params that a reservation of the lease is to have."""
     session.execute(
         sa.update(RESERVATION)
-        .where(RESERVATION.c.id == reservation_id)
-        .values(updated_at=now, params=params)
+        .where(RESERVATION.c.id == reservation.id)
+        .values(
+            updated_at=now,
+            params=dict(reservation.params),
+            open_to=_open_to(lease, reservation),
+        )
     )
 
 
@@ -440,6 +462,26 @@ def wake_successors(
             LEASE.c.claimed_by.is_(None),
         )
         .values(due_at=now)
+    )
+
+
+def hurry(
+    session: orm.Session, lease_ids: Collection[str], now: datetime.datetime
+) -> None:
+    """Have workers look at the leases at once.
+
+    One that has a lease in its hands does so when it is done: it finds that
+    the version has changed.
+    """
+    session.execute(
+        sa.update(LEASE)
+        .where(LEASE.c.id.in_(lease_ids))
+        .values(
+            version=LEASE.c.version + 1,
+            due_at=sa.case(
+                (LEASE.c.claimed_by.is_(None), now), else_=LEASE.c.due_at
+            ),
+        )
     )
 
 

@@ -82,7 +82,11 @@ class Timestamps:
 
 
 class Resource(Base, Timestamps):
-    """Whatever can be leased; bookings compare and set its generation."""
+    """Whatever can be leased; bookings compare and set its generation.
+
+    fenced_for is the lease that a donor is emptied for, or was: until it is
+    given back nobody else has it, also if the lease is gone.
+    """
 
     __tablename__ = 'nr_resources'
     __table_args__ = _table_args(
@@ -95,6 +99,10 @@ class Resource(Base, Timestamps):
             'spread',
             'id',
         ),
+        # Those of which hosts are emptied for leases.
+        sa.Index('ix_nr_resources_role', 'role', 'resource_type', 'id'),
+        # Which are fenced, and what for? They are few.
+        sa.Index('ix_nr_resources_fenced_for', 'fenced_for'),
         _one_of('role', states.Role),
     )
 
@@ -109,6 +117,10 @@ class Resource(Base, Timestamps):
         sa.String(16), server_default=states.Role.POOL
     )
     down_since: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    fenced_for: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
+    fenced_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
 
@@ -260,10 +272,15 @@ class Lease(Base, Timestamps):
 
 
 class Reservation(Base, Timestamps):
-    """change: the value of the counter when its resources last changed."""
+    """open_to is the project whose servers use it by themselves; not set if
+    they have to ask for it."""
 
     __tablename__ = 'nr_reservations'
-    __table_args__ = _table_args(_one_of('status', states.Reservation))
+    __table_args__ = _table_args(
+        _one_of('status', states.Reservation),
+        # Has this project any? Asked by every request that names none.
+        sa.Index('ix_nr_reservations_open', 'open_to', 'status'),
+    )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
     lease_id: orm.Mapped[str] = orm.mapped_column(
@@ -279,6 +296,7 @@ class Reservation(Base, Timestamps):
     resources_changed: orm.Mapped[bool] = orm.mapped_column(
         sa.Boolean, default=False
     )
+    open_to: orm.Mapped[str | None] = orm.mapped_column(sa.String(255))
 
 
 class Event(Base, Timestamps):
@@ -368,7 +386,10 @@ class AllocationAmount(Base):
 
 class Server(Base, Timestamps):
     """A server that was created in a reservation of slots: it is of it
-    whatever flavor it gets later."""
+    whatever flavor it gets later.
+
+    chosen if its request named no reservation: its moves do not, either.
+    """
 
     __tablename__ = 'nr_servers'
 
@@ -378,6 +399,49 @@ class Server(Base, Timestamps):
     reservation_id: orm.Mapped[str] = orm.mapped_column(
         sa.ForeignKey('nr_reservations.id'), index=True
     )
+    chosen: orm.Mapped[bool] = orm.mapped_column(
+        sa.Boolean, server_default='0'
+    )
+
+
+class LeasedServer(Base, Timestamps):
+    """A server that carries the lease of its reservation.
+
+    Kept when the lease is over, as its history. released_at is set as soon
+    as the lease has no more to do with it.
+    """
+
+    __tablename__ = 'nr_leased_servers'
+    __table_args__ = _table_args(
+        sa.UniqueConstraint('reservation_id', 'position'),
+        # Those that may be gone: page by page.
+        sa.Index('ix_nr_leased_servers_watch', 'released_at', 'server_uuid'),
+    )
+
+    server_uuid: orm.Mapped[str] = orm.mapped_column(
+        sa.String(36), primary_key=True
+    )
+    reservation_id: orm.Mapped[str] = orm.mapped_column(
+        sa.ForeignKey('nr_reservations.id')
+    )
+    position: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    released_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+
+
+class UnfitDonor(Base):
+    """A donor that a lease is not to have, for it could not be emptied."""
+
+    __tablename__ = 'nr_unfit_donors'
+
+    lease_id: orm.Mapped[str] = orm.mapped_column(
+        sa.ForeignKey('nr_leases.id'), primary_key=True
+    )
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_resources.id'), primary_key=True, index=True
+    )
+    reason: orm.Mapped[str] = orm.mapped_column(sa.Text)
 
 
 class Task(Base):

@@ -206,41 +206,45 @@ class _Look:
         return found
 
     def _held(self, ids: Collection[int]) -> dict[int, list[sharing.Held]]:
-        windows: dict[int, tuple[int, interval.Interval]] = {}
+        found = defaultdict(list)
+        amounts: dict[int, dict[str, int]] = {}
         for row in self._session.execute(
             sa.select(
                 ALLOCATION.c.id,
                 ALLOCATION.c.resource_id,
                 ALLOCATION.c.start_date,
                 ALLOCATION.c.end_date,
-            ).where(
+                AMOUNT.c.resource_class,
+                AMOUNT.c.amount,
+            )
+            # Also those that hold nothing of these classes: they share it.
+            .outerjoin(
+                AMOUNT,
+                sa.and_(
+                    AMOUNT.c.allocation_id == ALLOCATION.c.id,
+                    AMOUNT.c.resource_class.in_(self._share.amounts),
+                ),
+            )
+            .where(
                 ALLOCATION.c.resource_id.in_(ids),
                 ALLOCATION.c.exclusive == sa.false(),
                 *self._holds(models.Allocation, self._window),
             )
         ):
-            end = row.end_date
-            if end <= self._window.start:
-                # Over and not left: nobody knows for how long.
-                end = self._window.end
-            windows[row.id] = (
-                row.resource_id,
-                interval.Interval(row.start_date, end),
-            )
-        amounts: dict[int, dict[str, int]] = defaultdict(dict)
-        if windows:
-            for row in self._session.execute(
-                sa.select(AMOUNT).where(
-                    AMOUNT.c.allocation_id.in_(windows),
-                    AMOUNT.c.resource_class.in_(self._share.amounts),
+            if row.id not in amounts:
+                end = row.end_date
+                if end <= self._window.start:
+                    # Over and not left: nobody knows for how long.
+                    end = self._window.end
+                amounts[row.id] = {}
+                found[row.resource_id].append(
+                    sharing.Held(
+                        interval.Interval(row.start_date, end),
+                        amounts[row.id],
+                    )
                 )
-            ):
-                amounts[row.allocation_id][row.resource_class] = row.amount
-        found = defaultdict(list)
-        for allocation_id, (resource_id, window) in windows.items():
-            found[resource_id].append(
-                sharing.Held(window, amounts[allocation_id])
-            )
+            if row.resource_class is not None:
+                amounts[row.id][row.resource_class] = row.amount
         return found
 
     def _holds(
@@ -250,8 +254,11 @@ class _Look:
         yield held.start_date < window.end
         if window.start > self._now:
             # What is over but not released is occupied still: only windows
-            # that begin now mind.
-            yield held.end_date > window.start
+            # that begin now mind. Of what failed, and was replaced, nobody
+            # knows when its servers leave.
+            yield sa.or_(
+                held.end_date > window.start, held.replaced_at.is_not(None)
+            )
         if self._ignore:
             yield held.reservation_id.not_in(self._ignore)
 

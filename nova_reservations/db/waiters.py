@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases that wait for capacity, and hold nothing.
 
+They have an arrival; others that are CREATING wait for Nova's answer to a
+request for servers.
+
 Every function joins the caller's transaction.
 """
 
@@ -42,6 +45,7 @@ def in_hand(
     return leases.meeting(
         session,
         LEASE.c.status == states.Lease.CREATING,
+        LEASE.c.arrival.is_not(None),
         LEASE.c.claimed_by.is_not(None),
         LEASE.c.due_at > now,
     )
@@ -59,7 +63,8 @@ def wake(session: orm.Session, now: datetime.datetime) -> None:
     waiting = sorted(
         session.scalars(
             sa.select(LEASE.c.id).where(
-                LEASE.c.status == states.Lease.CREATING
+                LEASE.c.status == states.Lease.CREATING,
+                LEASE.c.arrival.is_not(None),
             )
         )
     )

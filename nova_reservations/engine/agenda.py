@@ -12,9 +12,15 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.engine import settings
 
+ANSWER = datetime.timedelta(minutes=5)
+"""How long a request to create servers with a lease may take: who sent it
+does not wait so long, and what it still does after that is refused."""
+
 
 class Step(enum.Enum):
     TRY = 'see whether there is capacity for it by now'
+    RESOLVE = 'find out whether Nova has made its servers'
+    HUNT = 'empty hosts for it'
     PREPARE = 'make its resources ready in Nova, before its time'
     START = 'give it its resources'
     MISS = 'give up a start that its own end has overtaken'
@@ -28,8 +34,12 @@ def step(
 ) -> Step | None:
     """Return what a worker has to do for the lease now, if anything."""
     match lease.status:
+        case states.Lease.CREATING if lease.server_reservation is not None:
+            return Step.RESOLVE if now >= _unanswered_at(lease) else None
         case states.Lease.CREATING:
             return Step.TRY
+        case states.Lease.IN_PROGRESS:
+            return Step.HUNT
         case states.Lease.PENDING | states.Lease.STARTING:
             return _before_start(lease, now, options)
         case states.Lease.ACTIVE:
@@ -47,17 +57,32 @@ def step(
 def _before_start(
     lease: values.Lease, now: datetime.datetime, options: settings.Settings
 ) -> Step | None:
+    if lease.is_deserted:
+        return Step.END
     if now >= lease.end_date:
         return Step.MISS
     if now >= lease.start_date:
         return Step.START
-    if now >= lease.start_date - options.prepare_ahead and not lease.prepared:
+    if now >= _prepared_from(lease, options) and not lease.prepared:
         return Step.PREPARE
     return None
 
 
+def _prepared_from(
+    lease: values.Lease, options: settings.Settings
+) -> datetime.datetime:
+    if lease.server_reservation is not None:
+        # Its servers are there already, and must not be.
+        return lease.created_at
+    return lease.start_date - options.prepare_ahead
+
+
+def _unanswered_at(lease: values.Lease) -> datetime.datetime:
+    return lease.created_at + ANSWER
+
+
 def _while_active(lease: values.Lease, now: datetime.datetime) -> Step | None:
-    if now >= lease.end_date:
+    if now >= lease.end_date or lease.is_deserted:
         return Step.END
     if _is_warned_at(lease, now):
         return Step.BEFORE_END
@@ -82,6 +107,8 @@ def due_at(
     """Return when a worker must look at the lease next; None: never."""
     if step(lease, now, options) is not None:
         return now
+    if lease.status == states.Lease.CREATING:
+        return _unanswered_at(lease)
     if lease.status in (states.Lease.PENDING, states.Lease.STARTING):
         # Starting and not due: only where the database's clock was set back.
         if lease.prepared or not options.prepare_ahead:

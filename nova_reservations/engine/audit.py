@@ -10,10 +10,13 @@ import dataclasses
 import datetime
 
 from nova_reservations import ports
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
+from nova_reservations.db import counters
+from nova_reservations.db import donors
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
 
@@ -44,6 +47,7 @@ class Audit:
         return [
             *self.of_leases(now),
             *self.of_pool(),
+            *self.of_donors(now),
             *self.of_aggregates(now),
             *self.of_slots(now),
         ]
@@ -131,7 +135,7 @@ class Audit:
                     self._call(self.cloud.join_pool, host),
                 )
         for half in known:
-            if not half.reservable:
+            if half.role == states.Role.POOL and not half.reservable:
                 yield Finding(
                     f'Host {half.facts.service_host} is enrolled half-way: '
                     'add it again, or remove it'
@@ -142,6 +146,38 @@ class Audit:
                 'enrolled, so no server can land on it: add it, and remove '
                 'it if you do not want it',
                 self._unmark(uuid),
+            )
+
+    def of_donors(self, now: datetime.datetime) -> Iterator[Finding]:
+        """Yield what is wrong with hosts that may be emptied for leases.
+
+        :raises: CloudUnavailable
+        """
+        with self.database.reader() as session:
+            known = donors.find(session)
+            unneeded = donors.unneeded(session)
+        marked = self.cloud.survey() if known else {}
+        for donor in known:
+            host = donor.resource
+            if donor.fenced_for and host.uuid not in marked:
+                yield Finding(
+                    f'Host {host.name} is fenced for lease '
+                    f'{donor.fenced_for}, but ordinary servers may land on it',
+                    self._call(self.cloud.mark, host),
+                )
+            if not donor.fenced_for and host.uuid in marked:
+                yield Finding(
+                    f'Host {host.name} has the trait of the pool, though it '
+                    'is fenced for no lease, so no server can land on it',
+                    self._call(self.cloud.unmark, host),
+                )
+        for donor in unneeded:
+            yield Finding(
+                f'Host {donor.resource.name} is not given back yet by lease '
+                f'{donor.fenced_for}, which does not need it: see whether a '
+                'server is still leaving it, and that a nova-scheduler with '
+                '[reservations] enable_engine runs',
+                self._write(counters.hurry, donors.TASK, now),
             )
 
     def of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:
@@ -247,9 +283,7 @@ class Audit:
         )
 
     def _disband(self, reservation_id: str) -> Callable[[], None]:
-        return lambda: self.cloud.disband(
-            reservation_id, [], check=lambda: None
-        )
+        return lambda: self.cloud.disband(reservation_id, check=lambda: None)
 
 
 def _members(

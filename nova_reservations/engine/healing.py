@@ -40,9 +40,6 @@ from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
 
-PAGE = 64
-"""Candidates beyond those wanted that are ranked against each other."""
-
 _Broken = Mapping[str, list[values.Holding]]
 """Reservation id -> what it has and can't use, or must not."""
 
@@ -92,7 +89,7 @@ class Healing:
             kind = self.types.get(held.resource_type)
             if kind is not None:
                 demand = kind.demand(held.params)
-                if demand.requirements is not None:
+                if demand is not None and demand.requirements is not None:
                     asking[demand.requirements].append(held)
         unfit = set()
         for requirements, held_by in asking.items():
@@ -145,7 +142,11 @@ class Healing:
             patient = _Patient(
                 session,
                 seen,
-                {item.id: self._demand(item) for item in seen.reservations},
+                {
+                    item.id: demand
+                    for item in seen.reservations
+                    if (demand := self._demand(item)) is not None
+                },
                 {
                     item.id: self.types[item.resource_type].aftermath(
                         item.params
@@ -161,7 +162,7 @@ class Healing:
                 return None
             return _Healed(seen, leases.get(session, lease_id))
 
-    def _demand(self, reservation: values.Reservation) -> demands.Ask:
+    def _demand(self, reservation: values.Reservation) -> demands.Ask | None:
         return self.types[reservation.resource_type].demand(reservation.params)
 
     def _write(
@@ -376,7 +377,7 @@ class _Patient:
         if not wanting:
             return False
         mine = self._mine()
-        beside = PAGE + len(mine) + sum(map(len, broken.values()))
+        beside = candidates.PAGE + len(mine) + sum(map(len, broken.values()))
         asks = [
             self._ask(
                 reservation_id,

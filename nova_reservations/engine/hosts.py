@@ -11,10 +11,12 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import ports
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import counters
+from nova_reservations.db import donors
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
@@ -82,6 +84,9 @@ class Hosts:
         occupancy = self.cloud.occupancy([resource])[resource.name]
         if not occupancy.empty:
             self._withdraw(host)
+            with self.database.writer() as session:
+                # It may be a donor.
+                counters.hurry(session, donors.TASK, now)
             raise exception.HostInUse(
                 host=resource.name, reason=_occupants(occupancy)
             )
@@ -123,6 +128,13 @@ class Hosts:
                 raise exception.AlreadyEnrolled(
                     host=facts.service_host, id=known.id
                 )
+            if known.fenced_for is not None:
+                raise exception.HostInUse(
+                    host=facts.service_host,
+                    reason=f'lease {known.fenced_for} has it as a donor',
+                )
+            if known.role == states.Role.DONOR:
+                donors.enrol(session, known.id, now)
             hosts.set_facts(session, known.id, facts, now)
             hosts.set_properties(
                 session,
@@ -148,6 +160,12 @@ class Hosts:
         :raises: NotFound, HostInUse, Contended, CloudUnavailable
         """
         host = self.get(host_id)
+        if host.role == states.Role.DONOR:
+            raise exception.HostInUse(
+                host=host.facts.service_host,
+                reason='it is a donor: take it out of the aggregate '
+                f'{self.options.best_effort_aggregate}',
+            )
         contention.settle(lambda _: self._close(host, now))
         try:
             left = self.cloud.occupancy([host.resource])
@@ -211,7 +229,7 @@ class Hosts:
         host = contention.settle(
             lambda _: self._describe(host_id, properties, now)
         )
-        self._refresh({host.facts.uuid: host}, now)
+        self.refresh_facts({host.facts.uuid: host}, now)
         return self.get(host_id)
 
     def _describe(
@@ -355,11 +373,16 @@ class Hosts:
                 'provider: remove it, or enrol it anew',
                 uuid,
             )
-        return self._refresh(changed, now)
+        return self.refresh_facts(changed, now)
 
-    def _refresh(
+    def refresh_facts(
         self, changed: Mapping[str, values.Host], now: datetime.datetime
     ) -> int:
+        """Read the facts of these hosts, by UUID; return how many had
+        changed.
+
+        :raises: CloudUnavailable
+        """
         count = 0
         found = self.cloud.facts([host.resource for host in changed.values()])
         for facts in found:
@@ -396,7 +419,7 @@ class Hosts:
         left = sorted(set(gathered) - alive)
         for reservation_id in left:
             LOG.warning('Aggregate %s is of no lease any more', reservation_id)
-            self.cloud.disband(reservation_id, [], check=_unchecked)
+            self.cloud.disband(reservation_id, check=_unchecked)
         for reservation_id in sorted(set(counted) - alive):
             if not self.cloud.owns_slots(reservation_id):
                 continue

@@ -28,16 +28,20 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import counters
+from nova_reservations.db import donors
 from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import servers
 from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
 from nova_reservations.engine import contention
+from nova_reservations.engine import donors as donors_engine
+from nova_reservations.engine import hunting
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import shares as sharing_engine
 from nova_reservations.engine import waiting
+from nova_reservations.planner import draining
 from nova_reservations.planner import mixture
 from nova_reservations.planner import selection
 from nova_reservations.planner import sharing
@@ -46,11 +50,8 @@ from nova_reservations.plugins import base
 LOG = log.getLogger(__name__)
 
 CHANGEABLE = frozenset(
-    {states.Lease.CREATING, states.Lease.PENDING, states.Lease.ACTIVE}
+    {*states.WAITING, states.Lease.PENDING, states.Lease.ACTIVE}
 )
-
-PAGE = 32
-"""Candidates beyond those wanted that are ranked against each other."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,11 +117,13 @@ class Leases:
         types: Mapping[str, base.ResourceType],
         options: settings.Settings,
         notify: ports.Notifier,
+        giver: donors_engine.Donors,
     ) -> None:
         self.database = database
         self.types = types
         self.options = options
         self.notify = notify
+        self.donors = giver
 
     def get(self, lease_id: str) -> values.Lease:
         """:raises: NotFound"""
@@ -137,6 +140,42 @@ class Leases:
         with self.database.reader() as session:
             return allocations.access(session, reservation_id)
 
+    def admit(
+        self, reservation_id: str, project_id: str, *, in_slot: bool
+    ) -> values.Access:
+        """Return where a server of the project may land in the reservation.
+
+        :param in_slot: whether the server has the reservation's flavor
+        :raises: NotFound, InvalidState, InvalidInput
+        :raises: NotEnoughResources if there is no host at this moment
+        """
+        access = self.access(reservation_id)
+        if access is None or access.project_id != project_id:
+            raise exception.NotFound(kind='Reservation', id=reservation_id)
+        if access.status != states.Lease.ACTIVE:
+            raise exception.InvalidState(
+                kind='Lease',
+                id=access.lease_id,
+                status=access.status,
+                reason='servers can land in it only while it is ACTIVE',
+            )
+        if not access.hosts and not access.unusable:
+            raise exception.InvalidInput(
+                f'Reservation {reservation_id} is of {access.resource_type}, '
+                'on which no server can land'
+            )
+        if access.in_slots and not in_slot:
+            raise exception.InvalidInput(
+                f'Servers of reservation {reservation_id} must have its '
+                'flavor, which has the same id; no hint is needed then'
+            )
+        if not access.hosts:
+            raise exception.NotEnoughResources(
+                reason=f'those of reservation {reservation_id} have failed, '
+                'or are not free yet'
+            )
+        return access
+
     def owners(
         self, reservation_ids: Collection[str]
     ) -> dict[str, tuple[str, frozenset[str]]]:
@@ -148,28 +187,41 @@ class Leases:
             return allocations.owners(session, reservation_ids)
 
     def record_server(
-        self, server_uuid: str, reservation_id: str, now: datetime.datetime
+        self,
+        server_uuid: str,
+        reservation_id: str,
+        now: datetime.datetime,
+        chosen: bool = False,
     ) -> None:
         """Remember that the server was created in the reservation.
 
+        :param chosen: whether its request did not name any
         :raises: Contended, DatabaseUnavailable
         """
 
         def record(_: int) -> None:
             with self.database.writer() as session:
                 if not servers.is_recorded(session, server_uuid):
-                    servers.record(session, server_uuid, reservation_id, now)
+                    servers.record(
+                        session, server_uuid, reservation_id, now, chosen
+                    )
 
         contention.settle(record)
 
-    def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
-        """Return what the reservation's type can tell of its use now:
-        nothing where Nova does not answer."""
+    def usage(
+        self, lease: values.Lease, reservation: values.Reservation
+    ) -> Mapping[str, Any]:
+        """Return what the type of the lease's reservation can tell of its
+        use now: nothing where Nova does not answer."""
         kind = self.types.get(reservation.resource_type)
         if kind is None or reservation.status != states.Reservation.ACTIVE:
             return {}
+        with self.database.reader() as session:
+            held = allocations.holdings(session, [reservation.id])
+            came = servers.chosen(session, reservation.id)
+        resources = [one.resource for one in held[reservation.id]]
         try:
-            return kind.usage(reservation)
+            return kind.usage(lease, reservation, resources, came)
         except exception.CloudUnavailable as error:
             LOG.warning(
                 'The use of reservation %(id)s is not known: %(reason)s',
@@ -182,23 +234,16 @@ class Leases:
 
         :raises: InvalidInput, NotEnoughResources, Contended
         """
-        lease = self._new(asked, now)
-
-        def book(attempt: int) -> None:
-            with self.database.writer() as session:
-                if attempt > contention.TOGETHER:
-                    counters.increment(session, 'booking')
-                leases.insert(session, lease)
-                # Who was too late for the best fit looks elsewhere: others
-                # that ask at this moment find it the best too.
-                self.book(session, lease, now, snug=attempt == 1)
-
+        lease = self.draft(asked, now)
         try:
-            contention.settle(book)
+            self.promise(lease, now)
         except exception.NotEnoughResources as refusal:
-            lease = self._keep(
-                waiting.begin(lease, refusal, now, self.options)
-            )
+            if lease.lease_type == states.LeaseType.BEST_EFFORT:
+                lease = self._hunt(lease, refusal, now)
+            else:
+                lease = self._keep(
+                    waiting.begin(lease, refusal, now, self.options)
+                )
         else:
             LOG.info(
                 'Lease %(lease)s of project %(project)s is promised from '
@@ -212,6 +257,108 @@ class Leases:
             )
         self.notify(notifications.CREATE, notifications.payload(lease))
         return lease
+
+    def promise(self, lease: values.Lease, now: datetime.datetime) -> None:
+        """Write a new lease with what it gets.
+
+        :raises: InvalidInput, NotEnoughResources, Contended
+        """
+
+        def book(attempt: int) -> None:
+            with self.database.writer() as session:
+                if attempt > contention.TOGETHER:
+                    counters.increment(session, 'booking')
+                leases.insert(session, lease)
+                # Who was too late for the best fit looks elsewhere: others
+                # that ask at this moment find it the best too.
+                self.book(session, lease, now, snug=attempt == 1)
+
+        contention.settle(book)
+
+    def _hunt(
+        self,
+        lease: values.Lease,
+        refusal: exception.NotEnoughResources,
+        now: datetime.datetime,
+    ) -> values.Lease:
+        """Write a lease for which hosts are to be emptied.
+
+        :raises: NotEnoughResources, CloudUnavailable
+        """
+        if not self.donors.can_be_emptied():
+            raise refusal
+        self.donors.follow(now)
+
+        def insert(_: int) -> values.Lease:
+            with self.database.writer() as session:
+                hunted = hunting.begin(
+                    lease, self.ground(session, lease, now), refusal, now
+                )
+                leases.insert(session, hunted)
+                return hunted
+
+        hunted = contention.settle(insert)
+        LOG.info(
+            'Hosts are to be emptied for lease %(lease)s of project '
+            '%(project)s',
+            {'lease': hunted.id, 'project': hunted.project_id},
+        )
+        return hunted
+
+    def ground(
+        self, session: Any, lease: values.Lease, now: datetime.datetime
+    ) -> hunting.Ground:
+        """Return what a lease that can't be booked now could have if hosts
+        were emptied for it: a bounded number of each kind."""
+        time = waiting.window(lease, now)
+        wants = []
+        pool: dict[int, None] = {}
+        known: dict[int, donors.Donor] = {}
+        granted = dataclasses.replace(
+            lease, start_date=time.start, end_date=time.end
+        )
+        demanded = [
+            (reservation, demand)
+            for reservation in lease.reservations
+            if isinstance(demand := self._demand(reservation), demands.Demand)
+        ]
+        wanted = sum(demand.maximum for _, demand in demanded)
+        for reservation, demand in demanded:
+            window = self._window(granted, reservation).padded(
+                self.options.cleaning_time
+            )
+            free = candidates.find(
+                session,
+                demand,
+                window,
+                now,
+                page=candidates.PAGE + wanted,
+                pivot=zlib.crc32(lease.id.encode()) >> 1,
+            )
+            offered = donors.offers(
+                session,
+                lease.id,
+                demand.requirements,
+                window,
+                limit=hunting.PAGE + wanted,
+            )
+            pool |= dict.fromkeys(one.resource.id for one in free)
+            known |= {one.resource.id: one for one in offered}
+            wants.append(
+                draining.Want(
+                    demand.minimum,
+                    {
+                        *(one.resource.id for one in free),
+                        *(one.resource.id for one in offered),
+                    },
+                )
+            )
+        return hunting.Ground(
+            wants=tuple(wants),
+            pool=tuple(pool),
+            taken=tuple(one for one in known.values() if one.fenced_for),
+            others=tuple(one for one in known.values() if not one.fenced_for),
+        )
 
     def _keep(self, lease: values.Lease) -> values.Lease:
         """Write a lease that waits, and has nothing yet."""
@@ -235,7 +382,11 @@ class Leases:
         )
         return kept
 
-    def _new(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
+    def draft(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
+        """Return the lease as it would begin, of which nothing is written.
+
+        :raises: InvalidInput
+        """
         if asked.start < now.replace(second=0):
             raise exception.InvalidInput(
                 'Start date must be later than current date'
@@ -276,9 +427,24 @@ class Leases:
             ),
             events=self._new_events(lease_id, asked, now),
         )
+        if kind == states.LeaseType.BEST_EFFORT:
+            for item in lease.reservations:
+                self._check_whole_hosts(item)
         return dataclasses.replace(
             lease, due_at=agenda.due_at(lease, now, self.options)
         )
+
+    def _check_whole_hosts(self, reservation: values.Reservation) -> None:
+        """:raises: InvalidInput unless it is of what can be emptied"""
+        demand = self._demand(reservation)
+        if (
+            not isinstance(demand, demands.Demand)
+            or demand.resource_type != values.HOST
+        ):
+            raise exception.InvalidInput(
+                f'lease_type {states.LeaseType.BEST_EFFORT} is for whole '
+                f'hosts, not for {reservation.resource_type}'
+            )
 
     def _max_retries(
         self, asked: NewLease, kind: states.LeaseType
@@ -377,15 +543,25 @@ class Leases:
         :param snug: whether to book what fits best
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
+        demanded = {
+            item.id: demand
+            for item in lease.reservations
+            if (demand := self._demand(item)) is not None
+        }
+        if not demanded:
+            return
         first = waiting.ahead(session, lease, now)
         rivals = [
-            self._demand(theirs)
+            demand
             for other in first
             for theirs in other.reservations
             if theirs.resource_type in self.types
+            and (demand := self._demand(theirs)) is not None
         ]
         try:
-            self._book(session, lease, now, rivals, held, recheck, snug)
+            self._book(
+                session, lease, now, demanded, rivals, held, recheck, snug
+            )
         except exception.NotEnoughResources as refusal:
             raise waiting.refusal(refusal, lease, first) from refusal
 
@@ -394,15 +570,15 @@ class Leases:
         session: Any,
         lease: values.Lease,
         now: datetime.datetime,
+        demanded: Mapping[str, demands.Ask],
         rivals: Sequence[demands.Ask],
         held: Mapping[str, Collection[int]] | None,
         recheck: Collection[str],
         snug: bool,
     ) -> None:
         held = held or {}
-        slots = allocations.slots(session, list(held))
+        slots = allocations.slots(session, list(held)) if held else {}
         only_add = lease.status == states.Lease.ACTIVE
-        demanded = {item.id: self._demand(item) for item in lease.reservations}
         windows = {
             item.id: self._window(lease, item) for item in lease.reservations
         }
@@ -471,8 +647,9 @@ class Leases:
             allocations.delete(session, reservation_id, resource_ids)
         for reservation_id, chosen in zip(wholes, plan.wholes, strict=True):
             resource_ids = [candidate.resource.id for candidate in chosen]
-            # Or what itself had to leave.
-            allocations.delete(session, reservation_id, resource_ids)
+            if held:
+                # Or what itself had to leave.
+                allocations.delete(session, reservation_id, resource_ids)
             allocations.insert(
                 session,
                 reservation_id,
@@ -482,7 +659,8 @@ class Leases:
         for (reservation_id, ask), given in zip(
             shares.items(), plan.shares, strict=True
         ):
-            allocations.delete(session, reservation_id, given)
+            if held:
+                allocations.delete(session, reservation_id, given)
             allocations.insert_shares(
                 session,
                 reservation_id,
@@ -519,7 +697,7 @@ class Leases:
             demand,
             window.padded(self.options.cleaning_time),
             now,
-            page=PAGE + siblings,
+            page=candidates.PAGE + siblings,
             pivot=zlib.crc32(lease.id.encode()) >> 1,
             keep=held,
             recheck=recheck,
@@ -537,7 +715,7 @@ class Leases:
             lease.end_date + kind.aftermath(reservation.params),
         )
 
-    def _demand(self, reservation: values.Reservation) -> demands.Ask:
+    def _demand(self, reservation: values.Reservation) -> demands.Ask | None:
         return self._type(reservation.resource_type).demand(reservation.params)
 
     def _refusal(
@@ -697,15 +875,13 @@ class Leases:
             ),
             events=self._move_events(session, seen, changes, start, end, now),
         )
-        if seen.status == states.Lease.CREATING:
-            for reservation_id, changed in params.items():
-                leases.set_params(session, reservation_id, changed, now)
+        if seen.status in states.WAITING:
+            _set_params(session, lease, params, now)
         elif _books(seen, lease):
             ids = [item.id for item in seen.reservations]
             before = self._part(session, seen, now)
             slots = allocations.slots(session, ids)
-            for reservation_id, changed in params.items():
-                leases.set_params(session, reservation_id, changed, now)
+            _set_params(session, lease, params, now)
             self.book(session, lease, now, held=before, recheck=params)
             if (
                 before != self._held(session, seen)
@@ -839,15 +1015,24 @@ class Leases:
         """Delete the lease: at once if Nova knows nothing of it, else as
         soon as its servers and resources are free of it.
 
-        :raises: NotFound, Contended
+        :raises: NotFound, InvalidState, Contended
         """
 
         def remove(_: int) -> values.Lease | None:
             with self.database.writer() as session:
                 seen = leases.get(session, lease_id)
+                if seen.status == states.Lease.CREATING and seen.in_nova:
+                    raise exception.InvalidState(
+                        kind='Lease',
+                        id=lease_id,
+                        status=seen.status,
+                        reason='Nova is just making its servers; try again '
+                        'as soon as it is PENDING or STARTING',
+                    )
                 if not seen.in_nova:
                     leases.delete(session, seen)
                     waiters.wake(session, now)
+                    donors.came_free(session, lease_id, now)
                     healing.capacity_came_free(session, now)
                     return seen
                 if seen.status == states.Lease.DELETING:
@@ -880,16 +1065,32 @@ class Leases:
         self.notify(notifications.DELETE, notifications.payload(gone))
 
 
+def _set_params(
+    session: Any,
+    lease: values.Lease,
+    changed: Collection[str],
+    now: datetime.datetime,
+) -> None:
+    """Write the params of those of the lease's reservations that change."""
+    for reservation in lease.reservations:
+        if reservation.id in changed:
+            leases.set_params(session, lease, reservation, now)
+
+
 def _lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
     """:raises: InvalidInput"""
     if asked.lease_type is None:
         if asked.start <= now:
             return states.LeaseType.IMMEDIATE
         return states.LeaseType.SCHEDULED
-    if asked.lease_type == states.LeaseType.IMMEDIATE and asked.start > now:
+    if (
+        asked.lease_type
+        in (states.LeaseType.IMMEDIATE, states.LeaseType.BEST_EFFORT)
+        and asked.start > now
+    ):
         raise exception.InvalidInput(
-            'An immediate lease starts now: ask for a scheduled one, or for '
-            'no type, with a later start_date'
+            f'A lease of type {asked.lease_type} starts now: ask for a '
+            'scheduled one, or for no type, with a later start_date'
         )
     return asked.lease_type
 
@@ -897,7 +1098,10 @@ def _lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
 def _duration(asked: NewLease, kind: states.LeaseType) -> int | None:
     """Return the seconds that a lease has which may start later than asked;
     of all others the end is known."""
-    if asked.duration is None or kind != states.LeaseType.RETRY:
+    if asked.duration is None or kind not in (
+        states.LeaseType.RETRY,
+        states.LeaseType.BEST_EFFORT,
+    ):
         return None
     return int(asked.duration.total_seconds())
 
@@ -954,8 +1158,8 @@ def _new_dates(
             kind='Lease',
             id=seen.id,
             status=seen.status,
-            reason='only a lease that is CREATING, PENDING or ACTIVE can '
-            'be changed',
+            reason='only a lease that is CREATING, IN_PROGRESS, PENDING or '
+            'ACTIVE can be changed',
         )
     if seen.status == states.Lease.ACTIVE:
         if start != seen.start_date:
@@ -964,6 +1168,11 @@ def _new_dates(
             )
         # What is ended in the second of its start has lasted for one.
         end = max(end, start + datetime.timedelta(seconds=1))
+    elif seen.status == states.Lease.IN_PROGRESS and changes.start:
+        raise exception.InvalidInput(
+            'Hosts are being emptied for a start as soon as possible, which '
+            'can not be moved'
+        )
     elif changes.start and start < now.replace(second=0):
         raise exception.InvalidInput(
             'Start date must be later than current date'

@@ -23,11 +23,14 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import donors
 from nova_reservations.db import healing
+from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import servers
 from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
+from nova_reservations.engine import hunting
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import waiting
@@ -40,6 +43,9 @@ SOON = datetime.timedelta(seconds=1)
 
 LATER = datetime.timedelta(seconds=5)
 """Between two tries while Nova or placement does not answer."""
+
+RARELY = datetime.timedelta(seconds=15)
+"""Between two looks at servers that take long."""
 
 SELDOM = datetime.timedelta(seconds=60)
 """Between two looks at something that an operator has to mend."""
@@ -63,6 +69,7 @@ class Lifecycle:
         notify: ports.Notifier,
         clock: Callable[[], datetime.datetime],
         queue: waiting.Queue,
+        hunt: hunting.Hunting,
     ) -> None:
         self.database = database
         self.types = types
@@ -70,7 +77,10 @@ class Lifecycle:
         self.notify = notify
         self.clock = clock
         self.queue = queue
+        self.hunt = hunt
         self._steps = {
+            agenda.Step.RESOLVE: self._resolve,
+            agenda.Step.HUNT: self._hunt,
             agenda.Step.PREPARE: self._prepare,
             agenda.Step.START: self._start,
             agenda.Step.MISS: self._miss,
@@ -243,7 +253,10 @@ class Lifecycle:
         allocations.release(session, ids)
         waiters.wake(session, now)
         servers.forget(session, ids)
+        if lease.server_reservation is not None:
+            leased_servers.release_all(session, ids, now)
         healing.capacity_came_free(session, now)
+        donors.came_free(session, lease.id, now)
         if any(item.resources_changed for item in lease.reservations):
             leases.set_reservations(
                 session, lease.id, now, resources_changed=False
@@ -311,21 +324,57 @@ class Lifecycle:
 
     # The steps: each returns how long to wait, None to look for the next
 
-    def _prepare(
+    def _hunt(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> datetime.timedelta | None:
+        pause = self.hunt.go_on(lease, now, self._check(claim, lease))
+        if pause is None:
+            return None
+        return self._explain(claim, lease, now, pause.reason, pause.length)
+
+    def _resolve(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
     ) -> None:
+        """Find out what became of a request that nobody has answered."""
+        if any(
+            kind.exists(booking)
+            for kind, booking in self._bookings(claim, lease, now)
+        ):
+            self._record(claim, lease, now, status=states.Lease.PENDING)
+            return
+        self._fail(
+            claim,
+            lease,
+            now,
+            'The request that was to make its servers has made none',
+        )
+
+    def _prepare(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> datetime.timedelta | None:
         if not lease.in_nova:
             lease = self._record(claim, lease, now, in_nova=True)
+        waits = []
         for kind, booking in self._bookings(claim, lease, now):
             try:
-                kind.prepare(booking)
+                waiting = kind.prepare(booking)
+            except exception.Hopeless as error:
+                self._fail(claim, lease, now, str(error))
+                return None
             except exception.CloudRefused as error:
                 # The start tries again, and says so if it fails.
                 LOG.warning(
                     'Lease %(lease)s can not be prepared: %(reason)s',
                     {'lease': lease.id, 'reason': error},
                 )
+            else:
+                if waiting is not None:
+                    waits.append(waiting.reason)
+        if waits:
+            pause = _pause(now - lease.created_at)
+            return self._explain(claim, lease, now, '; '.join(waits), pause)
         self._record(claim, lease, now, prepared=True, status_reason=None)
+        return None
 
     def _start(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
@@ -341,7 +390,11 @@ class Lifecycle:
                 f'Waiting for earlier leases to leave {names}',
                 SOON,
             )
-        if lease.status == states.Lease.PENDING and not lease.prepared:
+        if lease.status == states.Lease.PENDING and not (
+            lease.prepared
+            # That takes its time, which is counted from here on.
+            and lease.server_reservation is None
+        ):
             lease = self._record(
                 claim,
                 lease,
@@ -352,11 +405,18 @@ class Lifecycle:
                 events={states.EventType.START: states.Event.IN_PROGRESS},
             )
         try:
-            for kind, booking in self._bookings(claim, lease, now):
-                kind.start(booking)
+            waits = [
+                waiting.reason
+                for kind, booking in self._bookings(claim, lease, now)
+                if (waiting := kind.start(booking)) is not None
+            ]
         except exception.CloudRefused as error:
             self._fail(claim, lease, now, str(error))
             return None
+        if waits:
+            begun = _event(lease, states.EventType.START).updated_at or now
+            pause = _pause(now - begun)
+            return self._explain(claim, lease, now, '; '.join(waits), pause)
         lease = self._record(
             claim,
             lease,
@@ -472,7 +532,7 @@ class Lifecycle:
     def _end(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
     ) -> datetime.timedelta | None:
-        if lease.status == states.Lease.ACTIVE:
+        if lease.status in states.OPEN:
             # From here on the scheduler lets nobody in.
             lease = self._record(
                 claim,
@@ -575,6 +635,12 @@ class Lifecycle:
                 self.notify(notifications.HEALED, notifications.payload(lease))
         else:
             self._record(claim, lease, now, in_nova=False, release=True)
+
+
+def _pause(waited: datetime.timedelta) -> datetime.timedelta:
+    """Return how long to wait until the next look at what began so long ago:
+    there may be as many of these as there are servers."""
+    return min(max(waited / 8, SOON), RARELY)
 
 
 def _event(lease: values.Lease, kind: states.EventType) -> values.Event:

@@ -14,6 +14,7 @@ CREATE = 'lease.create'
 UPDATE = 'lease.update'
 DELETE = 'lease.delete'
 RETRY = 'lease.retry'
+TIMEDOUT = 'lease.timedout'
 DEGRADED = 'lease.degraded'
 HEALED = 'lease.healed'
 

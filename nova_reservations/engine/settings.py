@@ -21,6 +21,8 @@ class Settings:
     host_refresh_interval: datetime.timedelta = datetime.timedelta(seconds=60)
     create_retry_interval: datetime.timedelta = datetime.timedelta(seconds=60)
     max_create_retries: int = 60
+    best_effort_aggregate: str | None = None
+    best_effort_timeout: datetime.timedelta = datetime.timedelta(seconds=900)
     polling_interval: datetime.timedelta = datetime.timedelta(seconds=60)
     healing_interval: datetime.timedelta = datetime.timedelta(minutes=60)
     enable_polling_monitor: bool = True

@@ -8,7 +8,10 @@ import datetime
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations.db import donors as donor_rows
 from nova_reservations.db import healing as rows
+from nova_reservations.engine import desertion
+from nova_reservations.engine import donors
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import monitoring
@@ -36,11 +39,16 @@ class Task:
 
 PATIENCE = datetime.timedelta(seconds=30)
 
+LONG = datetime.timedelta(minutes=5)
+"""The patience where a whole cloud is looked at, page by page."""
+
 
 def all_of(
     inventory: hosts.Hosts,
     monitors: monitoring.Monitoring,
     healer: healing.Healing,
+    deserted: desertion.Desertion,
+    giver: donors.Donors,
     options: settings.Settings,
 ) -> list[Task]:
     def look_at_cloud(now: datetime.datetime) -> None:
@@ -61,6 +69,20 @@ def all_of(
     def heal(now: datetime.datetime) -> None:
         healer.heal(now)
 
+    def look_at_leased_servers(now: datetime.datetime) -> None:
+        try:
+            deserted.look(now)
+        except exception.CloudUnavailable as error:
+            LOG.warning('Which servers were deleted is not known: %s', error)
+
+    def look_at_donors(now: datetime.datetime) -> None:
+        giver.give_back(now)
+        try:
+            giver.refresh(now)
+            giver.mend()
+        except exception.CloudUnavailable as error:
+            LOG.warning('What is known of donors may be old: %s', error)
+
     return [
         Task(
             hosts.REFRESH,
@@ -71,6 +93,18 @@ def all_of(
         ),
         Task(
             rows.MONITOR, options.polling_interval, PATIENCE, look_at_failures
+        ),
+        Task(
+            desertion.TASK,
+            options.polling_interval,
+            LONG,
+            look_at_leased_servers,
+        ),
+        Task(
+            donor_rows.TASK,
+            options.host_refresh_interval,
+            PATIENCE,
+            look_at_donors,
         ),
         Task(rows.HEAL, options.healing_interval or NEVER, PATIENCE, heal),
     ]

@@ -13,6 +13,7 @@ overtake, except while a worker has the one that waits in its hands.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Sequence
 import dataclasses
@@ -173,6 +174,67 @@ def _reason(lease: values.Lease, refusal: Exception) -> str:
     )
 
 
+def grant(
+    session: Any,
+    seen: values.Lease,
+    now: datetime.datetime,
+    book: Book,
+    empty: Collection[int] = (),
+    *,
+    snug: bool,
+) -> values.Lease:
+    """Give the lease, that a worker holds, what it waits for.
+
+    In the caller's transaction, like the creation of a lease.
+
+    :param empty: ids of resources that are there for it alone
+    :raises: NotEnoughResources, InvalidInput, Conflict
+    :raises: ClaimLost unless the worker holds it, as it has seen it
+    """
+    lease = _current(session, seen)
+    time = window(lease, now)
+    granted = dataclasses.replace(
+        lease, start_date=time.start, end_date=time.end
+    )
+    ids = [reservation.id for reservation in lease.reservations]
+    book(
+        session,
+        granted,
+        now,
+        held={reservation_id: empty for reservation_id in ids},
+        recheck=ids,
+        snug=snug,
+    )
+    leases.change(
+        session,
+        lease,
+        now,
+        status=states.Lease.PENDING,
+        status_reason=None,
+        start_date=time.start,
+        end_date=time.end,
+        duration=None,
+        retry_at=None,
+    )
+    for kind, moved in _event_times(lease, time).items():
+        leases.set_event(session, lease.id, kind, now, time=moved)
+    waiters.wake(session, now)
+    return granted
+
+
+def _current(session: Any, seen: values.Lease) -> values.Lease:
+    try:
+        lease = leases.get(session, seen.id)
+    except exception.NotFound:
+        lease = None
+    if lease is None or (lease.version, lease.attempt) != (
+        seen.version,
+        seen.attempt,
+    ):
+        raise exception.ClaimLost(id=seen.id, worker=seen.claimed_by)
+    return lease
+
+
 class Queue:
     """:param book: of the use cases of leases."""
 
@@ -225,43 +287,7 @@ class Queue:
         with self.database.writer() as session:
             if attempt > contention.TOGETHER:
                 counters.increment(session, 'booking')
-            lease = self._current(session, seen)
-            time = window(lease, now)
-            granted = dataclasses.replace(
-                lease, start_date=time.start, end_date=time.end
-            )
-            self.book(session, granted, now, snug=attempt == 1)
-            leases.change(
-                session,
-                lease,
-                now,
-                status=states.Lease.PENDING,
-                status_reason=None,
-                start_date=time.start,
-                end_date=time.end,
-                duration=None,
-                retry_at=None,
-            )
-            for kind, moved in _event_times(lease, time).items():
-                leases.set_event(session, lease.id, kind, now, time=moved)
-            waiters.wake(session, now)
-            return granted
-
-    def _current(self, session: Any, seen: values.Lease) -> values.Lease:
-        """Return the lease as it is now.
-
-        :raises: ClaimLost unless the worker holds it, as it has seen it
-        """
-        try:
-            lease = leases.get(session, seen.id)
-        except exception.NotFound:
-            lease = None
-        if lease is None or (lease.version, lease.attempt) != (
-            seen.version,
-            seen.attempt,
-        ):
-            raise exception.ClaimLost(id=seen.id, worker=seen.claimed_by)
-        return lease
+            return grant(session, seen, now, self.book, snug=attempt == 1)
 
     def _refused(
         self,

@@ -7,6 +7,7 @@ crash.
 """
 
 import abc
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
@@ -100,10 +101,13 @@ class ResourceType(abc.ABC):
     :cvar schema: JSON Schema of one item of a lease's ``reservations`` at
         create, without ``resource_type``.
     :cvar update_schema: the same at update, without ``id``.
+    :cvar comes_alone: no request for a lease can ask for it: it comes with
+        something else that is asked for.
     """
 
     schema: ClassVar[Mapping[str, Any]]
     update_schema: ClassVar[Mapping[str, Any]]
+    comes_alone: ClassVar[bool] = False
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         self.cloud = cloud
@@ -140,20 +144,36 @@ class ResourceType(abc.ABC):
         """
 
     @abc.abstractmethod
-    def demand(self, params: Mapping[str, Any]) -> demand.Ask:
-        """Say what must be found for these params."""
+    def demand(self, params: Mapping[str, Any]) -> demand.Ask | None:
+        """Say what must be found for these params; None: nothing."""
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
         """Say for how long after the end of its lease a reservation keeps
         its resources: nobody else is promised them meanwhile."""
         return datetime.timedelta(0)
 
-    def prepare(self, booking: Booking) -> None:  # noqa: B027
-        """Do ahead of the start what gives nobody access yet."""
+    def exists(self, booking: Booking) -> bool:
+        """Say whether Nova has anything of what was asked of it with the
+        lease, where nobody has heard its answer."""
+        return False
+
+    def prepare(self, booking: Booking) -> Waiting | None:
+        """Do ahead of the start what gives nobody access yet.
+
+        Called again, later, as long as it or another reservation of the
+        lease returns Waiting.
+
+        :raises: Hopeless, and the lease goes to ERROR
+        :raises: CloudRefused, and the start tries again
+        """
+        return None
 
     @abc.abstractmethod
-    def start(self, booking: Booking) -> None:
+    def start(self, booking: Booking) -> Waiting | None:
         """Give the resources to the project.
+
+        Called again, later, as long as it or another reservation of the
+        lease returns Waiting.
 
         :raises: CloudRefused, and the lease goes to ERROR
         """
@@ -198,14 +218,23 @@ class ResourceType(abc.ABC):
         ``booking.left``; nobody else has it before it is vacated."""
         return Remains(booking.left)
 
-    def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
+    def usage(
+        self,
+        lease: values.Lease,
+        reservation: values.Reservation,
+        resources: Collection[values.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
         """Return what the API shows of one active reservation beside that,
         which the cloud is asked for.
 
+        :param resources: what it has, or has not left yet
+        :param servers: UUIDs of those that use it without having asked
         :raises: CloudUnavailable
         """
         return {}
 
     def show(self, reservation: values.Reservation) -> Mapping[str, Any]:
-        """Return what the API shows beside what all types have."""
+        """Return what the API shows beside, or in place of, what all types
+        have."""
         return reservation.params

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
-from stevedore import named
 
 from nova_reservations import exception
+from nova_reservations import extensions
 from nova_reservations import ports
 from nova_reservations.plugins import base
 from nova_reservations.plugins import event_action
@@ -54,11 +54,19 @@ class Actions:
         self._default = group.default_before_end
         self._offered = dict.fromkeys([NOTIFY, *group.before_end_actions])
         names = dict.fromkeys([*self._offered, self._default])
-        classes = {
-            **_installed([name for name in names if name not in SHIPPED]),
-            **SHIPPED,
-        }
-        self._actions = {name: classes[name](cloud, conf) for name in names}
+        self._actions = {
+            name: SHIPPED[name](cloud, conf)
+            for name in names
+            if name in SHIPPED
+        } | extensions.make(
+            NAMESPACE,
+            [name for name in names if name not in SHIPPED],
+            event_action.EventAction,
+            '[reservations] before_end_actions or default_before_end',
+            exception.UnknownEventAction,
+            cloud,
+            conf,
+        )
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return what of the params is about the time before the end.
@@ -110,28 +118,3 @@ def _occasion(
         booking,
         tuple(servers),
     )
-
-
-def _installed(names: list[str]) -> dict[str, type[event_action.EventAction]]:
-    if not names:
-        return {}
-
-    def missing(unknown: Iterable[str]) -> None:
-        raise exception.UnknownEventAction(
-            f'[reservations] before_end_actions names '
-            f'{", ".join(sorted(unknown))}, which no installed package '
-            f'offers in {NAMESPACE}'
-        )
-
-    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
-        raise exception.UnknownEventAction(
-            f'The event action {entry_point.name} can not be loaded: {error}'
-        )
-
-    manager = named.NamedExtensionManager(
-        NAMESPACE,
-        names,
-        on_missing_entrypoints_callback=missing,
-        on_load_failure_callback=broken,
-    )
-    return {extension.name: extension.plugin for extension in manager}

@@ -26,7 +26,11 @@ MIGRATE = 'migrate'
 _MINUTES = {
     'oneOf': [
         {'type': 'integer', 'minimum': 0, 'maximum': 1440},
-        {'type': 'string', 'pattern': '^[0-9]{1,4}$'},
+        {
+            'type': 'string',
+            'pattern': '^[0-9]{1,4}$',
+            'description': 'a whole number of minutes',
+        },
         {'type': 'null'},
     ]
 }

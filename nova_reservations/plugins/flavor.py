@@ -16,15 +16,13 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import requirements
 from nova_reservations import values
-from nova_reservations.plugins import endings
 from nova_reservations.plugins import slots
 
 _PROPERTIES = {
     'flavor_id': {'type': ['string', 'integer'], 'maxLength': 255},
-    'amount': slots.COUNT,
-    'affinity': slots.AFFINITY,
     # Blazar takes it and makes nothing of it.
     'resource_properties': {'type': ['string', 'null'], 'maxLength': 16384},
+    **slots.PROPERTIES,
 }
 
 _FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
@@ -33,13 +31,13 @@ _FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
 class FlavorInstance(slots.Slots):
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': {**_PROPERTIES, **endings.PROPERTIES},
+        'properties': _PROPERTIES,
         'required': ['flavor_id', 'amount', 'affinity'],
         'additionalProperties': False,
     }
     update_schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': {**_PROPERTIES, **endings.PROPERTIES},
+        'properties': _PROPERTIES,
         'additionalProperties': False,
     }
 
@@ -70,9 +68,7 @@ class FlavorInstance(slots.Slots):
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         return {
             'flavor_id': asked['flavor_id'],
-            'amount': slots.amount(asked),
-            'affinity': slots.affinity(asked),
-            **endings.validate(asked, self.cloud, self.conf),
+            **slots.validate(asked, self.cloud, self.conf),
             **{name: asked[name] for name in _FOUND},
         }
 

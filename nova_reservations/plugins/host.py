@@ -24,7 +24,11 @@ MAX_HOSTS = 10_000
 _COUNT = {
     'oneOf': [
         {'type': 'integer', 'minimum': 1, 'maximum': MAX_HOSTS},
-        {'type': 'string', 'pattern': '^[1-9][0-9]{0,4}$'},
+        {
+            'type': 'string',
+            'pattern': '^[1-9][0-9]{0,4}$',
+            'description': 'a whole number from 1 on',
+        },
     ]
 }
 
@@ -159,9 +163,7 @@ class PhysicalHost(base.ResourceType):
             waiting = self._empty(booking)
             if waiting is not None:
                 return waiting
-        self.cloud.disband(
-            booking.reservation.id, booking.resources, booking.check
-        )
+        self.cloud.disband(booking.reservation.id, booking.check)
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:

@@ -9,13 +9,16 @@ from nova_reservations import demand
 from nova_reservations import ports
 from nova_reservations import requirements
 from nova_reservations import values
-from nova_reservations.plugins import endings
 from nova_reservations.plugins import slots
 
 _SIZE = {
     'oneOf': [
         {'type': 'integer', 'minimum': 0, 'maximum': 0x7FFFFFFF},
-        {'type': 'string', 'pattern': '^[0-9]{1,9}$'},
+        {
+            'type': 'string',
+            'pattern': '^[0-9]{1,9}$',
+            'description': 'a whole number',
+        },
     ]
 }
 
@@ -23,25 +26,31 @@ _PROPERTIES = {
     'vcpus': slots.COUNT,
     'memory_mb': slots.COUNT,
     'disk_gb': _SIZE,
-    'amount': slots.COUNT,
-    'affinity': slots.AFFINITY,
     'resource_properties': {
         'type': ['string', 'array', 'object', 'null'],
         'maxLength': 16384,
     },
+    **slots.PROPERTIES,
 }
 
 
 class VirtualInstance(slots.Slots):
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': {**_PROPERTIES, **endings.PROPERTIES},
-        'required': list(_PROPERTIES),
+        'properties': _PROPERTIES,
+        'required': [
+            'vcpus',
+            'memory_mb',
+            'disk_gb',
+            'amount',
+            'affinity',
+            'resource_properties',
+        ],
         'additionalProperties': False,
     }
     update_schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': {**_PROPERTIES, **endings.PROPERTIES},
+        'properties': _PROPERTIES,
         'additionalProperties': False,
     }
 
@@ -50,9 +59,7 @@ class VirtualInstance(slots.Slots):
             'vcpus': int(asked['vcpus']),
             'memory_mb': int(asked['memory_mb']),
             'disk_gb': int(asked['disk_gb']),
-            'amount': slots.amount(asked),
-            'affinity': slots.affinity(asked),
-            **endings.validate(asked, self.cloud, self.conf),
+            **slots.validate(asked, self.cloud, self.conf),
             'resource_properties': asked.get('resource_properties') or '',
         }
         self._requirements(params)

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 import datetime
 from typing import Any
 
+from oslo_config import cfg
+
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import states
@@ -22,13 +24,20 @@ from nova_reservations.plugins import evacuation
 
 MAX_SLOTS = 10_000
 
+MAX_SHOWN = 1_000
+"""Servers of a reservation that the API names."""
+
 CHANGEABLE = frozenset({'amount', 'end_action', 'end_grace'})
 """What may change while servers are there."""
 
 COUNT: Mapping[str, Any] = {
     'oneOf': [
         {'type': 'integer', 'minimum': 1, 'maximum': 0x7FFFFFFF},
-        {'type': 'string', 'pattern': '^[1-9][0-9]{0,8}$'},
+        {
+            'type': 'string',
+            'pattern': '^[1-9][0-9]{0,8}$',
+            'description': 'a whole number from 1 on',
+        },
     ]
 }
 
@@ -47,9 +56,25 @@ _AFFINITY: Mapping[Any, bool | None] = {
 AFFINITY: Mapping[str, Any] = {
     'oneOf': [
         {'type': ['boolean', 'null']},
-        {'type': 'string', 'pattern': '^(|[Nn]one|[Tt]rue|[Ff]alse)$'},
+        {
+            'type': 'string',
+            'pattern': '^(|[Nn]one|[Tt]rue|[Ff]alse)$',
+            'description': 'true, false or none',
+        },
     ]
 }
+
+
+CONSUME: Mapping[str, Any] = {'enum': [values.OPEN, values.TARGETED]}
+"""open: servers of the project that fit use slots without asking."""
+
+PROPERTIES: Mapping[str, Any] = {
+    'amount': COUNT,
+    'affinity': AFFINITY,
+    'consume': CONSUME,
+    **endings.PROPERTIES,
+}
+"""Of the schema of a reservation: what both types understand."""
 
 
 class Slots(base.ResourceType):
@@ -60,10 +85,12 @@ class Slots(base.ResourceType):
     def check_active_change(
         self, reservation: values.Reservation, params: Mapping[str, Any]
     ) -> None:
+        # Older leases say nothing of it.
+        was = {'consume': values.TARGETED, **reservation.params}
         fixed = [
             name
             for name, value in sorted(params.items())
-            if name not in CHANGEABLE and value != reservation.params.get(name)
+            if name not in CHANGEABLE and value != was.get(name)
         ]
         if fixed:
             raise exception.InvalidState(
@@ -109,14 +136,18 @@ class Slots(base.ResourceType):
         stranded = evacuation.stranded(
             booking, tenants.servers, self.cloud, self.conf
         )
-        return base.Remains(
-            ()
+        if tenants.leftovers:
             # Who holds them is not known by host.
-            if tenants.leftovers
-            else tuple(
+            vacated: tuple[values.Resource, ...] = ()
+        else:
+            vacated = tuple(
                 host for host in booking.left if host.name not in taken
-            ),
-            movable=self.cloud.acts_for_projects() and bool(stranded),
+            )
+        return base.Remains(
+            vacated,
+            # Of slots that were held, the inventory could not be taken away.
+            movable=bool(vacated)
+            or (self.cloud.acts_for_projects() and bool(stranded)),
         )
 
     def _tenants_left(self, booking: base.Booking) -> ports.Occupancy:
@@ -139,9 +170,7 @@ class Slots(base.ResourceType):
             return base.Waiting(
                 'placement holds slots for ' + ', '.join(sorted(left)[:20])
             )
-        self.cloud.disband(
-            booking.reservation.id, booking.resources, booking.check
-        )
+        self.cloud.disband(booking.reservation.id, booking.check)
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
@@ -175,14 +204,28 @@ class Slots(base.ResourceType):
             return base.Waiting('Waiting for servers that are on their way')
         return None
 
-    def usage(self, reservation: values.Reservation) -> Mapping[str, Any]:
+    def usage(
+        self,
+        lease: values.Lease,
+        reservation: values.Reservation,
+        resources: Collection[values.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
         """Say which servers use its slots now; one that was resized away,
         or is shelved, uses none."""
-        tenants = self.cloud.tenants(reservation.id, (), ())
+        tenants = self.cloud.tenants(reservation.id, (), servers)
+        hosts = {host.name for host in resources}
         using = sorted(
-            server.uuid for server in tenants.servers if server.host
+            server.uuid
+            for server in tenants.servers
+            # One that came without asking may be elsewhere by now.
+            if server.host
+            and (server.host in hosts or server.uuid not in servers)
         )
-        return {'used': len(using), 'servers': using}
+        return {
+            'used': self.cloud.slots_taken(reservation.id, lease.project_id),
+            'servers': using[:MAX_SHOWN],
+        }
 
     def _slots(self, booking: base.Booking) -> ports.Slots:
         return ports.Slots(
@@ -204,6 +247,21 @@ def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:
     if server.host:
         return server.host not in hosts
     return server.state == SHELVED
+
+
+def validate(
+    asked: Mapping[str, Any], cloud: ports.Cloud, conf: cfg.ConfigOpts
+) -> dict[str, Any]:
+    """Return the params that both types have.
+
+    :raises: InvalidInput
+    """
+    return {
+        'amount': amount(asked),
+        'affinity': affinity(asked),
+        'consume': asked.get('consume', values.TARGETED),
+        **endings.validate(asked, cloud, conf),
+    }
 
 
 def amount(asked: Mapping[str, Any]) -> int:
@@ -232,6 +290,7 @@ def shown(
         'disk_gb': flavor.root_gb,
         'amount': params['amount'],
         'affinity': params['affinity'],
+        'consume': params.get('consume', values.TARGETED),
         'end_action': params['end_action'],
         'end_grace': params['end_grace'],
         'flavor_id': reservation.id,

@@ -72,8 +72,9 @@ def main() -> int:
     parser.add_argument(
         '--transport-url',
         default='',
-        help='and on a virtual host of this message broker that nobody else '
-        'uses: rabbit://guest:guest@127.0.0.1/',
+        help='and on a virtual host made, and in the end deleted, on this '
+        'message broker; where rabbitmqctl can not, on the one that is '
+        'named, which nobody else may use: rabbit://guest:guest@127.0.0.1/',
     )
     commands = parser.add_subparsers(dest='command')
     commands.add_parser('list', help='name the stories')
@@ -96,8 +97,17 @@ def main() -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Tell the stories on a cloud of their own; return the exit status."""
+    """Tell the stories, one after the other; return the exit status."""
     names = arguments.names if arguments.command else ['host-lease']
+    plain = [name for name in names if name not in stories.CONF]
+    # Those that want another configuration have a cloud for themselves.
+    others = [[name] for name in names if name in stories.CONF]
+    groups = [plain, *others] if plain else others
+    return max(_run_on_one_cloud(group, arguments) for group in groups)
+
+
+def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
+    """Tell the stories on a cloud of their own; return the exit status."""
     keep = arguments.keep
     directory = pathlib.Path(tempfile.mkdtemp(prefix='nova-reservations-'))
     try:
@@ -107,7 +117,10 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         began = time.monotonic()
         with cloud.running(
-            directory, arguments.database_url, arguments.transport_url
+            directory,
+            arguments.database_url,
+            arguments.transport_url,
+            stories.CONF.get(names[0]),
         ) as layout:
             print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
             ok = all(_tell(name, layout) for name in names)

@@ -15,6 +15,7 @@ import time
 
 import requests
 
+from nova_reservations.sandbox import broker
 from nova_reservations.sandbox import config
 from nova_reservations.sandbox import databases
 from nova_reservations.sandbox import layout as lo
@@ -35,16 +36,22 @@ class NotUp(Exception):
 
 @contextlib.contextmanager
 def running(
-    directory: pathlib.Path, database_url: str = '', transport_url: str = ''
+    directory: pathlib.Path,
+    database_url: str = '',
+    transport_url: str = '',
+    extra: config.Sections | None = None,
 ) -> Iterator[lo.Layout]:
     """Run a cloud in an empty folder, for as long as the context lasts.
 
     :param database_url: of the server to create databases on; none for SQLite
     :param transport_url: of the message broker; none for a Nova that is a
         single process
+    :param extra: see config.write
     :raises NotUp: if a service does not start, with what its log says last.
     """
-    with brought_up(directory, database_url, transport_url) as services:
+    with brought_up(
+        directory, database_url, transport_url, extra=extra
+    ) as services:
         yield services.layout
 
 
@@ -54,25 +61,32 @@ def brought_up(
     database_url: str,
     transport_url: str,
     front: Callable[[str, int], int] = lambda api, port: port,
+    extra: config.Sections | None = None,
 ) -> Iterator['Services']:
     """Run a cloud as running() does, and hand out its processes.
 
     :param front: of the name of an API and its port, returns the port that
         the catalog is to name
     :raises NotUp:
+    :raises Unexpected: if there is no message broker to use
     """
-    sockets = {api: _listen() for api in lo.APIS}
-    ports = {api: each.getsockname()[1] for api, each in sockets.items()}
-    layout = lo.Layout(
-        directory,
-        ports,
-        database_url,
-        transport_url,
-        {api: front(api, port) for api, port in ports.items()},
-    )
-    layout.save()
-    config.write(layout)
-    with databases.lent(layout), _services(layout) as services:
+    with contextlib.ExitStack() as stack:
+        transport_url = stack.enter_context(
+            broker.lent(transport_url, directory.name)
+        )
+        sockets = {api: _listen() for api in lo.APIS}
+        ports = {api: each.getsockname()[1] for api, each in sockets.items()}
+        layout = lo.Layout(
+            directory,
+            ports,
+            database_url,
+            transport_url,
+            {api: front(api, port) for api, port in ports.items()},
+        )
+        layout.save()
+        config.write(layout, extra)
+        stack.enter_context(databases.lent(layout))
+        services = stack.enter_context(_services(layout))
         for api, listener in sockets.items():
             services.start(api, listener)
         for api in lo.APIS:

@@ -70,16 +70,21 @@ paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
 """
 
 
-def write(layout: lo.Layout) -> None:
-    """Write the files of every service into the layout's etc folder."""
-    nova = _nova(layout) | RESERVATIONS_CONF
+def write(layout: lo.Layout, extra: Sections | None = None) -> None:
+    """Write the files of every service into the layout's etc folder.
+
+    :param extra: what nova.conf has beside, or in place of, what it has in
+        any sandbox
+    """
+    nova = _merged(_nova(layout), RESERVATIONS_CONF)
     if layout.embedded:
-        for section, options in RESOURCES_CONF.items():
-            nova[section] = {**nova.get(section, {}), **options}
+        nova = _merged(nova, RESOURCES_CONF)
         package = layout.site / 'faulty-1.dist-info'
         package.mkdir(parents=True)
         for name, text in FAULTY.items():
             (package / name).write_text(text)
+    for section, options in (extra or {}).items():
+        nova[section] = {**nova.get(section, {}), **options}
     files = {
         'keystone.conf': _ini(_keystone(layout)),
         'placement.conf': _ini(_placement(layout)),
@@ -213,7 +218,7 @@ def _glance(layout: lo.Layout) -> Sections:
 
 
 def _nova(layout: lo.Layout) -> Sections:
-    sections: Sections = {
+    common: Sections = {
         'DEFAULT': {
             'compute_driver': 'sandbox.Driver',
             'host': 'controller',
@@ -232,45 +237,54 @@ def _nova(layout: lo.Layout) -> Sections:
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
         'placement': _credentials(layout, 'nova') | {'timeout': 30},
         'reservations': {
-            'resource_types': 'physical:host,virtual:instance,flavor:instance'
+            'resource_types': 'physical:host,virtual:instance,'
+            'flavor:instance,virtual:server'
         },
         'service_user': _credentials(layout, 'nova')
         | {'send_service_user_token': True},
         'vnc': {'enabled': False},
     }
-    if layout.embedded:
-        # In a file of their own the reservations do not wait for Nova.
-        connection = f'sqlite:///{layout.directory}/reservations.db'
-        sections['reservations'] = {
-            **sections['reservations'],
-            'connection': connection,
+    own = _of_one_process(layout) if layout.embedded else _OF_MANY_PROCESSES
+    return _merged(common, own)
+
+
+def _of_one_process(layout: lo.Layout) -> Sections:
+    return {
+        'reservations': {
+            # In a file of their own they do not wait for Nova.
+            'connection': f'sqlite:///{layout.directory}/reservations.db',
             # A story does not wait for minutes.
             'polling_interval': 1,
+            'unshelve_timeout': 5,
             'healing_interval': HEALING_INTERVAL / 60,
             'heal_evacuate': True,
-        }
+            'best_effort_aggregate': 'donors',
+            'best_effort_timeout': 40,
+        },
         # A story reads notifications in the log, and changes what it needs.
-        sections['oslo_messaging_notifications'] = {
+        'oslo_messaging_notifications': {
             'driver': ('log', 'nova_reservations')
-        }
-        sections['metrics_plugins'] = {
-            'enabled': 'threshold',
-            'reload_interval': 1,
-        }
-    else:
-        # Not all of the hosts of a benchmark have a compute.
-        sections['reservations'] = {
-            **sections['reservations'],
-            'enable_polling_monitor': False,
-        }
-        # The queues go when nobody listens any more.
-        sections['oslo_messaging_rabbit'] = {
-            'amqp_auto_delete': True,
-            'rabbit_transient_queues_ttl': 60,
-        }
-        sections['conductor'] = {'workers': 2}
-        sections['scheduler'] = {
-            'workers': 2,
-            'discover_hosts_in_cells_interval': 2,
-        }
-    return sections
+        },
+        'metrics_plugins': {'enabled': 'threshold', 'reload_interval': 1},
+    }
+
+
+_OF_MANY_PROCESSES: Sections = {
+    # Not all of the hosts of a benchmark have a compute.
+    'reservations': {'enable_polling_monitor': False},
+    # The queues go when nobody listens any more.
+    'oslo_messaging_rabbit': {
+        'amqp_auto_delete': True,
+        'rabbit_transient_queues_ttl': 60,
+    },
+    'conductor': {'workers': 2},
+    'scheduler': {'workers': 2, 'discover_hosts_in_cells_interval': 2},
+}
+
+
+def _merged(first: Sections, second: Sections) -> Sections:
+    """Return the options of both; where both have one, the second's."""
+    return {
+        section: {**first.get(section, {}), **second.get(section, {})}
+        for section in first | second
+    }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Those who use a cloud, over plain HTTP."""
 
+from collections.abc import Mapping
 import datetime
 import functools
 from typing import Any
@@ -108,13 +109,26 @@ class Person:
         hosts: int,
     ) -> requests.Response:
         """Ask for a lease of so many hosts, from now if start is None."""
-        reservation = {
-            'resource_type': 'physical:host',
-            'min': hosts,
-            'max': hosts,
-            'hypervisor_properties': '',
-            'resource_properties': '',
-        }
+        return self.ask_lease_of(
+            name,
+            start,
+            end,
+            {
+                'resource_type': 'physical:host',
+                'min': hosts,
+                'max': hosts,
+                'hypervisor_properties': '',
+                'resource_properties': '',
+            },
+        )
+
+    def ask_lease_of(
+        self,
+        name: str,
+        start: datetime.datetime | None,
+        end: datetime.datetime,
+        reservation: Mapping[str, Any],
+    ) -> requests.Response:
         return self.reservation.post(
             '/leases',
             json={

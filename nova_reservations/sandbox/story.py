@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
+import os
 import pathlib
 import time
 from typing import TypeVar
@@ -48,6 +49,13 @@ def expect(what: str, expected: T, seen: T) -> None:
         raise person.Unexpected(f'{what}: {expected}', seen)
 
 
+def slowness() -> float:
+    """Return how much longer all takes where processors have to be waited
+    for; 1 on a machine that has enough of them."""
+    waiting, _, _ = os.getloadavg()
+    return max(1.0, waiting / (os.cpu_count() or 1))
+
+
 def until(
     expected: str,
     look: Callable[[], T],
@@ -56,8 +64,10 @@ def until(
 ) -> T:
     """Look again and again until it is good; return what was seen then.
 
+    :param seconds: that it may take on a machine with nothing else to do
     :raises Unexpected: if it is not good in time, with what was seen last.
     """
+    seconds *= slowness()
     deadline = time.monotonic() + seconds
     while True:
         late = time.monotonic() >= deadline
@@ -65,5 +75,5 @@ def until(
         if good(seen):
             return seen
         if late:
-            raise person.Unexpected(f'{expected} within {seconds} s', seen)
+            raise person.Unexpected(f'{expected} within {seconds:.1f} s', seen)
         time.sleep(_POLL)

@@ -16,7 +16,6 @@ from typing import Any
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
-from nova.scheduler import request_filter as nova_request_filter
 from nova.scheduler import utils
 from nova.scheduler.client import report
 from oslo_log import log
@@ -51,23 +50,22 @@ def _stands(
     Servers that are moved have what they held before in their claim, too:
     they are never refused, also if our database does not answer.
     """
-    for known in nova_request_filter.ALL_REQUEST_FILTERS:
-        if not isinstance(known, request_filter.ReservedHosts):
-            continue
-        try:
-            known.confirm(request_spec, server)
-        except nova_exception.RequestFilterFailed as error:
-            refusal = str(error)
-        except exception.ReservationsError as error:
-            if _is_moved(request_spec):
-                continue
-            refusal = str(error)
-        else:
-            continue
-        LOG.error('The claim of server %s is undone: %s', server, refusal)
-        client.delete_allocation_for_instance(context, server, force=True)
-        return False
-    return True
+    reserved_hosts = request_filter.installed()
+    if reserved_hosts is None:
+        return True
+    try:
+        reserved_hosts.confirm(request_spec, server)
+    except nova_exception.RequestFilterFailed as error:
+        refusal = str(error)
+    except exception.ReservationsError as error:
+        if _is_moved(request_spec):
+            return True
+        refusal = str(error)
+    else:
+        return True
+    LOG.error('The claim of server %s is undone: %s', server, refusal)
+    client.delete_allocation_for_instance(context, server, force=True)
+    return False
 
 
 def _is_moved(request_spec: objects.RequestSpec) -> bool:

@@ -15,7 +15,6 @@ from nova import objects
 import nova.conf
 from nova.scheduler import filters
 from nova.scheduler import host_manager
-from nova.scheduler import request_filter as nova_request_filter
 from oslo_log import log
 
 from nova_reservations import bootstrap
@@ -25,6 +24,7 @@ from nova_reservations import hooks
 from nova_reservations.db import migration
 from nova_reservations.scheduler import claim
 from nova_reservations.scheduler import loop
+from nova_reservations.scheduler import open_slots
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler.consumers import host_states
 
@@ -52,13 +52,7 @@ class ReservationFilter(filters.BaseHostFilter):
         services = bootstrap.build(CONF)
         migration.check(services.database)
         services.database.dispose()
-        self._reserved_hosts = request_filter.ReservedHosts(services)
-        request_filters = nova_request_filter.ALL_REQUEST_FILTERS
-        request_filters[:] = [
-            known
-            for known in request_filters
-            if not isinstance(known, request_filter.ReservedHosts)
-        ] + [self._reserved_hosts]
+        self._reserved_hosts = request_filter.install(services)
 
     def filter_all(
         self,
@@ -96,5 +90,6 @@ hooks.check('scheduler')
 _check_enabled()
 conf.register_opts(CONF)
 claim.install()
+open_slots.install()
 host_states.install()
 loop.install()

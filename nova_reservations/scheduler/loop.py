@@ -21,6 +21,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cloud import listener as listeners
 from nova_reservations.engine import worker
+from nova_reservations.scheduler import request_filter
 
 LOG = log.getLogger(__name__)
 
@@ -129,7 +130,10 @@ def _start(
     conf = nova.conf.CONF
     if not conf.reservations.enable_engine:
         return
-    services = bootstrap.build(conf)
+    reserved_hosts = request_filter.installed()
+    # The host filter, which brings us here, has installed it.
+    assert reserved_hosts is not None
+    services = reserved_hosts.services
     engine = bootstrap.build_worker(conf, services)
     listener = None
     if conf.reservations.enable_notification_monitor:

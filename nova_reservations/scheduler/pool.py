@@ -1,9 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts are enrolled, as of this request, at one small query."""
+"""What every request has to know of leases, at one small query."""
+
+import dataclasses
 
 from nova_reservations.db import api
-from nova_reservations.db import counters
 from nova_reservations.db import hosts
+from nova_reservations.db import servers
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class View:
+    """:ivar hosts: the service hosts of all enrolled hosts.
+
+    :ivar has_open: whether the project may have a reservation that its
+        servers use without asking for it.
+    """
+
+    hosts: frozenset[str]
+    has_open: bool
 
 
 class Pool:
@@ -13,8 +27,8 @@ class Pool:
         self._database = database
         self._seen: tuple[int, frozenset[str]] = (-1, frozenset())
 
-    def hosts(self) -> frozenset[str]:
-        """Return the service hosts of all enrolled hosts.
+    def view(self, project_id: str) -> View:
+        """Return what is there for a request of the project.
 
         :raises: DatabaseUnavailable
         """
@@ -22,8 +36,8 @@ class Pool:
         with self._database.reader() as session:
             # The counter first: names that are newer than it are read again,
             # older ones would stay.
-            current = counters.value(session, hosts.POOL)
+            current, has_open = servers.look(session, project_id)
             if current != version:
                 names = hosts.pool(session)
                 self._seen = current, names
-        return names
+        return View(names, has_open)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Any
-import uuid
 
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
+from nova.scheduler import request_filter as nova_request_filter
 from nova.scheduler import utils
 from oslo_log import log
 
@@ -26,11 +26,16 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import placement
+from nova_reservations.scheduler import open_slots
 from nova_reservations.scheduler import pool
+from nova_reservations.scheduler.consumers import base as consumers
 
 LOG = log.getLogger(__name__)
 
 HINT = 'reservation'
+CARRIED = 'lease_params'
+"""The hint of servers that carry their own lease; our part of the API has put
+the id of the reservation in its place."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,11 +45,14 @@ class Admission:
     :ivar reservation_id: on the reservation's hosts only; None: on no host
         of the pool.
     :ivar in_slot: whether it takes a slot of the reservation.
+    :ivar has_open: whether there may be a reservation that it can use
+        without asking for it.
     """
 
     reservation_id: str | None
     hosts: frozenset[str]
     in_slot: bool = False
+    has_open: bool = False
 
     def admits(self, host: str) -> bool:
         return (host in self.hosts) == (self.reservation_id is not None)
@@ -59,10 +67,15 @@ class _Asked:
 
 
 class ReservedHosts:
-    """One of Nova's request filters."""
+    """One of Nova's request filters.
+
+    :ivar services: what all of this process uses: made before it forks, and
+        opened after that, by each worker for itself.
+    """
 
     def __init__(self, services: bootstrap.Services) -> None:
-        self._leases = services.leases
+        self.services = services
+        self._open_slots = open_slots.OpenSlots(services)
         self._pool = pool.Pool(services.database)
         self._now = services.database.now
         self._trait_is_known = False
@@ -79,6 +92,10 @@ class ReservedHosts:
         """
         try:
             admission = self.resolve(request_spec)
+            if admission.has_open and self._open_slots.send(
+                request_spec, exists
+            ):
+                admission = self.resolve(request_spec)
             if admission.reservation_id is not None:
                 _require(request_spec, admission.reservation_id)
             elif admission.hosts:
@@ -92,9 +109,14 @@ class ReservedHosts:
     def resolve(self, request_spec: objects.RequestSpec) -> Admission:
         """Return where the request may land, as the database is now.
 
-        :raises: RequestFilterFailed, DatabaseUnavailable, CloudUnavailable
+        A server that has a right to its reservation stays in it, also while
+        there is no host.
+
+        :raises: RequestFilterFailed, NotEnoughResources,
+            DatabaseUnavailable, CloudUnavailable
         """
         try:
+            self._check_carried(request_spec)
             asked = _asked(request_spec)
             if asked.reservation is not None:
                 access = self._access(asked, request_spec.project_id)
@@ -111,14 +133,21 @@ class ReservedHosts:
                 '%(reason)s',
                 {'server': request_spec.instance_uuid, 'reason': refusal},
             )
-        return Admission(None, self._pool.hosts())
+        view = self._pool.view(request_spec.project_id)
+        return Admission(
+            None,
+            view.hosts,
+            # One with its own lease would end with another.
+            has_open=view.has_open
+            and request_spec.get_scheduler_hint(CARRIED) is None,
+        )
 
     def confirm(self, request_spec: objects.RequestSpec, server: str) -> None:
         """See that the request may still land somewhere, and remember in
         which reservation's slot a new server is.
 
-        :raises: RequestFilterFailed, DatabaseUnavailable, CloudUnavailable,
-            Contended
+        :raises: RequestFilterFailed, NotEnoughResources,
+            DatabaseUnavailable, CloudUnavailable, Contended
         """
         admission = self.resolve(request_spec)
         if (
@@ -126,34 +155,51 @@ class ReservedHosts:
             and admission.in_slot
             and not exists(request_spec)
         ):
-            self._leases.record_server(
-                server, admission.reservation_id, self._now()
+            run = open_slots.run()
+            chosen = run is not None and run.is_sent
+            self.services.leases.record_server(
+                server, admission.reservation_id, self._now(), chosen
+            )
+            if run is not None and chosen:
+                run.recorded.append(server)
+
+    def _check_carried(self, request_spec: objects.RequestSpec) -> None:
+        """See that a new server's own lease stands: it may have been given up
+        while nova-api was making the server.
+
+        :raises: RequestFilterFailed if it does not
+        """
+        carried = request_spec.get_scheduler_hint(CARRIED)
+        if carried is None or exists(request_spec):
+            return
+        access = None
+        if values.is_id(carried):
+            access = self.services.leases.access(carried)
+        if access is None or access.project_id != request_spec.project_id:
+            raise _refusal(f'The hint {CARRIED} is of no lease.')
+        if access.status not in states.OPEN | {states.Lease.CREATING}:
+            raise _refusal(
+                f'Lease {access.lease_id} of the server is {access.status}.'
             )
 
     def _access(self, asked: _Asked, project_id: str) -> values.Access:
-        """:raises: RequestFilterFailed if the project may not use it now"""
-        hint = asked.reservation
-        if not _is_id(hint):
-            raise _refusal(f'{hint!r} is not the id of one reservation.')
-        access = self._leases.access(hint)
-        if access is None or access.project_id != project_id:
-            raise _refusal(f'Reservation {hint} could not be found.')
-        if access.status != states.Lease.ACTIVE:
+        """:raises: RequestFilterFailed if the project may not use it now
+        :raises: NotEnoughResources if it may, and there is no host
+        """
+        if not values.is_id(asked.reservation):
             raise _refusal(
-                f'Lease {access.lease_id} of reservation {hint} is '
-                f'{access.status}.'
+                f'{asked.reservation!r} is not the id of one reservation.'
             )
-        if not access.hosts:
-            raise _refusal(
-                f'Reservation {hint} is of {access.resource_type}, on which '
-                'no server can land.'
+        try:
+            return self.services.leases.admit(
+                asked.reservation, project_id, in_slot=asked.in_slot
             )
-        if access.in_slots and not asked.in_slot:
-            raise _refusal(
-                f'Servers of reservation {hint} must have its flavor, which '
-                'has the same id.'
-            )
-        return access
+        except (
+            exception.InvalidInput,
+            exception.InvalidState,
+            exception.NotFound,
+        ) as error:
+            raise _refusal(error.public) from error
 
     def _ensure_trait(self) -> None:
         """Make placement know the trait, once in the life of the process: an
@@ -161,6 +207,27 @@ class ReservedHosts:
         if not self._trait_is_known:
             placement.ensure_trait()
             self._trait_is_known = True
+
+
+def install(services: bootstrap.Services) -> ReservedHosts:
+    """Have Nova ask us about each request, in place of any that it has asked
+    before."""
+    ours = ReservedHosts(services)
+    request_filters = nova_request_filter.ALL_REQUEST_FILTERS
+    request_filters[:] = [
+        known
+        for known in request_filters
+        if not isinstance(known, ReservedHosts)
+    ] + [ours]
+    return ours
+
+
+def installed() -> ReservedHosts | None:
+    """Return what Nova asks; None where no ReservationFilter is enabled."""
+    for known in nova_request_filter.ALL_REQUEST_FILTERS:
+        if isinstance(known, ReservedHosts):
+            return known
+    return None
 
 
 def _asked(request_spec: objects.RequestSpec) -> _Asked:
@@ -172,13 +239,7 @@ def _asked(request_spec: objects.RequestSpec) -> _Asked:
     :raises: RequestFilterFailed if there are two
     """
     hint = request_spec.get_scheduler_hint(HINT)
-    flavor = request_spec.flavor
-    keys = flavor.extra_specs if 'extra_specs' in flavor else ()
-    found = {
-        values.slots_of(match[3])
-        for match in map(utils.ResourceRequest.XS_KEYPAT.match, keys)
-        if match
-    } - {None}
+    found = slots_asked(request_spec.flavor)
     if len(found) > 1 or (
         hint is not None and any(hint != one for one in found)
     ):
@@ -191,17 +252,20 @@ def _asked(request_spec: objects.RequestSpec) -> _Asked:
     return _Asked(hint, in_slot=False)
 
 
+def slots_asked(flavor: objects.Flavor) -> set[str]:
+    """Return the reservations of which a server of the flavor takes slots."""
+    request = utils.ResourceRequest
+    asked = map(request.XS_KEYPAT.match, consumers.extra_specs(flavor))
+    found = {
+        values.slots_of(match[3])
+        for match in asked
+        if match and match[1] == request.XS_RES_PREFIX
+    }
+    return {reservation_id for reservation_id in found if reservation_id}
+
+
 def _refusal(reason: str) -> nova_exception.RequestFilterFailed:
     return nova_exception.RequestFilterFailed(reason=reason)
-
-
-def _is_id(hint: Any) -> bool:
-    """Whether it is spelled as ids are: databases may not care, placement
-    does."""
-    try:
-        return isinstance(hint, str) and str(uuid.UUID(hint)) == hint
-    except ValueError:
-        return False
 
 
 @failures.translated()

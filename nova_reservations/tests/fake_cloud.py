@@ -14,8 +14,10 @@ import threading
 from typing import Any
 import uuid
 
+from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import values
+from nova_reservations.tests import fake_resting
 from nova_reservations.tests import fake_slots
 
 NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
@@ -26,6 +28,8 @@ _TASKS = {
     'powering-off': 'stopped',
     'migrating': 'elsewhere',
     'shelving': 'shelved_offloaded',
+    'suspending': 'suspended',
+    'unshelving': 'active',
 }
 """Task -> the state that it ends in."""
 
@@ -56,7 +60,7 @@ def facts(name: str, **changes: Any) -> values.HostFacts:
     return dataclasses.replace(plain, **changes)
 
 
-class FakeCloud(fake_slots.FakeSlots):
+class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
     """:ivar before: called with the name of each write before it is made;
         a test may raise from it, as a kill or a failure would.
 
@@ -70,10 +74,14 @@ class FakeCloud(fake_slots.FakeSlots):
     :ivar broken: servers of which no snapshot can be made.
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
+    :ivar members: what is in the aggregate of donors; None: there is none.
+    :ivar particulars: server -> what is told of it beside its state.
+    :ivar moved: (server, from where) of those that were moved for leases.
     """
 
     def __init__(self, *names: str) -> None:
-        super().__init__()
+        fake_slots.FakeSlots.__init__(self)
+        fake_resting.FakeResting.__init__(self)
         self.known = {name: facts(name) for name in names}
         self.marked: set[str] = set()
         self.pool: set[str] = set()
@@ -92,6 +100,9 @@ class FakeCloud(fake_slots.FakeSlots):
         self.trusted = True
         self.orders: set[tuple[str, ports.Order, str]] = set()
         self.services: dict[str, ports.ComputeService] = {}
+        self.members: set[str] | None = None
+        self.particulars: dict[str, dict[str, Any]] = {}
+        self.moved: list[tuple[str, str]] = []
         self.before: Callable[[str], None] = lambda step: None
         self.writes: list[str] = []
         self._lock = threading.Lock()
@@ -112,6 +123,9 @@ class FakeCloud(fake_slots.FakeSlots):
         self.slow_servers.clear()
 
     def _begin(self, server: ports.Server, task: str) -> None:
+        if task == 'deleting':
+            self.at_rest.pop(server.uuid, None)
+            self.unbuilt.pop(server.uuid, None)
         if server.uuid not in self.servers:
             return
         if server.uuid in self.slow_servers:
@@ -120,7 +134,7 @@ class FakeCloud(fake_slots.FakeSlots):
             self._finish(server, _TASKS[task])
 
     def _finish(self, server: ports.Server, state: str) -> None:
-        if state == 'stopped':
+        if state in ('stopped', 'suspended', 'active'):
             self.servers[server.uuid] = dataclasses.replace(
                 server, state=state, task=None
             )
@@ -128,6 +142,9 @@ class FakeCloud(fake_slots.FakeSlots):
         del self.servers[server.uuid]
         if state == 'shelved_offloaded':
             self.shelved.add(server.uuid)
+            self.at_rest[server.uuid] = dataclasses.replace(
+                server, host='', state=state, task=None
+            )
         if state == 'elsewhere':
             self.migrated.add(server.uuid)
 
@@ -200,6 +217,114 @@ class FakeCloud(fake_slots.FakeSlots):
             self.known[host.name] for host in hosts if host.name in self.known
         ]
 
+    def find_members(self, aggregate: str) -> ports.Members | None:
+        if self.members is None:
+            return None
+        return ports.Members(
+            frozenset(self.members),
+            {
+                known.uuid: known.provider_generation
+                for name, known in self.known.items()
+                if name in self.members
+            },
+        )
+
+    def tenants_of(
+        self, hosts: Collection[values.Resource]
+    ) -> dict[str, list[ports.Tenant]]:
+        flavor = ports.Flavor(vcpus=1, memory_mb=512, root_gb=1)
+        names = {host.name for host in hosts}
+        found: dict[str, list[ports.Tenant]] = {name: [] for name in names}
+        for server in self.servers.values():
+            if server.host in names:
+                more = {
+                    'flavor': flavor,
+                    **self.particulars.get(server.uuid, {}),
+                }
+                found[server.host].append(ports.Tenant(server, **more))
+        return found
+
+    def find_room(
+        self, servers: Collection[ports.Server], now: datetime.datetime
+    ) -> ports.Room:
+        """Each host has room for 100 servers."""
+        open_hosts = sorted(set(self.known) - self.marked - set(self.services))
+        on = [server.host for server in self.servers.values()]
+        return ports.Room(
+            needs={server.uuid: {'VCPU': 1} for server in servers},
+            fits={
+                server.uuid: []
+                if server.uuid in self.homeless
+                else [name for name in open_hosts if name != server.host]
+                for server in servers
+            },
+            free={
+                name: {'VCPU': self.room - on.count(name)}
+                for name in open_hosts
+            },
+        )
+
+    room = 100
+
+    def drain_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting, failed = {}, {}
+        for server in servers:
+            check()
+            if server.task == 'migrating':
+                waiting[server.uuid] = 'is being moved'
+                continue
+            if (server.uuid, order, 'drain') in self.orders:
+                failed[server.uuid] = 'Nova has failed to move it'
+                continue
+            self._write('drain server')
+            self.orders.add((server.uuid, order, 'drain'))
+            waiting[server.uuid] = 'is being moved'
+            if server.uuid in self.slow_servers:
+                self.servers[server.uuid] = dataclasses.replace(
+                    server, task='migrating'
+                )
+            elif server.uuid not in self.broken:
+                self._move(server)
+        return ports.Outcome(waiting, failed)
+
+    def _move(self, server: ports.Server) -> None:
+        targets = set(self.known) - self.marked - {server.host}
+        self.moved.append((server.uuid, server.host))
+        self.servers[server.uuid] = dataclasses.replace(
+            server, host=min(targets), task=None
+        )
+
+    def finish_moves(self) -> None:
+        """Have servers arrive that are slow, unless they are broken."""
+        for server in list(self.servers.values()):
+            if server.task == 'migrating' and server.uuid in self.broken:
+                self.servers[server.uuid] = dataclasses.replace(
+                    server, task=None
+                )
+            elif server.task == 'migrating':
+                self._move(server)
+        self.slow_servers.clear()
+
+    def settle_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> Mapping[str, str]:
+        return {
+            server.uuid: 'is being moved'
+            for server in servers
+            if server.task == 'migrating'
+            and (server.uuid, order, 'drain') in self.orders
+        }
+
     def gather(
         self,
         reservation_id: str,
@@ -227,12 +352,7 @@ class FakeCloud(fake_slots.FakeSlots):
             host.name for host in hosts
         }
 
-    def disband(
-        self,
-        reservation_id: str,
-        hosts: Collection[values.Resource],
-        check: ports.Check,
-    ) -> None:
+    def disband(self, reservation_id: str, check: ports.Check) -> None:
         for member in sorted(self.aggregates.get(reservation_id, set())):
             check()
             self._write('remove host')
@@ -276,7 +396,10 @@ class FakeCloud(fake_slots.FakeSlots):
         return refused
 
     def delete_servers(
-        self, servers: Collection[ports.Server], check: ports.Check
+        self,
+        servers: Collection[ports.Server],
+        check: ports.Check,
+        keep_images: bool = False,
     ) -> Mapping[str, str]:
         for server in servers:
             check()
@@ -339,6 +462,12 @@ class FakeCloud(fake_slots.FakeSlots):
                 self.images.append((server.uuid, order))
         return ports.Outcome(waiting, failed)
 
+    def check_acting(self) -> None:
+        if not self.trusted:
+            raise exception.CloudRefused(
+                what='[service_user] of Nova', reason='it is not configured'
+            )
+
     def acts_for_projects(self) -> bool:
         return self.trusted
 
@@ -366,18 +495,22 @@ class FakeCloud(fake_slots.FakeSlots):
     def evacuate(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
-        """Put them on the first host of an aggregate that theirs was in."""
+        """Put them on the first host of an aggregate that theirs was in, or
+        into the first slot of their reservation that is free."""
         refused = {}
         for server in servers:
             check()
             self._write('evacuate')
             if server.uuid not in self.servers:
                 continue
-            targets = [
-                min(members)
-                for members in self.aggregates.values()
-                if members and server.host not in members
-            ]
+            if server.uuid in self.tenancy:
+                targets = self.free_slots(self.tenancy[server.uuid])
+            else:
+                targets = [
+                    min(members)
+                    for members in self.aggregates.values()
+                    if members and server.host not in members
+                ]
             service = self.services.get(server.host)
             if not service or not service.forced_down or not targets:
                 refused[server.uuid] = 'no valid host'

@@ -19,6 +19,7 @@ class FakeSlots:
     """
 
     servers: dict[str, ports.Server]
+    aggregates: dict[str, set[str]]
     _write: Callable[[str], None]
 
     def __init__(self) -> None:
@@ -102,6 +103,25 @@ class FakeSlots:
             ),
             leftovers=tuple(sorted(self.stuck.get(reservation_id, ()))),
         )
+
+    def free_slots(self, reservation_id: str) -> list[str]:
+        """Return the hosts on which a server of it would land."""
+        return [
+            host
+            for host, slots in sorted(self.classes[reservation_id].items())
+            if host in self.aggregates.get(reservation_id, ())
+            and slots
+            > sum(
+                1
+                for server in self.servers.values()
+                if server.host == host
+                and self.tenancy.get(server.uuid) == reservation_id
+            )
+        ]
+
+    def slots_taken(self, reservation_id: str, project_id: str) -> int:
+        tenants = self.tenants(reservation_id, (), ())
+        return sum(1 for server in tenants.servers if server.host)
 
     def forget_slots(
         self,

@@ -26,19 +26,26 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
 from nova_reservations.db import counters
+from nova_reservations.db import donors as donor_rows
 from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
+from nova_reservations.engine import desertion
+from nova_reservations.engine import donors
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import hunting
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
+from nova_reservations.engine import resources
+from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
 from nova_reservations.engine import worker as workers
 from nova_reservations.plugins import base
 from nova_reservations.plugins import compute_monitor
+from nova_reservations.plugins import draining
 from nova_reservations.plugins import host
 from nova_reservations.plugins import monitor
 from nova_reservations.tests import fake_cloud
@@ -109,10 +116,17 @@ class Region:
                 types or {values.HOST: host.PhysicalHost}
             ).items()
         }
-        self.leases = leases.Leases(
-            self.database, self.types, self.options, self._notify
-        )
         self.hosts = hosts.Hosts(self.database, self.cloud, self.options)
+        self.resources = resources.Resources(self.database)
+        self.donors = donors.Donors(
+            self.database, self.cloud, self.hosts, self.options
+        )
+        self.leases = leases.Leases(
+            self.database, self.types, self.options, self._notify, self.donors
+        )
+        self.server_leases = server_leases.ServerLeases(
+            self.leases, self.cloud
+        )
         self.monitoring = monitoring.Monitoring(
             self.database,
             [kind(self.cloud, opts) for kind in monitors],
@@ -120,9 +134,18 @@ class Region:
         self.healing = healing.Healing(
             self.database, self.types, self.options, self._notify
         )
+        self.server_leases = server_leases.ServerLeases(
+            self.leases, self.cloud
+        )
+        self.desertion = desertion.Desertion(self.database, self.cloud)
         self.opts = opts
         self.tasks = tasks.all_of(
-            self.hosts, self.monitoring, self.healing, self.options
+            self.hosts,
+            self.monitoring,
+            self.healing,
+            self.desertion,
+            self.donors,
+            self.options,
         )
         self._workers: list[workers.Worker] = []
         for name in names:
@@ -218,6 +241,32 @@ class Region:
             duration=None if duration is None else minutes(duration),
         )
 
+    def donate(self, *names: str, servers: int = 1) -> None:
+        """Have hosts be donors, with so many servers of somebody on each."""
+        self.cloud.members = (self.cloud.members or set()) | set(names)
+        for name in names:
+            self.add_host(name, enrol=False)
+            for number in range(servers):
+                self.cloud.boot(name, 'somebody', f'{number} of {name}')
+        self.donors.follow(self.now)
+
+    def best_effort(
+        self,
+        minimum: int = 1,
+        end: float = 60,
+        duration: float | None = None,
+        project: str = 'lessee',
+        **asked: Any,
+    ) -> values.Lease:
+        """Lease hosts now, also if others have to be emptied for it."""
+        return self.lease_of(
+            (values.HOST, {'min': minimum, 'max': minimum, **asked}),
+            end=end if duration is None else duration,
+            project=project,
+            lease_type=states.LeaseType.BEST_EFFORT,
+            duration=None if duration is None else minutes(duration),
+        )
+
     def active_lease(self, **asked: Any) -> values.Lease:
         lease = self.lease(**asked)
         self.work()
@@ -282,6 +331,15 @@ class Region:
                 queue=waiting.Queue(
                     self.database,
                     self.leases.book,
+                    self.options,
+                    self._notify,
+                ),
+                hunt=hunting.Hunting(
+                    self.database,
+                    self.cloud,
+                    self.leases.ground,
+                    self.leases.book,
+                    draining.load(self.opts),
                     self.options,
                     self._notify,
                 ),
@@ -371,6 +429,11 @@ class Region:
                 )
             )
 
+    def fenced(self) -> set[str]:
+        """Return the donors that are taken, or not given back yet."""
+        with self.database.reader() as session:
+            return {one.resource.name for one in donor_rows.fenced(session)}
+
     def aggregate_of(self, lease: values.Lease) -> set[str] | None:
         return self.cloud.aggregates.get(lease.reservations[0].id)
 
@@ -395,6 +458,8 @@ class Region:
                 (kind, payload['lease_id']) for kind, payload in self.notes
             ),
             'pool': sorted(self.cloud.pool),
+            'fenced': self.fenced(),
+            'moved': sorted(self.cloud.moved),
             'marked': sorted(self.cloud.marked),
             'aggregates': self.cloud.lease_aggregates(),
             'servers': sorted(self.cloud.servers),

@@ -63,7 +63,7 @@ CREATE = validation.Schema(
             start_date=parameters.DATE,
             end_date=parameters.DATE,
             duration=parameters.DURATION,
-            lease_type={'enum': ['immediate', 'scheduled', 'retry']},
+            lease_type={'enum': [str(kind) for kind in states.LeaseType]},
             max_retries={'type': 'integer', 'minimum': 0, 'maximum': 10**6},
             before_end_date=_BEFORE_END_DATE,
             reservations={
@@ -77,6 +77,26 @@ CREATE = validation.Schema(
         'required': ['name', 'start_date'],
     }
 )
+
+LEASE_PARAMS = validation.Schema(
+    {
+        **parameters.optional(
+            name=parameters.NAME,
+            start=parameters.DATE,
+            start_date=parameters.DATE,
+            end=parameters.DATE,
+            end_date=parameters.DATE,
+            before_end_date=_BEFORE_END_DATE,
+            # Those who wrote it for Blazar sent it.
+            reservations={},
+            # The schema of their type of resource is theirs.
+            on_end={},
+            guaranteed={},
+        ),
+        'required': ['name'],
+    }
+)
+"""What the JSON text in the hint of that name may be."""
 
 UPDATE = validation.Schema(
     {
@@ -109,19 +129,39 @@ _EVENT = {
     ),
 }
 
+_ALWAYS = parameters.exactly(
+    id=parameters.UUID,
+    lease_id=parameters.UUID,
+    resource_id=parameters.UUID,
+    resource_type={'type': 'string'},
+    status={'enum': [str(state) for state in states.Reservation]},
+    missing_resources={'type': 'boolean'},
+    resources_changed={'type': 'boolean'},
+    created_at=parameters.SHOWN_STAMP,
+    updated_at=parameters.SHOWN_STAMP,
+)
+
+# Where one lease is shown, and not in lists: Nova is asked for it.
+_USE = {
+    'used': {
+        'type': 'integer',
+        'minimum': 0,
+        'description': 'how many slots of an active reservation of slots '
+        'are held now; a server that is being moved holds two',
+    },
+    'servers': {
+        'type': 'array',
+        'maxItems': 1000,
+        'items': parameters.UUID,
+        'description': 'the servers that hold them, in the order of their '
+        'ids; the first 1000',
+    },
+}
+
 _RESERVATION = {
     'title': 'Reservation',
-    **parameters.exactly(
-        id=parameters.UUID,
-        lease_id=parameters.UUID,
-        resource_id=parameters.UUID,
-        resource_type={'type': 'string'},
-        status={'enum': [str(state) for state in states.Reservation]},
-        missing_resources={'type': 'boolean'},
-        resources_changed={'type': 'boolean'},
-        created_at=parameters.SHOWN_STAMP,
-        updated_at=parameters.SHOWN_STAMP,
-    ),
+    **_ALWAYS,
+    'properties': {**_ALWAYS['properties'], **_USE},
     # What each type of resource shows beside these.
     'additionalProperties': True,
 }

@@ -31,7 +31,7 @@ def show(
         'created_at': dates.show_stamp(lease.created_at),
         'updated_at': dates.show_stamp(lease.updated_at),
         'reservations': [
-            {**details(reservation), **_reservation(reservation)}
+            {**_reservation(reservation), **details(reservation)}
             for reservation in lease.reservations
         ],
         'events': [_event(event) for event in lease.events],

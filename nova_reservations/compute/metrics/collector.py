@@ -141,17 +141,22 @@ class Collector:
     # The collector's own
 
     def choose(self) -> None:
-        """Have those plugins that the configuration names, and no others."""
+        """Have those plugins that the configuration names, and no others.
+
+        One that is off is made anew: it does not know who has gone since.
+        """
         wanted = set(self._conf.metrics_plugins.enabled)
-        before = self.lanes
-        new = self._load(sorted(wanted - before.keys()))
+        kept = {
+            name: lane
+            for name, lane in self.lanes.items()
+            if name in wanted and lane.guard.off is None
+        }
+        new = self._load(sorted(wanted - kept.keys()))
         for lane in new.values():
             lane.start()
         # Nova's threads may be going through the one before.
-        self.lanes = {
-            name: lane for name, lane in before.items() if name in wanted
-        } | new
-        for name in before.keys() - wanted:
+        before, self.lanes = self.lanes, kept | new
+        for name in before.keys() - kept.keys():
             before[name].stop()
 
     def _load(self, names: list[str]) -> dict[str, lanes.Lane]:
@@ -179,8 +184,6 @@ class Collector:
         """Obey the files of the configuration, if they have changed."""
         if not self._files.reload():
             return
-        for lane in self.lanes.values():
-            lane.guard.restart()
         self.choose()
         self._put([('on_reload', ())])
 

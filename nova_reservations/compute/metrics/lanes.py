@@ -26,6 +26,9 @@ TURN = 8
 Call = tuple[str, tuple[Any, ...]]
 """Method of a plugin, and what it is called with."""
 
+EVENTS = frozenset({'on_gone', 'on_reload'})
+"""Methods whose calls are told once: others are made again in each round."""
+
 
 class Lane:
     """Hands batches on to one plugin; whoever gives them never waits."""
@@ -43,7 +46,10 @@ class Lane:
         self._thread.start()
 
     def put(self, batch: Sequence[Call]) -> None:
-        """Queue a batch; the oldest goes if there are too many."""
+        """Queue a batch; the oldest goes if there are too many.
+
+        What is told once is not lost with it.
+        """
         if self._put(batch):
             self._late = False
             return
@@ -56,7 +62,10 @@ class Lane:
             )
         self._late = True
         while not self._put(batch):
-            self._take()
+            batch = [
+                *(call for call in self._take() if call[0] in EVENTS),
+                *batch,
+            ]
 
     def wait(self) -> None:
         """Wait until the plugin has had what was put."""
@@ -97,9 +106,10 @@ class Lane:
             return False
         return True
 
-    def _take(self) -> None:
+    def _take(self) -> Sequence[Call]:
         try:
-            self._queue.get_nowait()
+            batch = self._queue.get_nowait()
         except queue.Empty:
-            return
+            return ()
         self._queue.task_done()
+        return batch or ()

@@ -13,12 +13,16 @@ _LOOPBACK = 'lo'
 def nics() -> dict[str, dict[str, int]]:
     """Return interface -> counter -> value of those with hardware.
 
-    Bridges, bonds and the servers' own interfaces carry the same bytes once
-    more. In a container, where none has any, all but the loopback count.
+    Bridges, bonds, virtual functions and the servers' own interfaces carry
+    the same bytes once more. In a container, where none has any, all but the
+    loopback count.
     """
     found = psutil.net_io_counters(pernic=True, nowrap=False)
     real = {
-        name for name in found if _NET.joinpath(name, 'device').exists()
+        name
+        for name in found
+        if _NET.joinpath(name, 'device').exists()
+        and not _NET.joinpath(name, 'device', 'physfn').exists()
     } or {name for name in found if name != _LOOPBACK}
     return {
         name: {

@@ -17,6 +17,7 @@ from nova.objects import instance as instance_objects
 import wrapt
 
 from nova_reservations.compute import audits
+from nova_reservations.compute import wrapping
 from nova_reservations.compute.metrics import collector
 from nova_reservations.compute.metrics import servers
 
@@ -41,10 +42,22 @@ def install() -> None:
     tracker = resource_tracker.ResourceTracker
     for target, name, wrapper in (
         (compute, 'cleanup_host', _cleanup_host),
-        (compute, '_update_volume_usage_cache', _volume_usage),
-        (tracker, '_update_usage_from_instances', _from_instances),
-        (tracker, '_update_usage_from_instance', _from_instance),
-        (tracker, 'remove_node', _remove_node),
+        (
+            compute,
+            '_update_volume_usage_cache',
+            wrapping.before(lambda compute: of(compute.rt), _hand_on),
+        ),
+        (
+            tracker,
+            '_update_usage_from_instances',
+            wrapping.after(of, _replace),
+        ),
+        (
+            tracker,
+            '_update_usage_from_instance',
+            wrapping.after(of, _follow),
+        ),
+        (tracker, 'remove_node', wrapping.after(of, _forget)),
         (
             instance_objects.InstanceList,
             'get_by_host_and_node',
@@ -79,35 +92,13 @@ def _cleanup_host(
     wrapped(*args, **kwargs)
 
 
-def _volume_usage(
-    wrapped: Callable[..., None],
+def _hand_on(
+    found: collector.Collector,
     compute: manager.ComputeManager,
-    args: Any,
-    kwargs: Any,
+    context: Any,
+    vol_usages: Iterable[Mapping[str, Any]],
 ) -> None:
-    found = of(compute.rt)
-    if found is not None:
-        found.hand_on_volumes(_usages(*args, **kwargs))
-    wrapped(*args, **kwargs)
-
-
-def _usages(
-    context: Any, vol_usages: Iterable[Mapping[str, Any]]
-) -> Iterable[Mapping[str, Any]]:
-    return vol_usages
-
-
-def _from_instances(
-    wrapped: Callable[..., Any],
-    tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
-) -> Any:
-    result = wrapped(*args, **kwargs)
-    found = of(tracker)
-    if found is not None:
-        _replace(found, tracker, *args, **kwargs)
-    return result
+    found.hand_on_volumes(vol_usages)
 
 
 def _replace(
@@ -121,18 +112,6 @@ def _replace(
         nodename,
         (each for each in instances if each.uuid in tracker.tracked_instances),
     )
-
-
-def _from_instance(
-    wrapped: Callable[..., None],
-    tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
-) -> None:
-    wrapped(*args, **kwargs)
-    found = of(tracker)
-    if found is not None:
-        _follow(found, tracker, *args, **kwargs)
 
 
 def _follow(
@@ -150,19 +129,11 @@ def _follow(
         found.roster.discard(instance.uuid)
 
 
-def _remove_node(
-    wrapped: Callable[..., None],
+def _forget(
+    found: collector.Collector,
     tracker: resource_tracker.ResourceTracker,
-    args: Any,
-    kwargs: Any,
+    nodename: str,
 ) -> None:
-    wrapped(*args, **kwargs)
-    found = of(tracker)
-    if found is not None:
-        _forget(found, *args, **kwargs)
-
-
-def _forget(found: collector.Collector, nodename: str) -> None:
     found.roster.replace(nodename, ())
 
 

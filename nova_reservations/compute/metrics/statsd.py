@@ -10,6 +10,7 @@ import statsd
 
 from nova_reservations.compute.metrics import base
 from nova_reservations.compute.metrics import measures
+from nova_reservations.compute.metrics import outages
 
 #: Separates names, values, types or tags in one of the dialects.
 _SPECIAL = re.compile(r'[^A-Za-z0-9_-]')
@@ -30,6 +31,7 @@ class Statsd(base.MetricPlugin):
             None,
             ('', ''),
         )
+        self._outage = outages.Outage('statsd')
 
     def on_cpu(
         self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
@@ -56,9 +58,13 @@ class Statsd(base.MetricPlugin):
 
     def flush(self) -> None:
         gauges, self._gauges = self._gauges, []
-        with self._connected().pipeline() as pipeline:
-            for name, value in gauges:
-                pipeline.gauge(name, value)
+        try:
+            with self._connected().pipeline() as pipeline:
+                for name, value in gauges:
+                    pipeline.gauge(name, value)
+        except OSError as error:
+            self._outage.failed(error)
+        self._outage.batch_ends()
 
     def close(self) -> None:
         if self._client is not None:

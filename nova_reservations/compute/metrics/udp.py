@@ -11,6 +11,7 @@ import msgpack
 from oslo_config import cfg
 
 from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import outages
 
 
 def _json(document: Mapping[str, Any]) -> bytes:
@@ -34,6 +35,7 @@ class Udp(base.MetricPlugin):
         self._address: Any = None
         self._encode: Encoder = _json
         self._size = 0
+        self._outage = outages.Outage('udp')
 
     def on_cpu(
         self, instance: base.Server | None, cpu_dict: Mapping[str, Any]
@@ -71,6 +73,9 @@ class Udp(base.MetricPlugin):
     def on_reload(self) -> None:
         self.close()
 
+    def flush(self) -> None:
+        self._outage.batch_ends()
+
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
@@ -82,7 +87,22 @@ class Udp(base.MetricPlugin):
         server: base.Server | None,
         measured: Mapping[str, Any],
     ) -> None:
-        send = self._connected()
+        if self._outage.known:
+            return
+        try:
+            connected = self._connected()
+            connected.sendto(
+                self._encoded(kind, server, measured), self._address
+            )
+        except OSError as error:
+            self._outage.failed(error)
+
+    def _encoded(
+        self,
+        kind: str,
+        server: base.Server | None,
+        measured: Mapping[str, Any],
+    ) -> bytes:
         document: dict[str, Any] = {'metric': kind, 'host': self.host}
         if server:
             document |= {
@@ -96,7 +116,7 @@ class Udp(base.MetricPlugin):
         if len(data) > self._size:
             document.pop('each', None)
             data = self._encode(document)
-        send.sendto(data, self._address)
+        return data
 
     def _connected(self) -> socket.socket:
         """Return the socket; names and options are read at a change only."""

@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Callable
 from collections.abc import Mapping
+import os
 import pathlib
 import shutil
 import signal
@@ -12,6 +13,7 @@ import tempfile
 import time
 
 from nova_reservations.sandbox import cloud
+from nova_reservations.sandbox import person
 from nova_reservations.sandbox.bench import healing
 from nova_reservations.sandbox.bench import lifecycle
 from nova_reservations.sandbox.bench import processes
@@ -23,6 +25,7 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'create': requests.create,
     'clients': requests.clients,
     'scale': requests.scale,
+    'slots': requests.slots,
     'memory': processes.memory,
     'start': lifecycle.start,
     'many-hosts': lifecycle.many_hosts,
@@ -58,10 +61,14 @@ def main() -> int:
     parser.add_argument(
         '--transport-url',
         default='rabbit://guest:guest@127.0.0.1:5672/',
-        help='a virtual host that nobody else uses: %(default)s',
+        help='the message broker to make a virtual host on; where '
+        'rabbitmqctl can not, one that nobody else uses: %(default)s',
     )
     parser.add_argument(
-        '--json', type=pathlib.Path, help='write the report here too'
+        '--json',
+        type=pathlib.Path,
+        help='write the report here too; rows that are there already and '
+        'not measured now stay as they are',
     )
     parser.add_argument(
         '--rst',
@@ -76,16 +83,24 @@ def main() -> int:
         parser.error(f'no rows: {", ".join(unknown)}')
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    measured = _run(arguments)
+    before: dict[str, report.Run] = {}
+    if arguments.json and arguments.json.exists():
+        before = report.read(arguments.json.read_text()).runs
+    runs = _run(arguments)
+    measured = report.Report(runs)
     print(measured.table())
     print(f'on {report.machine()}')
-    for name, row in measured.rows.items():
-        for title, text in row.details.items():
+    for name, run in runs.items():
+        for title, text in run.row.details.items():
             print(f'\n{name}: {title}\n\n{text}')
+    either = before | runs
+    together = report.Report(
+        {name: either[name] for name in ROWS if name in either}
+    )
     if arguments.json:
-        arguments.json.write_text(measured.json())
+        arguments.json.write_text(together.json())
     if arguments.rst:
-        report.paste(measured, arguments.rst)
+        report.paste(together, arguments.rst)
     for what in measured.missed:
         print(f'not reached: {what}')
     return 1 if measured.missed else 0
@@ -94,8 +109,8 @@ def main() -> int:
 _DOCUMENT = pathlib.Path('doc/source/contributor/performance.rst')
 
 
-def _run(arguments: argparse.Namespace) -> report.Report:
-    """Measure on a cloud of its own."""
+def _run(arguments: argparse.Namespace) -> dict[str, report.Run]:
+    """Measure on a cloud of its own; return row by row."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix='nova-reservations-'))
     began = time.monotonic()
     try:
@@ -106,15 +121,20 @@ def _run(arguments: argparse.Namespace) -> report.Report:
             measured = subject.Subject(layout, arguments.quick)
             measured.furnish()
             measured.populate(_HOSTS)
-            rows = {}
+            runs = {}
             for name in arguments.names or ROWS:
-                rows[name] = ROWS[name](measured)
+                date, load = subject.now(), os.getloadavg()[0]
+                try:
+                    row = ROWS[name](measured)
+                except person.Unexpected as error:
+                    row = report.Row([], failure=str(error))
+                runs[name] = report.Run(row, arguments.quick, date, load)
                 print(
                     f'{time.monotonic() - began:6.1f} s  {name}',
                     file=sys.stderr,
                     flush=True,
                 )
-            return report.Report(arguments.quick, subject.now(), rows)
+            return runs
     finally:
         shutil.rmtree(directory)
 

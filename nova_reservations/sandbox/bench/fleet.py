@@ -16,6 +16,7 @@ import zlib
 
 import sqlalchemy as sa
 
+from nova_reservations import values
 from nova_reservations.db import models
 from nova_reservations.sandbox import layout as lo
 
@@ -206,6 +207,7 @@ LEASE, RESERVATION = (f'be0c000{which}-0000-4000-8000-' for which in (1, 2))
 
 #: What of a database gets rows of it, children first.
 _TABLES = (
+    models.AllocationAmount,
     models.Allocation,
     models.Event,
     models.Reservation,
@@ -234,12 +236,16 @@ class Future:
         now: datetime.datetime,
         hosts: int,
         leases_of_each: int,
+        slots: Mapping[str, Any] | None = None,
     ) -> None:
+        """:param slots: what was asked for, one slot on each host, in place
+        of whole hosts."""
         self._ours = databases.ours
         self._project_id = project_id
         self._now = now
         self._hosts = hosts
         self._leases_of_each = leases_of_each
+        self._slots = slots
 
     def create(self, original: str) -> None:
         """Fill the tables, with hosts like the original."""
@@ -254,6 +260,8 @@ class Future:
             for table in map(models.table, _TABLES):
                 if 'resource_id' in table.c:
                     mine = table.c.resource_id >= _FIRST
+                elif 'allocation_id' in table.c:
+                    mine = table.c.allocation_id >= _FIRST
                 elif 'lease_id' in table.c:
                     mine = table.c.lease_id.startswith(LEASE)
                 elif table.name == 'nr_leases':
@@ -354,15 +362,11 @@ class Future:
                 'id': reservation,
                 'lease_id': lease,
                 'position': 0,
-                'resource_type': 'physical:host',
+                'resource_type': 'virtual:instance'
+                if self._slots
+                else 'physical:host',
                 'status': 'pending',
-                'params': {
-                    'min': self.size,
-                    'max': self.size,
-                    'hypervisor_properties': '',
-                    'resource_properties': '',
-                    'before_end': '',
-                },
+                'params': self._params(),
                 'created_at': self._now,
             }
         )
@@ -382,17 +386,54 @@ class Future:
                 }
             )
         for id_ in ids:
+            allocation = _FIRST + len(rows[models.Allocation])
             rows[models.Allocation].append(
                 {
-                    'id': _FIRST + len(rows[models.Allocation]),
+                    'id': allocation,
                     'reservation_id': reservation,
                     'resource_id': id_,
                     'start_date': start,
                     'end_date': end,
-                    'exclusive': True,
+                    'exclusive': not self._slots,
                     'released': False,
                 }
             )
+            rows[models.AllocationAmount] += [
+                {
+                    'allocation_id': allocation,
+                    'resource_class': name,
+                    'amount': amount,
+                }
+                for name, amount in self._amounts(reservation).items()
+            ]
+
+    def _params(self) -> dict[str, Any]:
+        if self._slots:
+            return {
+                **self._slots,
+                'amount': self.size,
+                'affinity': False,
+                'end_action': 'delete',
+                'end_grace': 0,
+            }
+        return {
+            'min': self.size,
+            'max': self.size,
+            'hypervisor_properties': '',
+            'resource_properties': '',
+            'before_end': '',
+        }
+
+    def _amounts(self, reservation: str) -> dict[str, int]:
+        """Return what each host gives of its classes."""
+        if not self._slots:
+            return {}
+        return {
+            'VCPU': self._slots['vcpus'],
+            'MEMORY_MB': self._slots['memory_mb'],
+            'DISK_GB': self._slots['disk_gb'],
+            values.slot_class(reservation): 1,
+        }
 
     def _analyze(self, connection: sa.Connection) -> None:
         names = ', '.join(model.__tablename__ for model in _TABLES)

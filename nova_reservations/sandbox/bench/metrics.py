@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import contextlib
 import datetime
 import functools
+import os
 import pathlib
 import socket
 import statistics
@@ -68,6 +69,7 @@ def main() -> int:
         help='put the table into this document: %(const)s',
     )
     arguments = parser.parse_args()
+    date, load = datetime.datetime.now(datetime.UTC), os.getloadavg()[0]
     with prepared():
         rows = {
             name: row(names, arguments.servers, arguments.rounds)
@@ -79,7 +81,12 @@ def main() -> int:
             )
         }
         rows['delay'] = delay(arguments.servers, arguments.rounds)
-    measured = report.Report(False, datetime.datetime.now(datetime.UTC), rows)
+    measured = report.Report(
+        {
+            name: report.Run(row, False, date, load)
+            for name, row in rows.items()
+        }
+    )
     print(measured.table())
     print(f'on {report.machine()}')
     if arguments.rst:

@@ -41,26 +41,44 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """:ivar details: title -> text, of profiles and the like."""
+    """:ivar details: title -> text, of profiles and the like.
+    :ivar failure: why there are no figures.
+    """
 
     figures: Sequence[Figure]
     details: dict[str, str] = dataclasses.field(default_factory=dict)
+    failure: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A row, and when and how it was measured.
+
+    :ivar load: the machine's, in the minute before.
+    """
+
+    row: Row
+    quick: bool
+    date: datetime.datetime
+    load: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """:ivar rows: by their name, as they were run."""
+    """:ivar runs: by the names of their rows."""
 
-    quick: bool
-    date: datetime.datetime
-    rows: dict[str, Row]
+    runs: dict[str, Run]
 
     @property
     def missed(self) -> list[str]:
         return [
+            f'{name}: {run.row.failure}'
+            for name, run in self.runs.items()
+            if run.row.failure is not None
+        ] + [
             figure.what
-            for row in self.rows.values()
-            for figure in row.figures
+            for run in self.runs.values()
+            for figure in run.row.figures
             if figure.reached is False
         ]
 
@@ -71,9 +89,11 @@ class Report:
 
     def json(self) -> str:
         shown: dict[str, Any] = dataclasses.asdict(self)
-        for name, row in self.rows.items():
+        for name, run in self.runs.items():
             for each, figure in zip(
-                shown['rows'][name]['figures'], row.figures, strict=True
+                shown['runs'][name]['row']['figures'],
+                run.row.figures,
+                strict=True,
             ):
                 each['reached'] = figure.reached
         return json.dumps(
@@ -83,8 +103,24 @@ class Report:
     def rst(self) -> str:
         """Return the generated part of the document on performance."""
         lines = [
-            f'{self.date:%Y-%m-%d}, {"quick" if self.quick else "full"} run, '
-            f'on {machine()}.',
+            f'On {machine()}.',
+            '',
+            '.. list-table::',
+            '   :header-rows: 1',
+            '',
+            '   * - row',
+            '     - run',
+            '     - load of the machine before it',
+        ]
+        for name, run in self.runs.items():
+            how = 'quick' if run.quick else 'full'
+            failed = f'; FAILED: {run.row.failure}' if run.row.failure else ''
+            lines += [
+                f'   * - {name}',
+                f'     - {how}, {run.date:%Y-%m-%d %H:%M} UTC{failed}',
+                f'     - {run.load:.1f}',
+            ]
+        lines += [
             '',
             '.. list-table::',
             '   :header-rows: 1',
@@ -94,8 +130,8 @@ class Report:
             first, *others = cells
             lines.append(f'   * - {first}')
             lines += [f'     - {cell}'.rstrip() for cell in others]
-        for row in self.rows.values():
-            for title, text in row.details.items():
+        for run in self.runs.values():
+            for title, text in run.row.details.items():
                 lines += [
                     '',
                     title,
@@ -116,9 +152,37 @@ class Report:
                 _limit(figure),
                 {None: '', True: 'yes', False: 'NO'}[figure.reached],
             ]
-            for row in self.rows.values()
-            for figure in row.figures
+            for run in self.runs.values()
+            for figure in run.row.figures
         ]
+
+
+def read(text: str) -> Report:
+    """Return the report that was written as JSON."""
+    return Report(
+        {
+            name: Run(
+                Row(
+                    [_figure(each) for each in run['row']['figures']],
+                    run['row']['details'],
+                    run['row']['failure'],
+                ),
+                run['quick'],
+                datetime.datetime.fromisoformat(run['date']),
+                run['load'],
+            )
+            for name, run in json.loads(text)['runs'].items()
+        }
+    )
+
+
+def _figure(shown: dict[str, Any]) -> Figure:
+    return Figure(
+        **{
+            field.name: shown[field.name]
+            for field in dataclasses.fields(Figure)
+        }
+    )
 
 
 _HEADINGS = ['what', 'measured', 'floor', 'must reach', 'reached']

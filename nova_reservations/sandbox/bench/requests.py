@@ -170,6 +170,58 @@ def scale(subject: su.Subject) -> Row:
     )
 
 
+def slots(subject: su.Subject) -> Row:
+    """Create a lease of slots, also with 10,000 hosts and 100,000 shares."""
+    rounds = subject.pick(20, 200)
+    random_hour = random.Random(1)  # noqa: S311
+    among = range(24, 24 * 2 * LEASES_OF_EACH)
+
+    def lease() -> float:
+        start = su.now() + datetime.timedelta(hours=random_hour.choice(among))
+        return subject.slots_write(subject.demo, start)
+
+    def take() -> list[float]:
+        samples = measure.interleaved(
+            rounds, lambda: subject.floor_write(subject.demo), lease
+        )
+        subject.forget()
+        return [*map(statistics.median, samples)]
+
+    few = take()
+    future = fleet.Future(
+        subject.databases,
+        subject.project_id,
+        su.now(),
+        HOSTS,
+        LEASES_OF_EACH,
+        su.SLOTS,
+    )
+    try:
+        future.create(subject.enrolled[0])
+        many = take()
+    finally:
+        future.delete()
+    return Row(
+        [
+            Figure(
+                'create one lease of slots, p50',
+                few[1],
+                's',
+                floor=few[0],
+                limit=1.5 * few[0],
+            ),
+            Figure(
+                f'create one with {HOSTS:,} hosts and '
+                f'{HOSTS * LEASES_OF_EACH:,} shares around, p50',
+                many[1],
+                's',
+                floor=many[0],
+                limit=1.5 * few[1] * many[0] / few[0],
+            ),
+        ]
+    )
+
+
 def _reads(subject: su.Subject) -> list[Figure]:
     """List and show, where there are ten thousand leases."""
     group = body(

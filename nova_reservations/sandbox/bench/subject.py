@@ -29,6 +29,17 @@ from nova_reservations.sandbox.person import body
 #: What is asked of Nova's API at once.
 CLIENTS = 8
 
+#: What a lease of slots asks for.
+SLOTS = {
+    'resource_type': 'virtual:instance',
+    'vcpus': 1,
+    'memory_mb': 256,
+    'disk_gb': 1,
+    'amount': 2,
+    'affinity': None,
+    'resource_properties': '',
+}
+
 T = TypeVar('T')
 
 _LEASE = models.table(models.Lease)
@@ -115,6 +126,18 @@ class Subject:
         if start is None:
             start = now() + datetime.timedelta(hours=next(self._hours))
         answer = self.ask(who, start, 1)
+        self._leases.append(body(answer, 201)['lease']['id'])
+        return answer.elapsed.total_seconds()
+
+    def slots_write(
+        self, who: person.Person, start: datetime.datetime | None = None
+    ) -> float:
+        """Return the seconds that creating a lease of two slots takes."""
+        if start is None:
+            start = now() + datetime.timedelta(hours=next(self._hours))
+        answer = who.ask_lease_of(
+            'bench', start, start + datetime.timedelta(minutes=30), SLOTS
+        )
         self._leases.append(body(answer, 201)['lease']['id'])
         return answer.elapsed.total_seconds()
 

@@ -56,7 +56,8 @@ def main() -> int:
     parser.add_argument(
         '--transport-url',
         default='rabbit://guest:guest@127.0.0.1:5672/',
-        help='a virtual host that nobody else uses: %(default)s',
+        help='the message broker to make a virtual host on; where '
+        'rabbitmqctl can not, one that nobody else uses: %(default)s',
     )
     parser.add_argument(
         '--keep', action='store_true', help='leave the folder with the logs'

@@ -8,7 +8,7 @@ from typing import Any
 from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.person import body
-from nova_reservations.sandbox.stories import host_lease
+from nova_reservations.sandbox.stories import cast
 from nova_reservations.sandbox.story import expect
 from nova_reservations.sandbox.story import until
 
@@ -24,33 +24,25 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.strand()
 
 
-class _EndActions:
+class _EndActions(cast.Cast):
     """The chapters, in the order in which they are told."""
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
-        self.step = timeline.step
-        self.operator = person.Operator(auth_url)
-        self.demo = person.Person(auth_url, 'demo')
+        super().__init__(auth_url, timeline)
         self.leased, *self.ordinary = self.operator.hosts()
         #: Id of a server that was shelved.
         self.shelved = ''
 
     def enrol(self) -> None:
         with self.step('the operator enrolls one host') as seen:
-            if self.leased not in self.operator.enrolled().values():
-                body(
-                    self.operator.reservation.post(
-                        '/os-hosts', json={'name': self.leased}
-                    ),
-                    201,
-                )
+            self.enrol_all_of([self.leased])
             seen(self.leased)
 
     def refuse(self) -> None:
         for key, value in (('end_action', 'burn'), ('before_end', 'email')):
             with self.step(f'{key} {value} is not offered') as seen:
                 answer = self._ask(**{key: value})
-                seen(host_lease.refusal(answer, 400))
+                seen(cast.refusal(answer, 400))
 
     def snapshot_and_shelve(self) -> None:
         with self.step('a lease asks for a snapshot, and to be shelved'):
@@ -59,7 +51,7 @@ class _EndActions:
             )
             server = self._boot(lease, 'precious')
         with self.step('shortly before its end there is an image') as seen:
-            soon = host_lease.now() + datetime.timedelta(seconds=2)
+            soon = cast.now() + datetime.timedelta(seconds=2)
             self._change(lease, before_end_date=soon.isoformat())
             until(
                 'DONE',
@@ -70,9 +62,7 @@ class _EndActions:
             expect('status', 'active', image['status'])
             seen(f'{image["name"]}, {image["visibility"]}')
         with self.step('of which a server can be made') as seen:
-            copy = host_lease.accepted(
-                self.demo.boot('copy', imageRef=image['id'])
-            )
+            copy = cast.accepted(self.demo.boot('copy', imageRef=image['id']))
             seen(self._wait_for(copy, 'ACTIVE')['status'])
             body(self.demo.compute.delete(f'/servers/{copy}'), 204)
         with self.step('and which its project can delete'):
@@ -85,7 +75,7 @@ class _EndActions:
 
     def unshelve(self) -> None:
         with self.step('after the lease it is unshelved elsewhere') as seen:
-            self._act(self.shelved, {'unshelve': None})
+            cast.act(self.demo, self.shelved, {'unshelve': None})
             self._wait_for(self.shelved, 'ACTIVE')
             seen(self._expect_ordinary(self.shelved))
 
@@ -94,7 +84,7 @@ class _EndActions:
             lease = self._lease(end_action='migrate')
             running = self._boot(lease, 'running')
             stopped = self._boot(lease, 'stopped')
-            self._act(stopped, {'os-stop': None})
+            cast.act(self.demo, stopped, {'os-stop': None})
             self._wait_for(stopped, 'SHUTOFF')
         with self.step('at its end they are outside of the pool') as seen:
             self._end(lease)
@@ -132,12 +122,12 @@ class _EndActions:
     def _lease(self, **asked: object) -> Any:
         """Return a lease that has begun."""
         lease = body(self._ask(**asked), 201)['lease']
-        self._wait_for_lease(lease, 'ACTIVE')
+        self.wait_for(lease['id'], 'ACTIVE')
         return lease
 
     def _boot(self, lease: Any, name: str) -> str:
         (reservation,) = lease['reservations']
-        server = host_lease.accepted(self.demo.boot(name, reservation['id']))
+        server = cast.accepted(self.demo.boot(name, reservation['id']))
         self._wait_for(server, 'ACTIVE')
         return server
 
@@ -146,15 +136,9 @@ class _EndActions:
 
     def _end(self, lease: Any) -> None:
         self._change(lease, end_date='now')
-        self._wait_for_lease(lease, 'TERMINATED', 90)
+        self.wait_for(lease['id'], 'TERMINATED', 90)
         servers = self.operator.servers_on(self.leased)
         expect(f'servers on {self.leased}', [], servers)
-
-    def _act(self, server: str, action: object) -> None:
-        body(
-            self.demo.compute.post(f'/servers/{server}/action', json=action),
-            202,
-        )
 
     def _event(self, lease: Any, kind: str) -> str:
         events = self.demo.lease(lease['id'])['events']
@@ -173,16 +157,6 @@ class _EndActions:
             lambda: self.demo.server(server),
             lambda shown: shown['status'] == status,
             60,
-        )
-
-    def _wait_for_lease(
-        self, lease: Any, status: str, seconds: float = 30
-    ) -> None:
-        until(
-            status,
-            lambda: self.demo.lease(lease['id']),
-            lambda shown: shown['status'] == status,
-            seconds,
         )
 
     def _expect_ordinary(self, server: str) -> str:

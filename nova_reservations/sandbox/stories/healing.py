@@ -3,12 +3,12 @@
 need it do so only if it is not back by then."""
 
 import datetime
-from typing import Any
 
 from nova_reservations.sandbox import config
 from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.person import body
+from nova_reservations.sandbox.stories import cast
 from nova_reservations.sandbox.story import expect
 from nova_reservations.sandbox.story import until
 
@@ -29,27 +29,17 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.have_no_spare_host()
 
 
-class _Healing:
+class _Healing(cast.Cast):
     """The chapters, in the order in which they are told."""
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
-        self.step = timeline.step
-        self.operator = person.Operator(auth_url)
-        self.demo = person.Person(auth_url, 'demo')
-        self.alt = person.Person(auth_url, 'alt')
+        super().__init__(auth_url, timeline)
         #: All hosts but the last are enrolled.
         *self.hosts, _ = self.operator.hosts()
 
     def enrol(self) -> None:
         with self.step('the operator enrolls all hosts but one') as seen:
-            known = self.operator.enrolled().values()
-            for host in sorted({*self.hosts} - {*known}):
-                body(
-                    self.operator.reservation.post(
-                        '/os-hosts', json={'name': host}
-                    ),
-                    201,
-                )
+            self.enrol_all_of(self.hosts)
             seen(', '.join(self.hosts))
 
     def heal_three_reservations(self) -> None:
@@ -64,18 +54,16 @@ class _Healing:
                 for start, end in ((None, 0.8), (0.9, 1.9), (2.4, 4.0))
             )
             for lease in others:
-                self._delete(self.alt, lease)
+                self.delete_lease(lease, 60)
             host = self._host_of(first)
             for lease in (second, third):
                 expect('host', host, self._host_of(lease))
             seen(host)
         with self.step('and has a server there') as seen:
-            self._wait_for(first, 'ACTIVE')
-            server = body(
-                self.demo.boot('healed', self._reservation(first)), 202
-            )['server']['id']
-            self._expect_on(server, host)
-            seen(host)
+            self.wait_for(first, 'ACTIVE')
+            reservation = self.reservation(first)['id']
+            server = cast.accepted(self.demo.boot('healed', reservation))
+            seen(self.expect_on(server, [host]))
         with self.step('point 1: a check finds nothing'):
             _wait(failure)
             for lease in (first, second, third):
@@ -119,14 +107,14 @@ class _Healing:
             'point 5: a check finds nothing, and it starts'
         ) as seen:
             new = self._host_of(third)
-            self._wait_for(third, 'ACTIVE')
+            self.wait_for(third, 'ACTIVE')
             self._expect(third, new)
             seen(new)
         with self.step('all of it is over'):
             for lease in (first, second):
-                self._wait_for(lease, 'TERMINATED', 60)
+                self.wait_for(lease, 'TERMINATED', 60)
                 self._expect(lease)
-            self._delete(self.demo, third)
+            self.delete_lease(third, 60)
 
     def leave_alone_what_recovers_in_time(self) -> None:
         with self.step('a host fails long before a lease needs it') as seen:
@@ -141,18 +129,18 @@ class _Healing:
             _wait(failed + 0.8 * _INTERVAL)
             self._recover(host)
         with self.step('the lease starts where it was') as seen:
-            self._wait_for(lease, 'ACTIVE', 2 * config.HEALING_INTERVAL)
+            self.wait_for(lease, 'ACTIVE', 2 * config.HEALING_INTERVAL)
             self._expect(lease, host)
             seen(host)
-            self._delete(self.demo, lease)
+            self.delete_lease(lease, 60)
 
     def have_no_spare_host(self) -> None:
         with self.step('all hosts are leased') as seen:
             lease = self._lease(self.demo, 0, 3600)
             others = [self._lease(self.alt, 0, 3600) for _ in self.hosts[1:]]
-            self._wait_for(lease, 'ACTIVE')
+            self.wait_for(lease, 'ACTIVE')
             for other in others:
-                self._wait_for(other, 'ACTIVE', who=self.alt)
+                self.wait_for(other, 'ACTIVE')
             host = self._host_of(lease)
             seen(host)
         with self.step('one stops reporting: its lease lacks a host') as seen:
@@ -160,44 +148,30 @@ class _Healing:
             self._stop(host)
             until(
                 'missing_resources',
-                lambda: self._reservation_of(lease),
+                lambda: self.reservation(lease),
                 lambda it: it['missing_resources'],
                 _UNSEEN,
             )
             self._expect(lease, missing=True)
             seen(f'seen after {(_now() - failed).total_seconds():.0f} s')
-        with self.step('the scheduler sends no server there') as seen:
-            server = body(
-                self.demo.boot('nowhere', self._reservation(lease)), 202
-            )['server']['id']
-            status = until(
-                'ERROR',
-                lambda: self.operator.server(server)['status'],
-                lambda status: status != 'BUILD',
-            )
-            expect('status', 'ERROR', status)
-            seen(status)
-            body(self.demo.compute.delete(f'/servers/{server}'), 204)
+        with self.step('no server can be had there') as seen:
+            reservation = self.reservation(lease)['id']
+            answer = self.demo.boot('nowhere', reservation)
+            seen(cast.refusal(answer, 409))
         with self.step('it is back, and the lease is whole') as seen:
             self._start(host)
             until(
                 'whole',
-                lambda: self._reservation_of(lease),
+                lambda: self.reservation(lease),
                 lambda it: not it['missing_resources'],
                 _UNSEEN,
             )
             self._expect(lease, host)
-            server = body(
-                self.demo.boot('back', self._reservation(lease)), 202
-            )['server']['id']
-            self._expect_on(server, host)
-            seen(host)
+            server = cast.accepted(self.demo.boot('back', reservation))
+            seen(self.expect_on(server, [host]))
         with self.step('all of it is over'):
-            for one, who in (
-                (lease, self.demo),
-                *((x, self.alt) for x in others),
-            ):
-                self._delete(who, one)
+            for one in (lease, *others):
+                self.delete_lease(one, 60)
 
     # What the chapters are made of.
 
@@ -224,17 +198,6 @@ class _Healing:
             1,
         )
         return str(body(answer, 201)['lease']['id'])
-
-    def _delete(self, who: person.Person, lease: str) -> None:
-        body(who.reservation.delete(f'/leases/{lease}'), 204)
-        until('gone', lambda: who.lease(lease), lambda it: it is None, 60)
-
-    def _reservation_of(self, lease: str) -> Any:
-        (reservation,) = self.operator.lease(lease)['reservations']
-        return reservation
-
-    def _reservation(self, lease: str) -> str:
-        return str(self._reservation_of(lease)['id'])
 
     def _host_of(self, lease: str) -> str:
         """Return the host that the lease has now: the one that it will have
@@ -279,29 +242,6 @@ class _Healing:
         expect('missing_resources', missing, reservation['missing_resources'])
         expect('resources_changed', changed, reservation['resources_changed'])
         expect('degraded', missing or changed, shown['degraded'])
-
-    def _wait_for(
-        self,
-        lease: str,
-        status: str,
-        seconds: float = 30,
-        who: person.Person | None = None,
-    ) -> None:
-        until(
-            status,
-            lambda: (who or self.demo).lease(lease)['status'],
-            lambda seen: seen == status,
-            seconds,
-        )
-
-    def _expect_on(self, server: str, host: str) -> None:
-        seen = until(
-            'ACTIVE or ERROR',
-            lambda: self.operator.server(server),
-            lambda seen: seen['status'] != 'BUILD',
-        )
-        expect('status', 'ACTIVE', seen['status'])
-        expect('host', host, seen['OS-EXT-SRV-ATTR:host'])
 
     def _stop(self, host: str) -> None:
         body(self.operator.root.post(f'/sandbox/computes/{host}/stop'), 204)

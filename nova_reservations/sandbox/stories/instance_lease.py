@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots for servers are leased, shared, used and given back."""
 
-import datetime
 import time
 from typing import Any
 
@@ -10,6 +9,7 @@ import requests
 from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.person import body
+from nova_reservations.sandbox.stories import cast
 from nova_reservations.sandbox.story import expect
 from nova_reservations.sandbox.story import until
 
@@ -26,18 +26,16 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.keep_apart(slots)
     told.resize(slots, servers)
     told.grow(slots)
+    told.use_without_asking()
     told.end(slots, servers)
     told.clean_up(other)
 
 
-class _InstanceLease:
+class _InstanceLease(cast.Cast):
     """The chapters, in the order in which they are told."""
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
-        self.step = timeline.step
-        self.operator = person.Operator(auth_url)
-        self.demo = person.Person(auth_url, 'demo')
-        self.alt = person.Person(auth_url, 'alt')
+        super().__init__(auth_url, timeline)
         #: The flavor that everybody has, before there are others.
         self.plain = self.operator.ingredients['flavorRef']
         #: All hosts but the last are enrolled.
@@ -45,12 +43,7 @@ class _InstanceLease:
 
     def enrol(self) -> None:
         with self.step('the operator enrolls all hosts but one') as seen:
-            known = self.operator.enrolled().values()
-            for host in sorted({*self.hosts} - {*known}):
-                answer = self.operator.reservation.post(
-                    '/os-hosts', json={'name': host}
-                )
-                body(answer, 201)
+            self.enrol_all_of(self.hosts)
             seen(', '.join(self.hosts))
 
     def lease_by_size(self) -> Any:
@@ -69,7 +62,7 @@ class _InstanceLease:
                 )
             )
             seen(f'created in {time.monotonic() - began:.2f} s')
-            self._wait_for(self.demo, lease, 'ACTIVE')
+            self.wait_for(lease['id'], 'ACTIVE')
             seen(f'ACTIVE after {time.monotonic() - began:.2f} s')
         with self.step('placement counts them, below the hosts') as seen:
             offered = self._offered(lease)
@@ -81,9 +74,9 @@ class _InstanceLease:
         with self.step('its servers take the slots') as seen:
             servers = [self._boot(self.demo, lease) for _ in range(3)]
             for server in servers:
-                seen(self._expect_on(server, self.hosts))
+                seen(self.expect_on(server, self.hosts))
         with self.step('a fourth finds none') as seen:
-            seen(self._expect_no_host(self._ask_server(self.demo, lease)))
+            seen(self.expect_no_host(self._ask_server(self.demo, lease)))
         with self.step('the lease says who has them') as seen:
             (shown,) = self.demo.lease(lease['id'])['reservations']
             expect('used', 3, shown['used'])
@@ -104,13 +97,13 @@ class _InstanceLease:
                     },
                 )
             )
-            self._wait_for(self.alt, lease, 'ACTIVE')
+            self.wait_for(lease['id'], 'ACTIVE')
             slots = dict.fromkeys(self.hosts, 1)
             expect('slots', slots, self._offered(lease))
             seen('one on each host')
         with self.step('and has a server on each') as seen:
             hosts = {
-                self._expect_on(self._boot(self.alt, lease), self.hosts)
+                self.expect_on(self._boot(self.alt, lease), self.hosts)
                 for _ in self.hosts
             }
             expect('hosts', set(self.hosts), hosts)
@@ -124,26 +117,28 @@ class _InstanceLease:
             expect('status', 404, answer.status_code)
         with self.step('an administrator gets no slot of it either') as seen:
             answer = self._ask_server(self.operator, lease)
-            seen(self._expect_no_host(answer))
+            seen(self.expect_no_host(answer))
         with self.step('nobody gets these hosts as a whole') as seen:
             whole = {'resource_type': 'physical:host', 'min': 1, 'max': 1}
-            seen(_refusal(self._ask(self.alt, whole), 409))
+            seen(cast.refusal(self._ask(self.alt, whole), 409))
         with self.step('an ordinary server goes elsewhere') as seen:
             answer = self.demo.boot('plain', flavorRef=self.plain)
-            server = str(body(answer, 202)['server']['id'])
-            seen(self._expect_on(server, [self.ordinary]))
+            server = cast.accepted(answer)
+            seen(self.expect_on(server, [self.ordinary]))
             body(self.demo.compute.delete(f'/servers/{server}'), 204)
 
     def resize(self, lease: Any, servers: list[str]) -> None:
         with self.step('a server is resized out of its slot') as seen:
-            self._act(servers[0], {'resize': {'flavorRef': self.plain}})
+            cast.act(
+                self.demo, servers[0], {'resize': {'flavorRef': self.plain}}
+            )
             self._wait_for_server(servers[0], 'VERIFY_RESIZE')
-            self._act(servers[0], {'confirmResize': None})
+            cast.act(self.demo, servers[0], {'confirmResize': None})
             self._wait_for_server(servers[0], 'ACTIVE')
-            seen(self._expect_on(servers[0], [self.ordinary]))
+            seen(self.expect_on(servers[0], [self.ordinary]))
         with self.step('which the next one takes') as seen:
             servers.append(self._boot(self.demo, lease))
-            seen(self._expect_on(servers[-1], self.hosts))
+            seen(self.expect_on(servers[-1], self.hosts))
 
     def grow(self, lease: Any) -> None:
         with self.step('the lease gets a fourth slot while it runs') as seen:
@@ -160,6 +155,42 @@ class _InstanceLease:
             )
             seen(str(self._offered(lease)))
 
+    def use_without_asking(self) -> None:
+        with self.step('demo leases an open slot of the plain flavor') as seen:
+            lease = self._accepted(
+                self._ask(
+                    self.demo,
+                    {
+                        'resource_type': 'flavor:instance',
+                        'flavor_id': self.plain,
+                        'amount': 1,
+                        'affinity': None,
+                        'consume': 'open',
+                    },
+                )
+            )
+            self.wait_for(lease['id'], 'ACTIVE')
+            seen(str(self._offered(lease)))
+        with self.step('an ordinary server of demo takes it') as seen:
+            server = self._boot_plain(self.demo)
+            seen(self.expect_on(server, self.hosts))
+            (shown,) = self.demo.lease(lease['id'])['reservations']
+            expect('servers', [server], shown['servers'])
+        others = [self._boot_plain(who) for who in (self.demo, self.alt)]
+        with self.step('the next one, and one of alt, go elsewhere') as seen:
+            for other in others:
+                seen(self.expect_on(other, [self.ordinary]))
+        with self.step('it goes with the lease, and they do not') as seen:
+            self.delete_lease(lease['id'])
+            expect('server', None, self.demo.server(server))
+            for other in others:
+                seen(self.expect_on(other, [self.ordinary]))
+                body(self.operator.compute.delete(f'/servers/{other}'), 204)
+            self._expect_no_trace(lease)
+
+    def _boot_plain(self, who: person.Person) -> str:
+        return cast.accepted(who.boot('plain', flavorRef=self.plain))
+
     def end(self, lease: Any, servers: list[str]) -> None:
         with self.step('the lease is ended: all its servers go') as seen:
             body(
@@ -167,7 +198,7 @@ class _InstanceLease:
                     f'/leases/{lease["id"]}', json={'end_date': 'now'}
                 )
             )
-            self._wait_for(self.demo, lease, 'TERMINATED')
+            self.wait_for(lease['id'], 'TERMINATED')
             left = [
                 server
                 for server in servers
@@ -184,11 +215,7 @@ class _InstanceLease:
             (shown,) = self.alt.lease(lease['id'])['reservations']
             expect('used', len(self.hosts), shown['used'])
             body(self.alt.reservation.delete(f'/leases/{lease["id"]}'), 204)
-            until(
-                'gone',
-                lambda: self.alt.lease(lease['id']),
-                lambda it: it is None,
-            )
+            self.wait_until_gone(lease['id'])
             self._expect_no_trace(lease)
             seen('gone')
         with self.step('and the hosts can be had as a whole') as seen:
@@ -198,13 +225,8 @@ class _InstanceLease:
                 'max': len(self.hosts),
             }
             after = self._accepted(self._ask(self.alt, whole))
-            self._wait_for(self.alt, after, 'ACTIVE')
-            body(self.alt.reservation.delete(f'/leases/{after["id"]}'), 204)
-            until(
-                'gone',
-                lambda: self.alt.lease(after['id']),
-                lambda it: it is None,
-            )
+            self.wait_for(after['id'], 'ACTIVE')
+            self.delete_lease(after['id'])
             seen(', '.join(self.hosts))
 
     # What the chapters are made of.
@@ -212,27 +234,18 @@ class _InstanceLease:
     def _ask(
         self, who: person.Person, reservation: dict[str, Any]
     ) -> requests.Response:
-        end = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-        end += datetime.timedelta(hours=1)
         return who.reservation.post(
             '/leases',
             json={
                 'name': 'slots',
                 'start_date': 'now',
-                'end_date': end.isoformat(),
+                'end_date': (cast.now() + cast.hours(1)).isoformat(),
                 'reservations': [reservation],
             },
         )
 
     def _accepted(self, answer: requests.Response) -> Any:
         return body(answer, 201)['lease']
-
-    def _wait_for(self, who: person.Person, lease: Any, status: str) -> None:
-        until(
-            status,
-            lambda: who.lease(lease['id'])['status'],
-            lambda seen: seen == status,
-        )
 
     def _offered(self, lease: Any) -> dict[str, int]:
         """Return host -> slots, as placement has them."""
@@ -253,15 +266,7 @@ class _InstanceLease:
         return who.boot('slot', flavorRef=_key(lease))
 
     def _boot(self, who: person.Person, lease: Any) -> str:
-        answer = self._ask_server(who, lease)
-        return str(body(answer, 202)['server']['id'])
-
-    def _act(self, server: str, action: dict[str, Any]) -> None:
-        answer = self.demo.compute.post(
-            f'/servers/{server}/action', json=action
-        )
-        if answer.status_code not in (202, 204):
-            raise person.Unexpected('202 or 204', answer.text)
+        return cast.accepted(self._ask_server(who, lease))
 
     def _wait_for_server(self, server: str, status: str) -> None:
         until(
@@ -269,29 +274,6 @@ class _InstanceLease:
             lambda: self.demo.server(server)['status'],
             lambda seen: seen == status,
         )
-
-    def _settled(self, server: str) -> Any:
-        """Return a server when it is built, or is not going to be."""
-        return until(
-            'ACTIVE or ERROR',
-            lambda: self.operator.server(server),
-            lambda seen: seen['status'] != 'BUILD',
-        )
-
-    def _expect_on(self, server: str, hosts: list[str]) -> str:
-        seen = self._settled(server)
-        expect('status', 'ACTIVE', seen['status'])
-        host = str(seen['OS-EXT-SRV-ATTR:host'])
-        if host not in hosts:
-            raise person.Unexpected(f'one of {hosts}', host)
-        return host
-
-    def _expect_no_host(self, answer: requests.Response) -> str:
-        server = body(answer, 202)['server']['id']
-        seen = self._settled(server)
-        expect('status', 'ERROR', seen['status'])
-        body(self.operator.compute.delete(f'/servers/{server}'), 204)
-        return str(seen['fault']['message'])
 
     def _expect_no_trace(self, lease: Any) -> None:
         expect('slots', {}, self._offered(lease))
@@ -313,7 +295,3 @@ def _key(lease: Any) -> str:
 
 def _class(lease: Any) -> str:
     return 'CUSTOM_RESERVATION_' + _key(lease).upper().replace('-', '_')
-
-
-def _refusal(answer: requests.Response, status: int) -> str:
-    return f'{status} {body(answer, status)["error_message"]}'

@@ -16,6 +16,7 @@ from nova_reservations.sandbox import load
 from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.person import body
+from nova_reservations.sandbox.stories import cast
 from nova_reservations.sandbox.story import expect
 from nova_reservations.sandbox.story import until
 
@@ -67,9 +68,7 @@ class _Metrics:
             until('a page', self._metrics, lambda page: page is not None)
             seen('nova-compute serves /metrics, and was not restarted')
         with self.step('demo has a server') as seen:
-            self.server = str(
-                body(self.demo.boot('busy'), 202)['server']['id']
-            )
+            self.server = cast.accepted(self.demo.boot('busy'))
             until('measured', self._percent, lambda known: known is not None)
             seen('it is measured')
 

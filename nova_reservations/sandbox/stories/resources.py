@@ -13,6 +13,7 @@ from nova_reservations.sandbox import layout as lo
 from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.person import body
+from nova_reservations.sandbox.stories import cast
 from nova_reservations.sandbox.story import expect
 from nova_reservations.sandbox.story import until
 
@@ -122,14 +123,14 @@ class _Resources:
         with self.step('meanwhile no host has room for a large one') as seen:
             seen(self._expect_refused())
         with self.step('the resize is reverted') as seen:
-            self._act(moved, {'revertResize': None})
+            cast.act(self.operator, moved, {'revertResize': None})
             self._settled(moved, 'ACTIVE')
             back = {big: config.UNITS[big] - _LARGE, third: _LARGE}
             self._expect_used(back)
             seen(_listed(back))
         with self.step('and done again, and confirmed') as seen:
             self._resize(moved, _SMALL)
-            self._act(moved, {'confirmResize': None})
+            cast.act(self.operator, moved, {'confirmResize': None})
             self._settled(moved, 'ACTIVE')
             self.servers[big].append(moved)
             self.servers[third].remove(moved)
@@ -239,13 +240,13 @@ class _Resources:
 
     def _boot(self, units: int) -> str:
         """Return the host that the server is on."""
-        server = body(self._ask(units), 202)['server']['id']
+        server = cast.accepted(self._ask(units))
         host = str(self._settled(server, 'ACTIVE')['OS-EXT-SRV-ATTR:host'])
         self.servers[host].append(server)
         return host
 
     def _expect_refused(self, **fields: str) -> str:
-        server = body(self._ask(_LARGE, **fields), 202)['server']['id']
+        server = cast.accepted(self._ask(_LARGE, **fields))
         seen = self._settled(server, 'ERROR')
         self._delete(server)
         return str(seen['fault']['message'])
@@ -271,19 +272,17 @@ class _Resources:
             lambda seen: seen is None,
         )
 
-    def _act(self, server: str, action: dict[str, Any]) -> None:
-        answer = self.operator.compute.post(
-            f'/servers/{server}/action', json=action
-        )
-        if answer.status_code not in (202, 204):
-            raise person.Unexpected('202 or 204', answer.text)
-
     def _resize(self, server: str, units: int) -> None:
-        self._act(server, {'resize': {'flavorRef': self.flavors[units]}})
+        cast.act(
+            self.operator,
+            server,
+            {'resize': {'flavorRef': self.flavors[units]}},
+        )
         self._settled(server, 'VERIFY_RESIZE')
 
     def _live_migrate(self, server: str, host: str, outcome: str) -> None:
-        self._act(
+        cast.act(
+            self.operator,
             server,
             {'os-migrateLive': {'host': host, 'block_migration': 'auto'}},
         )

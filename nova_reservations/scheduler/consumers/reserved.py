@@ -16,10 +16,8 @@ from typing import Any
 
 from nova import objects
 from nova.scheduler import host_manager
-from oslo_config import cfg
 from oslo_log import log
 
-from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import values
 from nova_reservations.cloud import aggregates
@@ -57,14 +55,10 @@ class ReservedAggregates(base.Consumer):
     """Reservations that the host is in; needs no plugin on the host.
 
     Holds reservation id -> Reserved, of those that are active; nothing of a
-    host that is in none.
+    host that is in none, and nothing at all without ReservationFilter.
     """
 
     reads_stats = False
-
-    def __init__(self, name: str, conf: cfg.ConfigOpts) -> None:
-        super().__init__(name, conf)
-        self._leases = bootstrap.build(conf).leases
 
     def read(
         self, host_state: host_manager.HostState, found: Mapping[str, Any]
@@ -81,10 +75,11 @@ class ReservedAggregates(base.Consumer):
         # for. A request without a reservation finds no such host, and asks
         # nothing.
         ids = set(_reservation_ids(host_states))
-        if not ids:
+        reserved_hosts = request_filter.installed()
+        if not ids or reserved_hosts is None:
             return
         try:
-            owners = self._leases.owners(ids)
+            owners = reserved_hosts.services.leases.owners(ids)
         except exception.DatabaseUnavailable as error:
             LOG.error('Hosts are weighed without reservations: %s', error)
             return
@@ -124,13 +119,7 @@ def wanted(request_spec: objects.RequestSpec) -> str | None:
     hint = request_spec.get_scheduler_hint(request_filter.HINT)
     if hint is not None:
         return str(hint)
-    for key in base.extra_specs(request_spec.flavor):
-        scope, _, resource_class = key.partition(':')
-        if scope.startswith('resources'):
-            reservation_id = values.slots_of(resource_class)
-            if reservation_id is not None:
-                return reservation_id
-    return None
+    return next(iter(request_filter.slots_asked(request_spec.flavor)), None)
 
 
 def slots_left(

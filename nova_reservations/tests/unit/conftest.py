@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Iterator
 
+from oslo_config import cfg
 import pytest
 import sqlalchemy as sa
+
+from nova_reservations import conf
 
 
 def _refuse(*_: object) -> None:
@@ -14,3 +17,15 @@ def _no_database() -> Iterator[None]:
     sa.event.listen(sa.Engine, 'do_connect', _refuse)
     yield
     sa.event.remove(sa.Engine, 'do_connect', _refuse)
+
+
+@pytest.fixture
+def opts() -> Iterator[cfg.ConfigOpts]:
+    """Ours, as they are if nobody sets them."""
+    opts = cfg.ConfigOpts()
+    conf.register_opts(opts)
+    opts([])
+    yield opts
+    opts.reset()
+    for name in opts.reservations:
+        opts.clear_override(name, group='reservations')

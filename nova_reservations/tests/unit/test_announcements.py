@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The event actions webhook and email, and one from another package."""
 
-from collections.abc import Iterator
 import dataclasses
 import hashlib
 import hmac
@@ -11,10 +10,8 @@ import smtplib
 import threading
 from typing import ClassVar
 
-from oslo_config import cfg
 import pytest
 
-from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.plugins import base
@@ -27,17 +24,6 @@ from nova_reservations.tests.unit import test_agenda
 from nova_reservations.tests.unit.test_plugins import RESERVATION
 
 SECRET = 'a shared secret'
-
-
-@pytest.fixture
-def opts() -> Iterator[cfg.ConfigOpts]:
-    opts = cfg.ConfigOpts()
-    conf.register_opts(opts)
-    opts([])
-    yield opts
-    opts.reset()
-    for name in opts.reservations:
-        opts.clear_override(name, group='reservations')
 
 
 @pytest.fixture

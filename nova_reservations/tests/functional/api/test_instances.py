@@ -6,6 +6,7 @@ import json
 import pytest
 
 from nova_reservations import ports
+from nova_reservations.tests.functional.api import conftest
 
 TYPES = ['physical:host', 'virtual:instance', 'flavor:instance']
 VIRTUAL = {
@@ -185,6 +186,34 @@ def test_an_active_reservation_changes_its_amount_only(member, workers):
     refusal = change(vcpus=4)
     assert refusal.status_int == 409
     assert 'vcpus cannot be updated' in refusal.json['error_message']
+
+
+@pytest.mark.parametrize(
+    ('own_flavor', 'status', 'words'),
+    [
+        (True, 409, 'Not enough hosts available: those of reservation'),
+        (False, 400, 'must have its flavor'),
+    ],
+)
+def test_no_server_is_begun_where_all_hosts_have_failed(
+    member, workers, services, cloud, clock, own_flavor, status, words
+):
+    reservation = member.lease(reservations=[VIRTUAL])['reservations'][0]['id']
+    workers.work()
+    for host in conftest.HOSTS:
+        cloud.fail(host)
+    services.monitoring.poll(clock.now)
+    answer = member.send(
+        'POST',
+        '/servers',
+        {
+            'server': {'flavorRef': reservation if own_flavor else 'small'},
+            'os:scheduler_hints': {'reservation': reservation},
+        },
+    )
+    assert answer.status_int == status
+    [fault] = answer.json.values()
+    assert words in fault['message']
 
 
 def test_types_that_are_not_switched_on_are_refused(

@@ -75,6 +75,23 @@ def test_a_lease_is_changed_by_its_name(run, member):
     assert lease['reservations'][0]['max'] == 2
 
 
+def test_a_lease_is_shown_by_its_name_and_deleted(run, member):
+    for name in ('mine', 'yours', 'others'):
+        member.lease(name=name)
+    shown = json.loads(run('show', 'mine', '-f', 'json'))
+    [lease] = member('GET', '/leases?name=mine').json['leases']
+    assert (shown['id'], shown['status']) == (lease['id'], 'PENDING')
+    assert run('delete', 'yours', lease['id']) == ''
+    [lease] = member('GET', '/leases').json['leases']
+    assert lease['name'] == 'others'
+
+
+def test_of_several_leases_all_are_deleted_or_none(run, member):
+    member.lease(name='mine')
+    assert 'No lease has the name none' in run('delete', 'mine', 'none')
+    assert len(member('GET', '/leases').json['leases']) == 1
+
+
 @pytest.mark.parametrize(
     ('words', 'reason'),
     [
@@ -96,6 +113,8 @@ def test_a_lease_is_changed_by_its_name(run, member):
             'A --reservation that changes needs its "id"',
         ),
         (('list', '--sort=colour'), 'colour'),
+        (('show', 'twice'), '2 leases have the name twice'),
+        (('delete', 'twice'), '2 leases have the name twice'),
     ],
 )
 def test_a_mistake_is_told_in_words_that_help(run, member, words, reason):

@@ -48,6 +48,7 @@ def test_a_lease_has_all_that_clients_of_blazar_read(member):
         ('2050-12-26 12:00', {}, 'scheduled'),
         ('now', {'lease_type': 'immediate'}, 'immediate'),
         ('now', {'lease_type': 'scheduled'}, 'scheduled'),
+        ('now', {'lease_type': 'best_effort'}, 'best_effort'),
     ],
 )
 def test_a_lease_is_of_the_type_asked_for_or_of_that_of_its_start(
@@ -150,14 +151,15 @@ def test_what_python_blazarclient_sends_is_understood(member):
         ({'name': 'a\x00b'}, 'NUL'),
         ({'lease_type': 'someday'}, 'lease_type'),
         (
-            {'lease_type': 'best_effort'},
-            "is not one of ['immediate', 'scheduled', 'retry']",
+            {'lease_type': 'best_effort', 'start_date': '2050-01-01 10:00'},
+            'A lease of type best_effort starts now',
         ),
+        ({'lease_type': 'best_effort', 'max_retries': 1}, 'max_retries'),
         ({'max_retries': 3}, 'max_retries'),
         ({'lease_type': 'retry', 'max_retries': -1}, 'max_retries'),
         (
             {'lease_type': 'immediate', 'start_date': '2050-01-01 10:00'},
-            'An immediate lease starts now',
+            'A lease of type immediate starts now',
         ),
     ],
 )

@@ -3,9 +3,13 @@ import json
 import threading
 
 from nova import policy as nova_policy
+import nova.conf
+from oslo_config import fixture
 import pytest
 
 from nova_reservations import bootstrap
+from nova_reservations import conf
+from nova_reservations import exception
 from nova_reservations import policies
 from nova_reservations.api import middleware
 from nova_reservations.tests.functional.api import conftest
@@ -257,6 +261,23 @@ def test_the_services_are_built_once_and_not_before_they_are_needed(
     for thread in threads:
         thread.join()
     assert len(built) == 1
+
+
+@pytest.mark.parametrize(
+    ('option', 'failure'),
+    [
+        ('resource_types', exception.UnknownResourceType),
+        ('before_end_actions', exception.UnknownEventAction),
+    ],
+)
+def test_a_plugin_that_is_not_installed_stops_nova_api_at_its_start(
+    behind, option, failure
+):
+    conf.register_opts(nova.conf.CONF)
+    with fixture.Config(nova.conf.CONF) as options:
+        options.config(group='reservations', **{option: ['typo']})
+        with pytest.raises(failure, match=f'{option}.* names typo, which no'):
+            middleware.Reservations(behind)
 
 
 def test_the_rules_are_in_novas_enforcer_before_and_after_a_reset(app):

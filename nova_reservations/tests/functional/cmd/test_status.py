@@ -93,6 +93,33 @@ def test_a_database_that_is_down_says_where_to_look(bare_controller):
     assert f'connection, in {bare_controller.conf_file}' in said
 
 
+def test_a_plugin_that_is_not_installed_is_named(bare_controller):
+    file = bare_controller.conf_file
+    conf = file.read_text()
+    for option in ('resource_types', 'default_before_end'):
+        file.write_text(f'{conf}{option} = typo\n')
+        opts = bare_controller._opts()
+        opts(['--config-file', str(file)])
+        result = status.Checks(opts).database()
+        assert result.code == FAILURE
+        assert f'{option} names typo' in result.details
+
+
+def test_a_value_that_is_not_allowed_is_named(controller):
+    file = controller.conf_file
+    conf = file.read_text()
+    for line in (
+        'allowed_end_actions = delete, shelf',
+        'webhook_addresses = ftp://example.org/',
+        'cleaning_time = soon',
+    ):
+        file.write_text(f'{conf}{line}\n')
+        answer = controller.manage('host', 'list')
+        assert answer.exit_code == 1
+        [said] = answer.err.splitlines()
+        assert f'option {line.partition(" ")[0]} ' in said
+
+
 def test_hosts_that_lost_their_marks_are_named_and_repaired(controller):
     controller.manage('host', 'add', 'h1', 'h2', 'h3')
     assert controller.results()['Enrolled hosts'] == (SUCCESS, None)

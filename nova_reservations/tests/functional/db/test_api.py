@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import counters
+from nova_reservations.db import models
+from nova_reservations.tests import booking
 
 
 def count(database):
@@ -93,6 +95,14 @@ def test_two_rows_of_one_key_collide(any_database):
             session.execute(
                 sa.insert(counters.COUNTER).values(name='booking', value=1)
             )
+
+
+def test_a_row_that_a_check_refuses_is_no_failure_of_the_server(any_database):
+    with pytest.raises(Exception, match='ck_nr_leases_status') as refusal:
+        with any_database.writer() as session:
+            booking.reservation(session, 0, 1)
+            session.execute(sa.update(models.Lease).values(status='NONE'))
+    assert not isinstance(refusal.value, exception.ReservationsError)
 
 
 def _increment(url):

@@ -268,9 +268,9 @@ def test_an_audit_finds_a_host_that_has_become_too_small(cloud_of_two):
 def test_usage_names_the_servers_that_hold_slots(cloud_of_two):
     lease = active(cloud_of_two, *slots(2))
     [reservation] = lease.reservations
-    assert cloud_of_two.leases.usage(reservation)['used'] == 0
+    assert cloud_of_two.leases.usage(lease, reservation)['used'] == 0
     server = boot(cloud_of_two, lease)
-    assert cloud_of_two.leases.usage(reservation) == {
+    assert cloud_of_two.leases.usage(lease, reservation) == {
         'used': 1,
         'servers': [server],
     }
@@ -369,4 +369,52 @@ def test_another_worker_finishes_an_end_that_a_killed_one_began(make_region):
         assert region.status(lease) == 'TERMINATED'
         assert furniture(region, lease) == NOTHING
         assert not region.cloud.servers
+    assert number > 8
+
+
+def failing(region):
+    """Return a lease with a server on a host that has just failed."""
+    region.opts.set_override('heal_evacuate', True, group='reservations')
+    lease = active(region, *slots(2))
+    [host] = furniture(region, lease)['slots']
+    boot(region, lease, host)
+    region.cloud.fail(host, forced_down=True)
+    region.soon('monitor')
+    return lease, host
+
+
+def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
+    for number in itertools.count(1):
+        region = make_region('one', 'two', types=TYPES)
+        lease, failed = failing(region)
+        with regions.Steps(region, number, kill) as steps:
+            victim = region.worker('victim')
+            for _ in range(3):
+                # Seen, healed in our database, healed in Nova.
+                with contextlib.suppress(regions.Killed):
+                    victim.tick(region.now)
+                victim.drain()
+        if not steps.reached:
+            break
+        region.now += regions.minutes(1)
+        region.soon('monitor')
+        region.work(region.worker('another'))
+        [other] = {'one', 'two'} - {failed}
+        found = furniture(region, lease)
+        assert found['slots'] == {other: 2}
+        assert found['hosts'] == {other}
+        assert found['whose'] == 'lessee'
+        [server] = region.cloud.servers.values()
+        assert server.host == other
+        [reservation] = region.see(lease).reservations
+        assert reservation.resources_changed
+        assert not reservation.missing_resources
+        assert region.told(lease).count('degraded') == 1
+        region.now += regions.minutes(1)
+        region.cloud.recover(failed)
+        region.look()
+        assert region.hosts_of(region.lease()) == {failed}
+        region.forward(until=90)
+        assert region.status(lease) == 'TERMINATED'
+        assert furniture(region, lease) == NOTHING
     assert number > 8

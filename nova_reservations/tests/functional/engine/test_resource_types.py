@@ -5,7 +5,7 @@ import jsonschema
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import models
+from nova_reservations import values
 from nova_reservations.tests import licences
 
 
@@ -26,19 +26,15 @@ def region(make_region, folder):
     region.types[licences.NAME].conf.set_override(
         'folder', str(folder), group='licences'
     )
-    with region.database.writer() as session:
-        for number in range(2):
-            session.add(
-                models.Resource(
-                    resource_type=licences.NAME,
-                    name=f'licence {number}',
-                    uuid=f'licence-{number}',
-                    reservable=True,
-                    spread=number,
-                    created_at=region.now,
-                )
-            )
+    for number in range(2):
+        add(region, number)
     return region
+
+
+def add(region, number):
+    return region.resources.add(
+        licences.NAME, f'licence {number}', f'licence-{number}', region.now
+    )
 
 
 @pytest.fixture
@@ -117,6 +113,42 @@ def test_an_active_lease_of_it_grows(region, used):
     region.change(lease, seats=2)
     region.work()
     assert len(used()) == 2
+
+
+def test_what_there_is_may_be_said_again(region):
+    first, second = region.resources.find(licences.NAME)
+    assert add(region, 0) == first
+    assert region.resources.find(licences.NAME) == [first, second]
+
+
+def test_one_that_comes_is_for_those_who_lack_it(region, folder, used):
+    lease = region.lease_of((licences.NAME, {'seats': 2}))
+    region.work()
+    (folder / 'licence 0.revoked').touch()
+    region.look()
+    assert region.see(lease).degraded
+    new = add(region, 2)
+    region.work()
+    assert new.name in used()
+    assert not region.see(lease).reservations[0].missing_resources
+
+
+def test_one_can_go_when_no_lease_has_it(region):
+    lease = region.lease_of((licences.NAME, {'seats': 2}))
+    one, _ = region.resources.find(licences.NAME)
+    with pytest.raises(exception.InvalidState, match='1 reservations hold it'):
+        region.resources.remove(one)
+    region.delete(lease)
+    region.forward(until=2)
+    for _ in range(2):
+        region.resources.remove(one)
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease_of((licences.NAME, {'seats': 2}))
+
+
+def test_hosts_are_not_made_like_that(region):
+    with pytest.raises(exception.InvalidInput, match='enrolled'):
+        region.resources.add(values.HOST, 'one', 'one', region.now)
 
 
 @pytest.mark.parametrize('asked', [{}, {'seats': 0}, {'seats': '1', 'x': 1}])

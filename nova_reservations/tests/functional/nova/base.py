@@ -15,6 +15,7 @@ import fixtures
 from keystoneauth1 import access
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import fixture as ks_fixture
+from nova import thread_pool_factory
 import nova.conf
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import integrated_helpers
@@ -41,6 +42,12 @@ paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
 
 MINE = nova_fixtures.PROJECT_ID
 OTHERS = '7e0a9b7c51b34f3ea7a1b5ff2d1b4f0e'
+
+
+# A service that is stopped ends the executors of its process in a thread of
+# its own: on a busy machine only after Nova's fixture has stopped keeping it
+# from that, and then no later test could have one.
+thread_pool_factory.shutdown_all_executors = lambda: None
 
 
 class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
@@ -160,6 +167,20 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """Do all that is due now."""
         self.worker.tick(self.now)
         self.worker.drain()
+
+    def look(self) -> None:
+        """Let a second pass, and do what the monitors find."""
+        self.pass_time(seconds=1)
+        self.services.monitoring.poll(self.now)
+        self.services.healing.look_after(self.now)
+        for _ in range(3):
+            # Seen, healed in our database, healed in Nova.
+            self.work()
+
+    def shown(self, lease: values.Lease) -> tuple[bool, bool]:
+        """Return whether it lacks resources, and whether it has others."""
+        [reservation] = self.services.leases.get(lease.id).reservations
+        return reservation.missing_resources, reservation.resources_changed
 
     def enrol(self, *hosts: str) -> list[values.Host]:
         return [

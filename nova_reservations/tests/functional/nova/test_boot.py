@@ -112,6 +112,15 @@ class SchedulerAloneTest(base.NovaTestCase):
         ):
             self.assertIn(why, self.why_not(hint=hint))
 
+    def test_it_says_so_where_all_hosts_have_failed(self):
+        self.enrol('host1')
+        lease = self.lease()
+        self.stop_host('host1')
+        self.services.monitoring.poll(self.now)
+        why = self.why_not(lease)
+        self.assertIn('Not enough hosts available', why)
+        self.assertIn('have failed', why)
+
     def test_without_its_database_it_refuses_everybody(self):
         self.enrol('host1')
         lease = self.lease()

@@ -144,7 +144,7 @@ class CloudTest(base.NovaTestCase):
         self._gather(*self.resources[:2])
         self._set_aggregate(self.resources[2].uuid, RESERVATION)
         for _ in range(2):
-            self.cloud.disband(RESERVATION, [], go_on)
+            self.cloud.disband(RESERVATION, go_on)
             self.assertEqual((set(), set()), self._members(RESERVATION))
         self.assertEqual({}, self.aggregates())
 
@@ -291,7 +291,7 @@ class CloudTest(base.NovaTestCase):
         )
         for call in (
             lambda: self._gather(self.resources[0]),
-            lambda: self.cloud.disband(RESERVATION, [], go_on),
+            lambda: self.cloud.disband(RESERVATION, go_on),
             lambda: self.cloud.mark(self.resources[0]),
             lambda: self.cloud.occupancy(self.resources),
             lambda: self.cloud.facts(self.resources),
@@ -315,7 +315,7 @@ class CloudTest(base.NovaTestCase):
             self.assertEqual(
                 (set(self.hosts),) * 2, self._members(RESERVATION)
             )
-            self.cloud.disband(RESERVATION, self.resources, go_on)
+            self.cloud.disband(RESERVATION, go_on)
             self.assertEqual({}, self.aggregates())
 
     def test_a_cell_that_does_not_answer_is_not_taken_for_empty(self):

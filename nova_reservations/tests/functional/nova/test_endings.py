@@ -2,10 +2,13 @@
 """What becomes of servers at the end of their lease, other than deletion."""
 
 import datetime
+from unittest import mock
 
 import fixtures
+from nova import objects
 from nova.virt import fake
 
+from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations.tests.functional.nova import base
 
@@ -129,6 +132,23 @@ class EndingsTest(base.NovaTestCase):
         self.assertIsNone(
             self.api.get_server(server['id'])['OS-EXT-STS:task_state']
         )
+
+    def test_a_host_is_asked_once_for_all_its_servers(self):
+        lease = self.lease(end_action='shelve')
+        servers = [
+            ports.Server(self.boot(lease)['id'], base.MINE, 'host1', 'active')
+            for _ in range(3)
+        ]
+        with mock.patch.object(
+            objects.Service,
+            'get_by_compute_host',
+            wraps=objects.Service.get_by_compute_host,
+        ) as asked:
+            refused = self.services.hosts.cloud.stop_servers(
+                servers, ports.Order('look'), lambda: None
+            )
+        self.assertEqual({}, refused)
+        self.assertEqual(1, asked.call_count)
 
     def test_nothing_is_begun_without_a_token(self):
         lease = self.lease(end_action='shelve')

@@ -18,19 +18,6 @@ class HealingTest(base.NovaTestCase):
         super().setUp()
         self.enrol('host1', 'host2')
 
-    def look(self):
-        """Let a second pass, and do what the monitors find."""
-        self.pass_time(seconds=1)
-        self.services.monitoring.poll(self.now)
-        self.services.healing.look_after(self.now)
-        for _ in range(3):
-            # Seen, healed in our database, healed in Nova.
-            self.work()
-
-    def shown(self, lease):
-        [reservation] = self.services.leases.get(lease.id).reservations
-        return reservation.missing_resources, reservation.resources_changed
-
     def other(self, host):
         return {'host1': 'host2', 'host2': 'host1'}[host]
 
@@ -108,6 +95,18 @@ class HealingTest(base.NovaTestCase):
         )
         self.look()
         self.assertEqual({failed}, self.hosts_of(self.lease()))
+
+    def test_a_server_does_not_leave_a_lease_that_has_no_host(self):
+        """It would outlive the lease, on a host that nobody has leased."""
+        lease = self.lease(2)
+        server = self.boot(lease)
+        host = self.host_of(server)
+        for name in ('host1', 'host2'):
+            self.stop_host(name)
+        self.look()
+        self.admin_api.post_server_action(server['id'], {'evacuate': {}})
+        self._wait_for_migration_status(server, ['error'])
+        self.assertEqual(host, self.host_of(server))
 
     def test_a_server_that_is_being_evacuated_is_left_alone(self):
         """Nova itself would begin again what is under way."""

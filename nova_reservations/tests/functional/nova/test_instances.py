@@ -7,6 +7,7 @@ from nova import context as nova_context
 import nova.conf
 from nova.tests.functional.api import client as api_client
 
+from nova_reservations import exception
 from nova_reservations import values
 from nova_reservations.engine import leases
 from nova_reservations.tests.functional.nova import base
@@ -34,10 +35,11 @@ class InstancesTestCase(base.NovaTestCase):
         affinity=None,
         project_id=base.MINE,
         starts_in=datetime.timedelta(0),
+        lasts=datetime.timedelta(hours=1),
         flavor_id=None,
         **others,
     ) -> values.Lease:
-        """Lease slots for an hour, and begin if it is from now on."""
+        """Lease slots, and begin if it is from now on."""
         start = self.now + starts_in
         asked = {'amount': amount, 'affinity': affinity}
         if flavor_id is None:
@@ -52,7 +54,7 @@ class InstancesTestCase(base.NovaTestCase):
                 project_id=project_id,
                 user_id='user',
                 start=start,
-                end=start + datetime.timedelta(hours=1),
+                end=start + lasts,
                 before_end=None,
                 reservations=(leases.NewReservation(kind, asked),),
             ),
@@ -64,6 +66,16 @@ class InstancesTestCase(base.NovaTestCase):
     def id_of(self, lease) -> str:
         [reservation] = lease.reservations
         return reservation.id
+
+    def update(self, lease, **asked) -> values.Lease:
+        """Change the lease's only reservation, and have Nova follow."""
+        self.services.leases.update(
+            lease.id,
+            leases.LeaseChanges(reservations={self.id_of(lease): asked}),
+            self.now,
+        )
+        self.work()
+        return self.services.leases.get(lease.id)
 
     def boot_in(self, lease, **asked):
         return self.boot(flavor_id=self.id_of(lease), **asked)
@@ -103,7 +115,7 @@ class TestSlots(InstancesTestCase):
         for server in servers:
             self.assertIn(self.host_of(server), hosts)
         self.assertIn('No valid host', self.refused_in(lease))
-        usage = self.services.leases.usage(lease.reservations[0])
+        usage = self.services.leases.usage(lease, lease.reservations[0])
         self.assertEqual(3, usage['used'])
         self.assertEqual(
             sorted(server['id'] for server in servers), usage['servers']
@@ -244,7 +256,7 @@ class TestEnd(InstancesTestCase):
         self._confirm_resize(server)
         self.assertNotEqual('host1', self.host_of(server))
         self.assertEqual(
-            0, self.services.leases.usage(lease.reservations[0])['used']
+            0, self.services.leases.usage(lease, lease.reservations[0])['used']
         )
         self.end_completely(lease)
         self._wait_until_deleted(server)
@@ -404,6 +416,20 @@ class TestFlavorInstance(InstancesTestCase):
         )
         self.assertEqual({'HW_CPU_X86_VMX', 'CUSTOM_FAST'}, known.required)
         self.assertEqual({'CUSTOM_OLD'}, known.forbidden)
+
+    def test_a_flavor_that_asks_for_nothing_can_not_be_counted(self):
+        self._create_flavor(
+            id='nothing',
+            extra_spec={
+                'resources:VCPU': '0',
+                'resources:MEMORY_MB': '0',
+                'resources:DISK_GB': '0',
+            },
+        )
+        with self.assertRaisesRegex(
+            exception.InvalidInput, 'asks placement for nothing'
+        ):
+            self.slots(1, flavor_id='nothing')
 
     def test_servers_have_the_size_of_the_flavor(self):
         self.enrol('host1')

@@ -24,8 +24,11 @@ from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
+from nova_reservations.engine import desertion
+from nova_reservations.engine import donors
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import hunting
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
@@ -35,6 +38,7 @@ from nova_reservations.engine import waiting
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
 from nova_reservations.plugins import compute_monitor
+from nova_reservations.plugins import draining
 from nova_reservations.plugins import host
 from nova_reservations.plugins import instance
 from nova_reservations.tests import fake_cloud
@@ -80,10 +84,14 @@ class Journal:
         self.write(event_type, payload['lease_id'], [])
 
 
-class JournaledHost(host.PhysicalHost):
-    """Hosts that are only written about."""
+class Journaled(base.ResourceType):
+    """A type whose start and end are only written about.
+
+    :cvar mark: behind the names of what it has.
+    """
 
     journal: Journal
+    mark = ''
 
     def prepare(self, booking: base.Booking) -> None:
         booking.check()
@@ -100,37 +108,26 @@ class JournaledHost(host.PhysicalHost):
         self.journal.write(
             what,
             booking.lease.id,
-            [resource.name for resource in booking.resources],
+            [f'{resource.name}{self.mark}' for resource in booking.resources],
         )
 
 
-class JournaledSlots(instance.VirtualInstance):
-    """Slots of hosts that are only written about, as host+."""
+class JournaledHost(Journaled, host.PhysicalHost):
+    """Whole hosts."""
 
-    journal: Journal
 
-    def prepare(self, booking: base.Booking) -> None:
-        booking.check()
+class JournaledSlots(Journaled, instance.VirtualInstance):
+    """Slots of hosts, as host+."""
 
-    def start(self, booking: base.Booking) -> None:
-        self._write('start', booking)
-
-    def end(self, booking: base.Booking) -> base.Waiting | None:
-        self._write('end', booking)
-        return None
-
-    def _write(self, what: str, booking: base.Booking) -> None:
-        booking.check()
-        self.journal.write(
-            what,
-            booking.lease.id,
-            [f'{resource.name}+' for resource in booking.resources],
-        )
+    mark = '+'
 
 
 SLOTS_OF = 'virtual:instance'
-SIZE = {'vcpus': 24, 'memory_mb': 1024, 'disk_gb': 10}
-"""Two of them fit the 64 VCPU of a host."""
+SIZE = {'vcpus': 2, 'memory_mb': 30000, 'disk_gb': 10}
+"""Two of them fit the memory of a host."""
+
+BUSY = {'vcpus': 16, 'memory_mb': 1024, 'disk_gb': 10}
+"""Four of them fit its CPUs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -143,9 +140,18 @@ class Party:
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
+    desertion: desertion.Desertion
+    donors: donors.Donors
 
     def tasks(self) -> list[tasks.Task]:
-        return tasks.all_of(self.hosts, self.monitoring, self.healing, OPTIONS)
+        return tasks.all_of(
+            self.hosts,
+            self.monitoring,
+            self.healing,
+            self.desertion,
+            self.donors,
+            OPTIONS,
+        )
 
 
 def join(url: str, *names: str) -> Party:
@@ -162,11 +168,14 @@ def join(url: str, *names: str) -> Party:
     }
     for kind in types.values():
         kind.journal = journal
-    promises = leases.Leases(database, types, OPTIONS, journal.notify)
+    inventory = hosts.Hosts(database, cloud, OPTIONS)
+    giver = donors.Donors(database, cloud, inventory, OPTIONS)
+    promises = leases.Leases(database, types, OPTIONS, journal.notify, giver)
     return Party(
         database=database,
         leases=promises,
-        hosts=hosts.Hosts(database, cloud, OPTIONS),
+        hosts=inventory,
+        donors=giver,
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
@@ -176,11 +185,21 @@ def join(url: str, *names: str) -> Party:
             queue=waiting.Queue(
                 database, promises.book, OPTIONS, journal.notify
             ),
+            hunt=hunting.Hunting(
+                database,
+                cloud,
+                promises.ground,
+                promises.book,
+                draining.load(opts),
+                OPTIONS,
+                journal.notify,
+            ),
         ),
         monitoring=monitoring.Monitoring(
             database, [compute_monitor.ComputeMonitor(cloud, opts)]
         ),
         healing=healing.Healing(database, types, OPTIONS, journal.notify),
+        desertion=desertion.Desertion(database, cloud),
     )
 
 
@@ -236,9 +255,9 @@ def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
         kind, asked = (
             SLOTS_OF,
             {
-                **SIZE,
+                **dice.choice([SIZE, BUSY]),
                 'amount': minimum,
-                'affinity': dice.choice([None, False]),
+                'affinity': dice.choice([None, True, False]),
                 'resource_properties': '',
             },
         )
@@ -284,12 +303,22 @@ def _delete(party: Party, dice: random.Random, mine: list[str]) -> None:
     party.leases.delete(lease_id, party.database.now())
 
 
-def one_of_all(url: str, attempts: int) -> Counter[str]:
-    """Ask so often for one host of a window that all others want too."""
+ONE_HOST = values.HOST, {'min': 1, 'max': 1}
+ONE_SLOT = (
+    SLOTS_OF,
+    {**SIZE, 'amount': 1, 'affinity': None, 'resource_properties': ''},
+)
+
+
+def one_of_all(
+    url: str, attempts: int, *items: tuple[str, dict[str, Any]]
+) -> Counter[str]:
+    """Ask so often for one of these, in turn, in a window in which all
+    others want the same; return how it was answered, by type."""
     party = join(url)
     answers: Counter[str] = Counter()
     now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
-    for _ in range(attempts):
+    for item in list(items or [ONE_HOST]) * attempts:
         asked = leases.NewLease(
             name='race',
             project_id='p',
@@ -297,16 +326,14 @@ def one_of_all(url: str, attempts: int) -> Counter[str]:
             start=now + datetime.timedelta(hours=1),
             end=now + datetime.timedelta(hours=2),
             before_end=None,
-            reservations=(
-                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
-            ),
+            reservations=(leases.NewReservation(*item),),
         )
         try:
             party.leases.create(asked, now)
         except exception.ReservationsError as error:
-            answers[type(error).__name__] += 1
+            answers[f'{item[0]} {type(error).__name__}'] += 1
         else:
-            answers['done'] += 1
+            answers[f'{item[0]} done'] += 1
     party.database.dispose()
     return answers
 

@@ -14,6 +14,7 @@ from nova_reservations.api import faults
 INTERNAL = {
     exception.ReservationsError,
     exception.ClaimLost,
+    exception.Hopeless,
     exception.InvalidFigures,
     exception.UnreadableStats,
 }

@@ -10,6 +10,7 @@ from nova_reservations import exception
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts
 from nova_reservations.api.schemas import leases
+from nova_reservations.api.schemas import parameters
 from nova_reservations.plugins import host
 
 SCHEMAS = [
@@ -215,3 +216,30 @@ def test_a_property_of_a_host_is_a_flat_scalar_and_null_unsets_it():
 def test_a_host_cannot_be_renamed():
     with pytest.raises(exception.InvalidInput, match='name cannot be set'):
         hosts.UPDATE.check({'name': 'other'})
+
+
+@pytest.mark.parametrize(
+    ('changes', 'reason'),
+    [
+        ({'id': 'x'}, 'id: must be a UUID in its lower case form'),
+        ({'id': 'x' * 36}, 'id: must be a UUID in its lower case form'),
+        ({'min': 'a'}, 'min: must be a whole number from 1 on'),
+        (
+            {'end_grace': 'long'},
+            'end_grace: must be a whole number of minutes',
+        ),
+    ],
+)
+def test_a_form_is_asked_for_in_words(changes, reason):
+    schema = validation.Schema(
+        {
+            **host.PhysicalHost.update_schema,
+            'properties': {
+                **host.PhysicalHost.update_schema['properties'],
+                'id': parameters.UUID,
+            },
+        }
+    )
+    with pytest.raises(exception.InvalidInput) as refusal:
+        schema.check(changes)
+    assert str(refusal.value) == f'Malformed parameter {reason}'

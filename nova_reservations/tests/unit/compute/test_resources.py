@@ -152,16 +152,19 @@ def test_placement_knows_whole_units_less_what_nova_reserves(conf):
 
 @pytest.fixture
 def link(tmp_path):
-    def make(name, speed, is_device=True):
+    def make(name, speed, is_device=True, is_virtual=False):
         folder = tmp_path / name
         folder.mkdir()
         (folder / 'speed').write_text(f'{speed}\n')
         if is_device:
             (folder / 'device').mkdir()
+        if is_virtual:
+            (folder / 'device' / 'physfn').mkdir()
 
     make('eth0', 10000)
     make('eth1', 10000)
     make('eth2', -1)
+    make('eth0v0', 10000, is_virtual=True)
     make('bond0', 20000, is_device=False)
     make('tap7', 10, is_device=False)
     return tmp_path

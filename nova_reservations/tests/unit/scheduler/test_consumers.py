@@ -248,9 +248,14 @@ def test_by_default_there_is_nothing(conf, logged):
     assert not logged()
 
 
-def test_one_that_can_not_be_used_is_left_out(conf, logged):
-    # It wants a database.
-    conf.register_opt(cfg.StrOpt('connection'), group='api_database')
-    conf.set_override('scheduler_consumers', ['reserved_aggregates', 'cu'])
+@pytest.mark.parametrize('failure', [ValueError, SystemExit])
+def test_one_that_can_not_be_used_is_left_out(
+    conf, logged, monkeypatch, failure
+):
+    def fails(*_):
+        raise failure
+
+    monkeypatch.setattr(quantities.Memory, '__init__', fails)
+    conf.set_override('scheduler_consumers', ['memory', 'cu'])
     assert list(handler.load(conf).running) == ['cu']
-    assert logged() == ['Consumer reserved_aggregates can not be used']
+    assert logged() == ['Consumer memory can not be used']

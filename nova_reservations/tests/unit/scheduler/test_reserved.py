@@ -29,13 +29,21 @@ def holding(reservation_id=MINE, slots_left=None, **attributes):
     )
 
 
-@pytest.mark.parametrize('request_spec', [hinted(), by_flavor()])
+def by_group(group):
+    key = f'resources{group}:{values.slot_class(MINE)}'
+    return hosts.request(**{key: '1'})
+
+
+@pytest.mark.parametrize(
+    'request_spec', [hinted(), by_flavor(), by_group('1'), by_group('_A')]
+)
 def test_a_request_names_its_reservation_by_hint_or_flavor(request_spec):
     assert reserved.wanted(request_spec) == MINE
 
 
 @pytest.mark.parametrize(
-    'request_spec', [hosts.request(), hosts.request(cu='1')]
+    'request_spec',
+    [hosts.request(), hosts.request(cu='1'), by_group('_of_mine!')],
 )
 def test_other_requests_name_none(request_spec):
     assert reserved.wanted(request_spec) is None

@@ -326,9 +326,11 @@ class TestChoice:
         lane = measuring.lanes['udp']
         lane.guard.off = 'failed'
         measuring.reload()
-        assert lane.guard.off
+        assert measuring.lanes['udp'] is lane
         self.choose(file, measuring, 'udp ')
-        assert lane.guard.off is None
+        assert measuring.lanes['udp'].guard.off is None
+        # What it was told before is of then.
+        assert measuring.lanes['udp'].plugin is not lane.plugin
 
     def test_a_name_that_nobody_knows_is_one_error(
         self, file, measuring, caplog

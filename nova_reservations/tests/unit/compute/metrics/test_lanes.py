@@ -16,6 +16,7 @@ class Plugin(base.MetricPlugin):
     def __init__(self):
         super().__init__('host1', builders.make_conf())
         self.seen = []
+        self.gone = []
         self.fails = False
         self.may_go = threading.Event()
         self.may_go.set()
@@ -25,6 +26,9 @@ class Plugin(base.MetricPlugin):
         if self.fails:
             raise RuntimeError('of the plugin')
         self.seen.append(cpu_dict['time'])
+
+    def on_gone(self, instance):
+        self.gone.append(instance)
 
     def close(self):
         self.seen.append('closed')
@@ -70,6 +74,19 @@ def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
     lane.stop()
     assert plugin.seen[-2:] == [100, 'closed']
     assert len(plugin.seen) <= lanes.DEPTH + 3
+
+
+def test_what_is_told_once_is_not_lost_with_the_oldest(plugin):
+    lane = lanes.Lane('slow', plugin)
+    plugin.may_go.clear()
+    lane.start()
+    for number in range(100):
+        lane.put([*batch(number), ('on_gone', (f'server-{number}',))])
+    plugin.may_go.set()
+    lane.wait()
+    lane.stop()
+    assert {*plugin.gone} == {f'server-{number}' for number in range(100)}
+    assert len(plugin.gone) == 100
 
 
 def test_a_plugin_that_raises_is_named_and_off_in_the_end(plugin, caplog):

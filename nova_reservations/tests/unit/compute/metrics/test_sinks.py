@@ -146,6 +146,39 @@ class TestStatsd:
         assert received(receiver) == []
 
 
+class TestOutages:
+    """A network that is away for a while turns no plugin off."""
+
+    @pytest.fixture(params=[('statsd', statsd.Statsd), ('udp', udp.Udp)])
+    def plugin(self, request, receiver):
+        name, kind = request.param
+        conf = builders.make_conf(
+            **{f'metrics_{name}': {'port': receiver.getsockname()[1]}}
+        )
+        made = kind('host1', conf)
+        yield made
+        made.close()
+
+    def test_a_name_that_is_not_found_is_told_once_and_asked_for_again(
+        self, plugin, receiver, monkeypatch, caplog
+    ):
+        asked = []
+
+        def fails(*args, **kwargs):
+            asked.append(args)
+            raise socket.gaierror('no name server')
+
+        with monkeypatch.context() as away:
+            away.setattr(socket, 'getaddrinfo', fails)
+            for _ in range(10):
+                feed(plugin, builders.make_server())
+        assert len(asked) == 10
+        [warning] = caplog.messages
+        assert 'no name server' in warning
+        feed(plugin, builders.make_server())
+        assert received(receiver)
+
+
 class TestUdp:
     @pytest.fixture
     def plugin(self, receiver):

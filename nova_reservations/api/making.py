@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that are made with a lease of their own: both, or neither.
+
+Nova gets the request in the middle of ours. What it makes meanwhile, in this
+thread, is written to the lease before it is there.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import contextvars
+import datetime
+import functools
+from typing import Any
+
+from nova.compute import api as compute_api
+from oslo_log import log
+from oslo_serialization import jsonutils
+import webob
+import wrapt
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.api import hints
+from nova_reservations.api import lease_params
+from nova_reservations.api import validation
+from nova_reservations.engine import leases as engine
+
+LOG = log.getLogger(__name__)
+
+Record = Callable[[str], None]
+
+_record: contextvars.ContextVar[Record | None] = contextvars.ContextVar(
+    'nova_reservations_record', default=None
+)
+
+
+@functools.cache
+def install() -> None:
+    """Have Nova tell of the servers that it makes; once per process."""
+    wrapt.wrap_function_wrapper(
+        compute_api, 'API._create_reqspec_buildreq_instmapping', _before
+    )
+
+
+def _before(
+    wrapped: Callable[..., None], _: Any, args: Any, kwargs: Any
+) -> None:
+    # Nova's transaction has not begun.
+    _context, request_spec, *_rest = args
+    announce(request_spec.instance_uuid)
+    wrapped(*args, **kwargs)
+
+
+def announce(server_uuid: str) -> None:
+    """Have Nova make the server next, in this thread.
+
+    :raises: ReservationsError if it must not
+    """
+    record = _record.get()
+    if record is not None:
+        record(server_uuid)
+
+
+def make(
+    request: webob.Request,
+    body: Any,
+    terms: Callable[[Any, datetime.datetime], lease_params.Terms],
+    application: Any,
+    services: bootstrap.Services,
+) -> webob.Response:
+    """Return Nova's answer to the request, whose servers have a lease.
+
+    :param body: of the request, as Nova would read it
+    :param terms: of the body and the time, returns what lease that is
+    :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
+        CloudUnavailable, DatabaseUnavailable
+    """
+    now = services.database.now()
+    asked = _asked(request, body, terms(body, now), services)
+    lease = services.server_leases.request(asked, now)
+    [reservation] = lease.reservations
+    hints.put(body, hints.LEASE, reservation.id)
+    request.body = jsonutils.dump_as_bytes(body)
+    return _Making(services, lease).ask(request, application)
+
+
+def _asked(
+    request: webob.Request,
+    body: Any,
+    terms: lease_params.Terms,
+    services: bootstrap.Services,
+) -> engine.NewLease:
+    """:raises: InvalidInput"""
+    kind = services.leases.types.get(values.SERVER)
+    if kind is None:
+        raise exception.InvalidInput(
+            f'The hint "{hints.LEASE}" can not be used here: [reservations] '
+            f'resource_types does not have {values.SERVER}'
+        )
+    validation.Schema(kind.schema).check(terms.asked)
+    flavor = hints.flavor(body)
+    if values.is_id(flavor) and services.leases.access(flavor):
+        raise exception.InvalidInput(
+            f'Flavor {flavor} is that of a reservation, whose lease its '
+            f'servers are in: the hint "{hints.LEASE}" asks for another one'
+        )
+    context = request.environ['nova.context']
+    return lease_params.new_lease(terms, context.project_id, context.user_id)
+
+
+class _Making:
+    """:ivar refusal: why we have refused what Nova was about to make."""
+
+    def __init__(
+        self, services: bootstrap.Services, lease: values.Lease
+    ) -> None:
+        self._leases = services.server_leases
+        self._now = services.database.now
+        self._lease_id = lease.id
+        self.refusal: exception.ReservationsError | None = None
+
+    def ask(self, request: webob.Request, application: Any) -> webob.Response:
+        try:
+            with self._recording():
+                answer = request.get_response(application)
+        except Exception:
+            self._refuse()
+            raise
+        if self.refusal is None and answer.status_int < 300:
+            self._accept()
+        else:
+            self._refuse()
+        if self.refusal is not None:
+            raise self.refusal
+        return answer
+
+    @contextlib.contextmanager
+    def _recording(self) -> Iterator[None]:
+        token = _record.set(self._record)
+        try:
+            yield
+        finally:
+            _record.reset(token)
+
+    def _record(self, server_uuid: str) -> None:
+        try:
+            self._leases.record(self._lease_id, server_uuid, self._now())
+        except exception.ReservationsError as error:
+            # Nova would only say that something has failed.
+            self.refusal = error
+            raise
+
+    def _accept(self) -> None:
+        try:
+            self._leases.accept(self._lease_id, self._now())
+        except (exception.InvalidState, exception.NotFound) as error:
+            self.refusal = error
+            self._refuse()
+        except exception.ReservationsError as error:
+            # A worker will find out that there are servers.
+            LOG.error('Lease %s stays as it is: %s', self._lease_id, error)
+
+    def _refuse(self) -> None:
+        try:
+            self._leases.refuse(self._lease_id, self._now())
+        except exception.ReservationsError as error:
+            # A worker will find out that there are none.
+            LOG.error('Lease %s stays as it is: %s', self._lease_id, error)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Acts beside methods of Nova, on what is kept for their objects.
+
+Each function returns a wrapper as wrapt calls it, of these:
+
+``find``
+    The method's object -> what is kept for it; None where nothing is.
+``act``
+    Gets that, the object, and the arguments of the method.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from typing import TypeAlias
+from typing import TypeVar
+
+T = TypeVar('T')
+Wrapper: TypeAlias = Callable[[Callable[..., Any], Any, Any, Any], Any]
+
+
+def before(
+    find: Callable[[Any], T | None], act: Callable[..., None]
+) -> Wrapper:
+    def wrapper(
+        wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: Any
+    ) -> Any:
+        kept = find(instance)
+        if kept is not None:
+            act(kept, instance, *args, **kwargs)
+        return wrapped(*args, **kwargs)
+
+    return wrapper
+
+
+def after(
+    find: Callable[[Any], T | None], act: Callable[..., None]
+) -> Wrapper:
+    """Not if the method has raised."""
+
+    def wrapper(
+        wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: Any
+    ) -> Any:
+        result = wrapped(*args, **kwargs)
+        kept = find(instance)
+        if kept is not None:
+            act(kept, instance, *args, **kwargs)
+        return result
+
+    return wrapper

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that carry their own lease.
+
+One is written before Nova makes it, so that there is none of which we do not
+know. Every function joins the caller's transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import models
+
+LEASED = models.table(models.LeasedServer)
+RESERVATION = models.table(models.Reservation)
+LEASE = models.table(models.Lease)
+
+
+def record(
+    session: orm.Session,
+    server_uuid: str,
+    reservation_id: str,
+    now: datetime.datetime,
+) -> None:
+    """Write that the server, which is to be made, carries the lease."""
+    before = session.scalar(
+        sa.select(sa.func.count()).where(
+            LEASED.c.reservation_id == reservation_id
+        )
+    )
+    session.execute(
+        sa.insert(LEASED).values(
+            server_uuid=server_uuid,
+            reservation_id=reservation_id,
+            position=before,
+            created_at=now,
+        )
+    )
+
+
+def of(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, tuple[values.LeasedServer, ...]]:
+    """Return reservation id -> its servers, in the order in which they were
+    made, of those that have had any."""
+    found: dict[str, list[values.LeasedServer]] = defaultdict(list)
+    for row in session.execute(
+        sa.select(
+            LEASED.c.reservation_id, LEASED.c.server_uuid, LEASED.c.released_at
+        )
+        .where(LEASED.c.reservation_id.in_(reservation_ids))
+        .order_by(LEASED.c.reservation_id, LEASED.c.position)
+    ):
+        found[row.reservation_id].append(
+            values.LeasedServer(row.server_uuid, row.released_at is not None)
+        )
+    return {key: tuple(servers) for key, servers in found.items()}
+
+
+def release(
+    session: orm.Session,
+    server_uuids: Collection[str],
+    now: datetime.datetime,
+) -> None:
+    """Write that their leases have no more to do with the servers."""
+    _release(session, LEASED.c.server_uuid.in_(server_uuids), now)
+
+
+def release_all(
+    session: orm.Session,
+    reservation_ids: Collection[str],
+    now: datetime.datetime,
+) -> None:
+    """Write that the reservations have no more to do with any server."""
+    _release(session, LEASED.c.reservation_id.in_(reservation_ids), now)
+
+
+def _release(
+    session: orm.Session,
+    condition: sa.ColumnElement[bool],
+    now: datetime.datetime,
+) -> None:
+    session.execute(
+        sa.update(LEASED)
+        .where(condition, LEASED.c.released_at.is_(None))
+        .values(released_at=now, updated_at=now)
+    )
+
+
+def watched(
+    session: orm.Session, after: str, limit: int
+) -> list[tuple[str, str]]:
+    """Return (server, lease) of a page of servers that are leased still, in
+    the order of their UUIDs; those that Nova is just making are left out.
+
+    :param after: the last server of the page before; '' for the first page
+    """
+    return [
+        (row.server_uuid, row.lease_id)
+        for row in session.execute(
+            sa.select(LEASED.c.server_uuid, RESERVATION.c.lease_id)
+            .join(RESERVATION, RESERVATION.c.id == LEASED.c.reservation_id)
+            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+            .where(
+                LEASED.c.released_at.is_(None),
+                LEASED.c.server_uuid > after,
+                LEASE.c.status != states.Lease.CREATING,
+            )
+            .order_by(LEASED.c.server_uuid)
+            .limit(limit)
+        )
+    ]

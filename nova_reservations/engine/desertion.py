@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that carry a lease and are deleted by their users: it ends."""
+
+import datetime
+
+from oslo_log import log
+
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import leased_servers
+from nova_reservations.db import leases
+
+LOG = log.getLogger(__name__)
+
+TASK = 'leased_servers'
+"""The periodic task that looks for them."""
+
+PAGE = 500
+"""Servers that Nova is asked about at once."""
+
+
+class Desertion:
+    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
+        self.database = database
+        self.cloud = cloud
+
+    def look(self, now: datetime.datetime) -> None:
+        """Have leases do without servers that are gone; those that have none
+        left find their end due.
+
+        :raises: CloudUnavailable
+        """
+        after = ''
+        while True:
+            with self.database.reader() as session:
+                watched = leased_servers.watched(session, after, PAGE)
+            if not watched:
+                return
+            lease_of = dict(watched)
+            gone = self.cloud.gone_servers(lease_of.keys())
+            if gone:
+                self._release({uuid: lease_of[uuid] for uuid in gone}, now)
+            after, _ = watched[-1]
+
+    def _release(
+        self, lease_of: dict[str, str], now: datetime.datetime
+    ) -> None:
+        with self.database.writer() as session:
+            leased_servers.release(session, lease_of.keys(), now)
+            leases.hurry(session, sorted(set(lease_of.values())), now)
+        for server, lease_id in sorted(lease_of.items()):
+            LOG.info(
+                'Server %(server)s of lease %(lease)s is gone',
+                {'server': server, 'lease': lease_id},
+            )

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What packages do that bring a type of resource of their own: say what there
+is of it. Hosts are enrolled instead (``hosts.py``)."""
+
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.db import api
+from nova_reservations.db import healing
+from nova_reservations.db import resources
+from nova_reservations.db import waiters
+from nova_reservations.engine import contention
+
+
+class Resources:
+    def __init__(self, database: api.Database) -> None:
+        self.database = database
+
+    def find(self, resource_type: str) -> list[values.Resource]:
+        """Return all of the type, by name."""
+        with self.database.reader() as session:
+            return resources.find(session, resource_type)
+
+    def add(
+        self, resource_type: str, name: str, uuid: str, now: datetime.datetime
+    ) -> values.Resource:
+        """Have leases find it; what is there already is left as it is.
+
+        :param name: as its monitor names it, at most 255 characters.
+        :param uuid: at most 36 characters, unique among those of the type.
+        :raises: InvalidInput if it is a host
+        :raises: Contended, DatabaseUnavailable
+        """
+        _check(resource_type)
+
+        def insert(_: int) -> values.Resource:
+            with self.database.writer() as session:
+                known = resources.find(session, resource_type, uuid)
+                if known:
+                    return known[0]
+                resource_id = resources.insert(
+                    session, resource_type, name, uuid, now, reservable=True
+                )
+                healing.capacity_came_free(session, now)
+                waiters.wake(session, now)
+            return values.Resource(resource_id, resource_type, name, uuid)
+
+        return contention.settle(insert)
+
+    def remove(self, resource: values.Resource) -> None:
+        """Have leases find it no more; what is gone already is gone.
+
+        :raises: InvalidInput if it is a host
+        :raises: InvalidState if leases have it, or will
+        :raises: DatabaseUnavailable
+        """
+        _check(resource.resource_type)
+        with self.database.writer() as session:
+            held = resources.withdraw(session, resource.id)
+            if held:
+                raise exception.InvalidState(
+                    kind='Resource',
+                    id=resource.name,
+                    status='in use',
+                    reason=f'{held} reservations hold it',
+                )
+            resources.delete(session, resource.id)
+
+
+def _check(resource_type: str) -> None:
+    if resource_type == values.HOST:
+        raise exception.InvalidInput(
+            'Hosts are enrolled and removed by os-hosts, or by '
+            'nova-reservations-manage'
+        )

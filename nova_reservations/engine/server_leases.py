@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that come with servers: one request to Nova makes both, or neither.
+
+The lease comes first, and is CREATING as long as Nova has the request. Each
+server is written to it before Nova makes that server, in a transaction that
+also finds the lease still CREATING. So there is no server that we do not
+know of, and none is made for a lease that was given up meanwhile: whatever
+becomes of the process that has the request, a worker that comes later can
+tell how far it has come.
+"""
+
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import healing
+from nova_reservations.db import leased_servers
+from nova_reservations.db import leases as rows
+from nova_reservations.db import waiters
+from nova_reservations.engine import agenda
+from nova_reservations.engine import contention
+from nova_reservations.engine import leases
+from nova_reservations.engine import notifications
+
+LOG = log.getLogger(__name__)
+
+
+class ServerLeases:
+    """:param promises: the use cases of leases."""
+
+    def __init__(self, promises: leases.Leases, cloud: ports.Cloud) -> None:
+        self.promises = promises
+        self.cloud = cloud
+        self.database = promises.database
+
+    def request(
+        self, asked: leases.NewLease, now: datetime.datetime
+    ) -> values.Lease:
+        """Write the lease of servers that Nova is asked for next.
+
+        :raises: InvalidInput, NotEnoughResources, CloudUnavailable, Contended
+        """
+        if asked.start > now:
+            self._check_shelving()
+        draft = dataclasses.replace(
+            self.promises.draft(asked, now),
+            status=states.Lease.CREATING,
+            # From here on there may be something of it.
+            in_nova=True,
+        )
+        lease = dataclasses.replace(
+            draft, due_at=agenda.due_at(draft, now, self.promises.options)
+        )
+        self.promises.promise(lease, now)
+        return lease
+
+    def _check_shelving(self) -> None:
+        """See that the servers can be shelved until their time.
+
+        :raises: InvalidInput, CloudUnavailable
+        """
+        try:
+            self.cloud.check_acting()
+        except exception.CloudRefused as error:
+            raise exception.InvalidInput(
+                'A server with a lease that starts later is shelved until '
+                f'then, which can not be done here: {error}; ask the operator'
+            ) from error
+
+    def record(
+        self, lease_id: str, server_uuid: str, now: datetime.datetime
+    ) -> None:
+        """Write that Nova makes the server next, with this lease.
+
+        :raises: NotFound, InvalidState if the lease was given up meanwhile
+        :raises: Contended
+        """
+
+        def write(_: int) -> None:
+            with self.database.writer() as session:
+                seen = rows.get(session, lease_id)
+                if seen.status != states.Lease.CREATING:
+                    raise _given_up(seen)
+                reservation = _reservation(seen)
+                leased_servers.record(
+                    session, server_uuid, reservation.id, now
+                )
+                # Whoever is giving it up looks again.
+                rows.change(session, seen, now)
+
+        contention.settle(write)
+
+    def accept(self, lease_id: str, now: datetime.datetime) -> None:
+        """Write that Nova has accepted the request.
+
+        :raises: NotFound, InvalidState if the lease was given up meanwhile
+        :raises: Contended
+        """
+
+        def write(_: int) -> values.Lease:
+            with self.database.writer() as session:
+                seen = rows.get(session, lease_id)
+                if seen.status != states.Lease.CREATING:
+                    return seen
+                lease = dataclasses.replace(seen, status=states.Lease.PENDING)
+                due_at = agenda.due_at(lease, now, self.promises.options)
+                rows.change(
+                    session,
+                    seen,
+                    now,
+                    status=lease.status,
+                    # A worker that holds it finds out when it is done.
+                    due_at=seen.due_at if seen.claimed_by else due_at,
+                )
+                return rows.get(session, lease_id)
+
+        lease = contention.settle(write)
+        # A worker may have found out before, and be at work on it.
+        if lease.status in (states.Lease.ERROR, states.Lease.DELETING):
+            raise _given_up(lease)
+        LOG.info(
+            'Lease %(lease)s of project %(project)s is that of %(count)d '
+            'servers from %(start)s to %(end)s',
+            {
+                'lease': lease.id,
+                'project': lease.project_id,
+                'count': len(_reservation(lease).servers),
+                'start': lease.start_date,
+                'end': lease.end_date,
+            },
+        )
+        self.promises.notify(
+            notifications.CREATE, notifications.payload(lease)
+        )
+
+    def refuse(self, lease_id: str, now: datetime.datetime) -> None:
+        """Undo the lease: Nova has refused the request.
+
+        What it has made nevertheless, a worker does away with.
+
+        :raises: Contended
+        """
+        made = self._is_made(lease_id)
+
+        def write(_: int) -> None:
+            with self.database.writer() as session:
+                seen = rows.get(session, lease_id)
+                if made:
+                    self._undo(session, seen, now)
+                # If not, it was given up, and says so.
+                elif seen.status == states.Lease.CREATING:
+                    rows.delete(session, seen)
+                    waiters.wake(session, now)
+                    healing.capacity_came_free(session, now)
+
+        try:
+            contention.settle(write)
+        except exception.NotFound:
+            return
+        LOG.info('Lease %s is undone: its servers were refused', lease_id)
+
+    def _is_made(self, lease_id: str) -> bool:
+        """Whether Nova may have anything of the lease."""
+        try:
+            reservation = _reservation(self.promises.get(lease_id))
+            recorded = [server.uuid for server in reservation.servers]
+            return bool(recorded and self.cloud.find_servers(recorded))
+        except exception.NotFound:
+            return False
+        except exception.CloudUnavailable as error:
+            LOG.warning(
+                'Whether lease %(lease)s has servers is not known: %(reason)s',
+                {'lease': lease_id, 'reason': error},
+            )
+            return True
+
+    def _undo(
+        self, session: Any, seen: values.Lease, now: datetime.datetime
+    ) -> None:
+        """Have a worker delete what there is of the lease, and the lease."""
+        if states.Lease.DELETING not in states.LEASE_TRANSITIONS[seen.status]:
+            return
+        rows.change(
+            session,
+            seen,
+            now,
+            status=states.Lease.DELETING,
+            status_reason=None,
+            in_nova=True,
+            due_at=seen.due_at if seen.claimed_by else now,
+        )
+        rows.set_reservations(
+            session, seen.id, now, status=states.Reservation.DELETED
+        )
+        rows.set_event(
+            session,
+            seen.id,
+            states.EventType.END,
+            now,
+            status=states.Event.IN_PROGRESS,
+        )
+
+
+def _reservation(lease: values.Lease) -> values.Reservation:
+    reservation = lease.server_reservation
+    assert reservation is not None
+    return reservation
+
+
+def _given_up(lease: values.Lease) -> exception.InvalidState:
+    return exception.InvalidState(
+        kind='Lease',
+        id=lease.id,
+        status=lease.status,
+        reason='the request for its servers has taken too long',
+    )

@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers are saved, suspended and brought back by workers that may die."""
+
+import fixtures
+from nova import context
+from nova import objects
+from nova.compute import api as compute_api
+from nova.tests import fixtures as nova_fixtures
+from nova.virt import fake
+
+from nova_reservations import ports
+from nova_reservations.tests.functional.nova import base
+
+
+class Killed(BaseException):
+    pass
+
+
+def _kill(*args, **kwargs):
+    raise Killed
+
+
+def go_on():
+    pass
+
+
+class RestingTest(base.NovaTestCase):
+    hosts = ('host1',)
+
+    def setUp(self):
+        super().setUp()
+        self.trust()
+        self.cloud = self.services.hosts.cloud
+
+    def _find(self, *servers):
+        ids = [server['id'] for server in servers]
+        found = self.cloud.find_servers(ids)
+        return [found[one] for one in ids if one in found]
+
+    def _until_done(self, verb, *servers, attempt=0):
+        """Ask for it until nothing waits; return what has failed."""
+
+        def is_done():
+            self.outcome = verb(
+                self._find(*servers), ports.Order('a lease', attempt), go_on
+            )
+            self.assertEqual({}, self.outcome.waiting)
+
+        self._wait_for_assert(is_done)
+        return self.outcome.failed
+
+    def _once(self, verb, server, attempt=0):
+        outcome = verb(
+            self._find(server), ports.Order('a lease', attempt), go_on
+        )
+        return (outcome.waiting | outcome.failed).get(server['id'])
+
+    def _killed_at(self, name, verb, server, attempt=0):
+        """Have the worker die at its call of this."""
+        with fixtures.MonkeyPatch(name, _kill):
+            self.assertRaises(Killed, self._once, verb, server, attempt)
+
+    def _shelve(self, server):
+        self.api.post_server_action(server['id'], {'shelve': None})
+        # Nova forgets its host a moment later.
+        return self._wait_for_server_parameter(
+            server,
+            {'status': 'SHELVED_OFFLOADED', 'OS-EXT-SRV-ATTR:host': None},
+        )
+
+    def _images(self, name):
+        return [
+            image
+            for image in self.glance.detail(None)
+            if image['name'] == name
+        ]
+
+    def _task(self, server):
+        shown = self.api.get_server(server['id'])
+        return shown['OS-EXT-STS:task_state']
+
+    def _a_minute_later(self):
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'oslo_utils.timeutils.is_older_than', lambda *args: True
+            )
+        )
+
+    # Finding them
+
+    def test_servers_are_found_wherever_they_are(self):
+        running = self.boot()
+        shelved = self._shelve(self.boot())
+        homeless = self.post(flavor_id=self._huge())
+        homeless = self._wait_for_state_change(homeless, 'ERROR')
+        gone = self.boot()
+        self._delete_server(gone)
+        found = self._find(running, shelved, homeless, gone)
+        self.assertEqual(
+            [
+                ('active', 'host1'),
+                ('shelved_offloaded', ''),
+                ('error', ''),
+            ],
+            [(server.state, server.host) for server in found],
+        )
+        self.assertIn('No valid host', found[-1].fault)
+
+    def test_a_server_that_no_host_was_chosen_for_yet_is_being_built(self):
+        with fixtures.MonkeyPatch(
+            'nova.conductor.api.ComputeTaskAPI.schedule_and_build_instances',
+            lambda *args, **kwargs: None,
+        ):
+            server = self.post()
+        [found] = self._find(server)
+        self.assertEqual(('building', 'scheduling'), (found.state, found.task))
+        self.assertEqual(frozenset(), self.cloud.gone_servers([server['id']]))
+        self.api.delete_server(server['id'])
+        self.assertEqual([], self._find(server))
+        self.assertEqual(
+            {server['id']}, self.cloud.gone_servers([server['id']])
+        )
+
+    def test_only_servers_that_nova_has_deleted_are_gone(self):
+        servers = [self.boot() for _ in range(3)]
+        self._delete_server(servers[0])
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            self._admin(), servers[1]['id']
+        )
+        # A deletion that was asked for, and failed.
+        mapping.queued_for_delete = True
+        mapping.save()
+        self.assertEqual(
+            {servers[0]['id'], 'never made'},
+            self.cloud.gone_servers(
+                [*(server['id'] for server in servers), 'never made']
+            ),
+        )
+
+    def _admin(self):
+        return context.get_admin_context()
+
+    def _huge(self):
+        return self._create_flavor(memory_mb=40_000)
+
+    # Saving
+
+    def test_an_image_is_made_of_each_and_only_once(self):
+        servers = [self.boot(name='one'), self.boot(name='two')]
+        self.assertEqual(
+            {}, self._until_done(self.cloud.save_servers, *servers)
+        )
+        # Another attempt finds it as well.
+        self.assertEqual(
+            {},
+            self._until_done(self.cloud.save_servers, *servers, attempt=7),
+        )
+        for name in ('reserved_one', 'reserved_two'):
+            [image] = self._images(name)
+            self.assertEqual(base.MINE, image['owner'])
+
+    def test_what_could_not_be_saved_is_saved_by_another_attempt(self):
+        server = self.boot(name='one')
+        with fixtures.MockPatchObject(
+            fake.FakeDriver, 'snapshot', side_effect=OSError('disk full')
+        ):
+            failed = self._until_done(self.cloud.save_servers, server)
+        self.assertEqual({server['id']: 'Nova has failed at it'}, failed)
+        self.assertEqual(
+            {}, self._until_done(self.cloud.save_servers, server, attempt=1)
+        )
+        self.assertEqual(1, len(self._images('reserved_one')))
+
+    def test_a_copy_under_way_is_not_begun_again_by_a_later_attempt(self):
+        server = self.boot(name='one')
+        with fixtures.MonkeyPatch(
+            'nova.virt.fake.FakeDriver.snapshot', lambda *args: None
+        ):
+            self.assertEqual(
+                'is being made', self._once(self.cloud.save_servers, server)
+            )
+        self._wait_for_server_parameter(
+            server, {'OS-EXT-STS:task_state': None}
+        )
+        [image] = self._images('reserved_one')
+        self.glance.update(self._admin(), image['id'], {'status': 'saving'})
+        self.assertEqual(
+            'is being made',
+            self._once(self.cloud.save_servers, server, attempt=5),
+        )
+        self.assertEqual(1, len(self._images('reserved_one')))
+
+    def test_a_worker_that_died_while_saving_leaves_nothing_behind(self):
+        for number, step in enumerate(
+            (
+                'nova.objects.Instance.save',
+                'nova.compute.api.API._record_action_start',
+                'nova.compute.rpcapi.ComputeAPI.snapshot_instance',
+            )
+        ):
+            server = self.boot(name=f'server{number}')
+            self._killed_at(step, self.cloud.save_servers, server)
+            self.assertEqual(
+                {},
+                self._until_done(self.cloud.save_servers, server, attempt=2),
+                step,
+            )
+            [image] = self._images(f'reserved_server{number}')
+            self.assertEqual('active', image['status'])
+            self.assertIsNone(self._task(server))
+
+    def test_volumes_of_a_server_outlive_it(self):
+        server = self._boot_of_volume(delete_on_termination=True)
+        self.assertEqual({}, self._until_done(self.cloud.save_servers, server))
+        [volume] = self.admin_api.get_server(server['id'])[
+            'os-extended-volumes:volumes_attached'
+        ]
+        self.assertFalse(volume['delete_on_termination'])
+        self.assertEqual([], self._images('reserved_of a volume'))
+
+    def _boot_of_volume(self, **mapping):
+        self.useFixture(nova_fixtures.CinderFixture(self))
+        server = self._build_server(image_uuid='', networks='none')
+        server['block_device_mapping_v2'] = [
+            {
+                'boot_index': 0,
+                'source_type': 'volume',
+                'destination_type': 'volume',
+                'uuid': nova_fixtures.CinderFixture.IMAGE_BACKED_VOL,
+                **mapping,
+            }
+        ]
+        server = self.api.post_server({'server': server})
+        return self._wait_for_state_change(server, 'ACTIVE')
+
+    def test_what_a_server_was_shelved_as_is_kept_if_it_is_wanted(self):
+        for keep, images in ((True, 1), (False, 0)):
+            name = f'keep {keep}'
+            server = self._shelve(self.boot(name=name))
+            self.assertEqual(
+                {}, self._until_done(self.cloud.save_servers, server)
+            )
+            self.cloud.delete_servers(
+                self._find(server), go_on, keep_images=keep
+            )
+            self._wait_until_deleted(server)
+            self.assertEqual(images, len(self._images(f'{name}-shelved')))
+
+    def test_a_server_that_never_ran_has_nothing_to_save(self):
+        server = self.post(flavor_id=self._huge())
+        self._wait_for_state_change(server, 'ERROR')
+        self.assertEqual({}, self._until_done(self.cloud.save_servers, server))
+
+    # Suspending
+
+    def test_servers_that_run_are_suspended_and_others_rest_already(self):
+        running, locked, stopped, paused = (self.boot() for _ in range(4))
+        shelved = self._shelve(self.boot())
+        self._stop_server(stopped)
+        self.admin_api.post_server_action(locked['id'], {'lock': {}})
+        self.admin_api.post_server_action(paused['id'], {'pause': {}})
+        self._wait_for_state_change(paused, 'PAUSED')
+        every = (running, locked, stopped, paused, shelved)
+        self.assertEqual(
+            {}, self._until_done(self.cloud.suspend_servers, *every)
+        )
+        for server, status in zip(
+            every,
+            (
+                'SUSPENDED',
+                'SUSPENDED',
+                'SHUTOFF',
+                'SUSPENDED',
+                'SHELVED_OFFLOADED',
+            ),
+            strict=True,
+        ):
+            shown = self.api.get_server(server['id'])
+            self.assertEqual(status, shown['status'])
+
+    def test_a_server_in_error_can_not_be_suspended(self):
+        server = self.boot()
+        self.admin_api.post_server_action(
+            server['id'], {'os-resetState': {'state': 'error'}}
+        )
+        self.assertEqual(
+            {server['id']: 'it is in state error'},
+            self._until_done(self.cloud.suspend_servers, server),
+        )
+
+    def test_a_worker_that_died_while_suspending_leaves_no_server_stuck(self):
+        for step in (
+            'nova.objects.Instance.save',
+            'nova.compute.api.API._record_action_start',
+            'nova.compute.rpcapi.ComputeAPI.suspend_instance',
+        ):
+            server = self.boot()
+            self._killed_at(step, self.cloud.suspend_servers, server)
+            self._a_minute_later()
+            self.assertEqual(
+                {},
+                self._until_done(
+                    self.cloud.suspend_servers, server, attempt=1
+                ),
+                step,
+            )
+            self._wait_for_state_change(server, 'SUSPENDED')
+
+    # Bringing back
+
+    def test_servers_are_brought_back_from_their_shelves(self):
+        offloaded = self._shelve(self.boot())
+        self.flags(shelved_offload_time=-1)
+        kept = self.boot()
+        self.api.post_server_action(kept['id'], {'shelve': None})
+        self._wait_for_state_change(kept, 'SHELVED')
+        running = self.boot()
+        self.assertEqual(
+            {},
+            self._until_done(
+                self.cloud.unshelve_servers, offloaded, kept, running
+            ),
+        )
+        for server in (offloaded, kept, running):
+            self._wait_for_state_change(server, 'ACTIVE')
+
+    def test_a_server_on_a_volume_is_brought_back(self):
+        server = self._boot_of_volume()
+        self.cloud.shelve_servers(
+            self._find(server), ports.Order('a lease'), go_on
+        )
+        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+        self.assertEqual(
+            {}, self._until_done(self.cloud.unshelve_servers, server)
+        )
+        self._wait_for_state_change(server, 'ACTIVE')
+
+    def test_where_no_host_has_room_it_is_said_and_tried_again(self):
+        server = self._shelve(self.boot())
+        self._set_host('disabled')
+        unshelve = self.cloud.unshelve_servers
+
+        def is_refused():
+            self.assertEqual(
+                'no host has room for it', self._once(unshelve, server)
+            )
+
+        self._wait_for_assert(is_refused)
+        shown = self.api.get_server(server['id'])
+        self.assertEqual('SHELVED_OFFLOADED', shown['status'])
+        self._set_host('enabled')
+        self.assertEqual({}, self._until_done(unshelve, server, attempt=1))
+        self._wait_for_state_change(server, 'ACTIVE')
+
+    def _set_host(self, status):
+        self.admin_api.put_service(
+            self.computes['host1'].service_ref.uuid, {'status': status}
+        )
+
+    def test_a_worker_that_died_while_unshelving_leaves_no_server_stuck(self):
+        for step in (
+            'nova.objects.Instance.save',
+            'nova.compute.api.API._record_action_start',
+            'nova.conductor.api.ComputeTaskAPI.unshelve_instance',
+        ):
+            server = self._shelve(self.boot())
+            self._killed_at(step, self.cloud.unshelve_servers, server)
+            self._a_minute_later()
+            self.assertEqual(
+                {},
+                self._until_done(
+                    self.cloud.unshelve_servers, server, attempt=1
+                ),
+                step,
+            )
+            self._wait_for_state_change(server, 'ACTIVE')
+
+    def test_what_is_under_way_is_not_taken_for_lost(self):
+        """However long it takes, and whoever asks."""
+        server = self._shelve(self.boot())
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.compute.rpcapi.ComputeAPI.unshelve_instance',
+                lambda *args, **kwargs: None,
+            )
+        )
+        self._once(self.cloud.unshelve_servers, server)
+
+        def is_scheduled():
+            [action] = [
+                one
+                for one in self.api.get_instance_actions(server['id'])
+                if one['action'] == 'unshelve'
+            ]
+            detail = self.admin_api.api_get(
+                f'/servers/{server["id"]}/os-instance-actions/'
+                f'{action["request_id"]}'
+            ).body['instanceAction']
+            self.assertIn(
+                'schedule_instances',
+                [event['event'] for event in detail['events']],
+            )
+
+        self._wait_for_assert(is_scheduled)
+        self._a_minute_later()
+        self.assertEqual(
+            'it is still unshelving',
+            self._once(self.cloud.unshelve_servers, server, attempt=9),
+        )
+
+    def test_the_quota_that_counts_is_that_of_the_servers_project(self):
+        self.flags(count_usage_from_placement=True, group='quota')
+        server = self._shelve(self.boot())
+        seen = []
+        check = compute_api.API._check_quota_unshelve_offloaded
+
+        def spy(context, instance, request_spec):
+            seen.append((context.project_id, context.user_id))
+            return check(context, instance, request_spec)
+
+        with fixtures.MonkeyPatch(
+            'nova.compute.api.API._check_quota_unshelve_offloaded',
+            staticmethod(spy),
+        ):
+            self._once(self.cloud.unshelve_servers, server)
+        instance = objects.Instance.get_by_uuid(self._admin(), server['id'])
+        self.assertEqual([(instance.project_id, instance.user_id)], seen)
+
+    def test_nothing_is_begun_without_a_token(self):
+        server = self._shelve(self.boot())
+        self.distrust()
+        with self.assertRaisesRegex(Exception, 'Keystone can not be reached'):
+            self._once(self.cloud.unshelve_servers, server)
+        self.assertIsNone(self._task(server))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hunts that want the same hosts, by workers at the same moment."""
+
+from concurrent import futures
+import datetime
+
+import pytest
+
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import audit
+from nova_reservations.engine import audit as audit_engine
+from nova_reservations.tests import region as regions
+
+DONORS = [f'donor-{number}' for number in range(4)]
+HUNTS = 5
+WORKERS = 3
+SECOND = datetime.timedelta(seconds=1)
+
+
+@pytest.fixture
+def region(any_database):
+    region = regions.Region(
+        any_database.url,
+        best_effort_aggregate='donors',
+        best_effort_timeout=20 * SECOND,
+    )
+    region.add_host('away', enrol=False)
+    region.donate(*DONORS, servers=2)
+    yield region
+    region.close()
+
+
+def hunt_together(region, workers, seconds):
+    with futures.ThreadPoolExecutor(WORKERS) as pool:
+        for _ in range(seconds):
+            region.now += SECOND
+            for done in [pool.submit(one.tick, region.now) for one in workers]:
+                done.result()
+            for one in workers:
+                one.drain()
+
+
+def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
+    """Each wants two of four: two get theirs, the others wait in vain."""
+    leases = [region.best_effort(minimum=2) for _ in range(HUNTS)]
+    workers = [region.worker(f'worker {number}') for number in range(WORKERS)]
+    hunt_together(region, workers, 5)
+    with region.database.reader() as session:
+        assert audit.doubled(session) == []
+    winners = {
+        lease.id for lease in leases if region.status(lease) == 'ACTIVE'
+    }
+    assert len(winners) == 2
+    held = [region.hosts_of(lease) for lease in leases if lease.id in winners]
+    assert [len(hosts) for hosts in held] == [2, 2]
+    assert set.union(*held) == set(DONORS) == region.fenced()
+    hunt_together(region, workers, 20)
+    assert {
+        region.status(lease) for lease in leases if lease.id not in winners
+    } == {states.Lease.TIMEDOUT}
+    for lease in region.leases.find(values.LeaseQuery()):
+        region.delete(lease)
+    hunt_together(region, workers, 5)
+    assert region.fenced() == set()
+    assert region.cloud.marked == set()
+    assert len(region.cloud.servers) == 2 * len(DONORS)
+    findings = audit_engine.Audit(region.database, region.cloud).findings(
+        region.now
+    )
+    assert [each.problem for each in findings] == []
