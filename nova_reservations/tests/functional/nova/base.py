@@ -106,6 +106,9 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             + FILTER
         )
         conf.register_opts(CONF)
+        # Who still waits for a service that was stopped with the test keeps
+        # the whole run waiting.
+        self.flags(long_rpc_timeout=60)
         self.flags(
             api_paste_config=str(paste if self.api_is_ours else PASTE),
             group='wsgi',

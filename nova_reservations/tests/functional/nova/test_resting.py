@@ -425,6 +425,7 @@ class RestingTest(base.NovaTestCase):
             self._once(self.cloud.unshelve_servers, server)
         instance = objects.Instance.get_by_uuid(self._admin(), server['id'])
         self.assertEqual([(instance.project_id, instance.user_id)], seen)
+        self._wait_for_state_change(server, 'ACTIVE')
 
     def test_nothing_is_begun_without_a_token(self):
         server = self._shelve(self.boot())
