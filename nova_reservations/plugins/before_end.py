@@ -6,6 +6,7 @@ Some actions come with the package; others are entry points of
 offered.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
@@ -85,17 +86,21 @@ class Actions:
         return {'before_end': name}
 
     def run(
-        self, booking: base.Booking, servers: Iterable[ports.Server]
+        self,
+        booking: base.Booking,
+        find_servers: Callable[[], Iterable[ports.Server]],
     ) -> base.Waiting | None:
         """:raises: CloudRefused, CloudUnavailable"""
         action = self._action(booking)
-        return action.run(_occasion(booking, servers))
+        return action.run(_occasion(booking, find_servers))
 
     def tell(
-        self, booking: base.Booking, servers: Iterable[ports.Server]
+        self,
+        booking: base.Booking,
+        find_servers: Callable[[], Iterable[ports.Server]],
     ) -> None:
         """:raises: CloudRefused, CloudUnavailable"""
-        self._action(booking).tell(_occasion(booking, servers))
+        self._action(booking).tell(_occasion(booking, find_servers))
 
     def _action(self, booking: base.Booking) -> event_action.EventAction:
         name = booking.reservation.params.get('before_end') or NOTIFY
@@ -111,10 +116,11 @@ class Actions:
 
 
 def _occasion(
-    booking: base.Booking, servers: Iterable[ports.Server]
+    booking: base.Booking,
+    find_servers: Callable[[], Iterable[ports.Server]],
 ) -> event_action.Occasion:
     return event_action.Occasion(
         f'{booking.reservation.id} {booking.warned_at:%Y-%m-%dT%H:%M:%SZ}',
         booking,
-        tuple(servers),
+        find_servers,
     )

@@ -4,7 +4,10 @@
 Entry points of ``nova_reservations.event.actions`` are classes of this kind.
 """
 
+from collections.abc import Callable
+from collections.abc import Iterable
 import dataclasses
+import functools
 
 from oslo_config import cfg
 
@@ -12,18 +15,28 @@ from nova_reservations import ports
 from nova_reservations.plugins import base
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class Occasion:
     """The time before the end of one reservation.
 
     :ivar id: the same whenever an action is repeated, and another one when
         the end was moved, and its time before has come anew.
-    :ivar servers: of the reservation's project, on its resources.
+    :ivar find_servers: asks Nova and placement for them.
     """
 
     id: str
     booking: base.Booking
-    servers: tuple[ports.Server, ...]
+    find_servers: Callable[[], Iterable[ports.Server]]
+
+    @functools.cached_property
+    def servers(self) -> tuple[ports.Server, ...]:
+        """Those of the reservation's project, on its resources.
+
+        Looked for when an action wants them: most do not.
+
+        :raises: CloudUnavailable
+        """
+        return tuple(self.find_servers())
 
 
 class EventAction:

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 import datetime
+import functools
 from typing import Any
 from typing import ClassVar
 
@@ -144,10 +145,12 @@ class PhysicalHost(base.ResourceType):
         )
 
     def before_end(self, booking: base.Booking) -> base.Waiting | None:
-        return self._actions.run(booking, self._servers(booking))
+        return self._actions.run(
+            booking, functools.partial(self._servers, booking)
+        )
 
     def announce_end(self, booking: base.Booking) -> None:
-        self._actions.tell(booking, self._servers(booking))
+        self._actions.tell(booking, functools.partial(self._servers, booking))
 
     def _servers(self, booking: base.Booking) -> list[ports.Server]:
         return _mine(self.cloud.occupancy(booking.resources), booking)

@@ -41,7 +41,9 @@ def occasion():
         now=test_agenda.NOON,
     )
     return event_action.Occasion(
-        'an occasion', booking, (ports.Server('s', 'p', 'one', 'active'),)
+        'an occasion',
+        booking,
+        lambda: [ports.Server('s', 'p', 'one', 'active')],
     )
 
 
