@@ -271,10 +271,10 @@ def is_held(session: orm.Session, resource_id: int) -> bool:
 
 
 def predecessors(
-    session: orm.Session, lease: values.Lease
-) -> list[tuple[str, str]]:
-    """Return (resource name, lease id) of what earlier leases still hold of
-    the lease's resources.
+    session: orm.Session, leases: Collection[values.Lease]
+) -> dict[str, set[str]]:
+    """Return lease id -> the names of those of its resources that earlier
+    leases still hold, of leases that have such.
 
     Of what is shared, an earlier lease stands in the way only if it should
     be over: else there is room for both. A lease does not wait for resources
@@ -282,17 +282,23 @@ def predecessors(
     it begins without them.
     """
     other = ALLOCATION.alias()
-    theirs = RESERVATION.alias()
-    mine = [reservation.id for reservation in lease.reservations]
+    lease_of = {
+        reservation.id: lease.id
+        for lease in leases
+        for reservation in lease.reservations
+    }
     rows = session.execute(
-        sa.select(RESOURCE.c.name, theirs.c.lease_id)
+        sa.select(
+            ALLOCATION.c.reservation_id,
+            RESOURCE.c.name,
+            other.c.reservation_id.label('earlier'),
+        )
         .select_from(ALLOCATION)
         .join(other, other.c.resource_id == ALLOCATION.c.resource_id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-        .join(theirs, theirs.c.id == other.c.reservation_id)
         .where(
-            ALLOCATION.c.reservation_id.in_(mine),
-            other.c.reservation_id.not_in(mine),
+            ALLOCATION.c.reservation_id.in_(lease_of),
+            other.c.reservation_id != ALLOCATION.c.reservation_id,
             other.c.released == sa.false(),
             other.c.replaced_at.is_(None),
             RESOURCE.c.down_since.is_(None),
@@ -307,9 +313,14 @@ def predecessors(
                 ),
             ),
         )
-        .order_by(RESOURCE.c.name)
     )
-    return [(row.name, row.lease_id) for row in rows]
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        lease_id = lease_of[row.reservation_id]
+        # Reservations of one lease do not wait for each other.
+        if lease_of.get(row.earlier) != lease_id:
+            found.setdefault(lease_id, set()).add(row.name)
+    return found
 
 
 def find(

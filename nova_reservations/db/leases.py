@@ -7,9 +7,11 @@ Every function joins the caller's transaction.
 from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 import datetime
 from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -80,6 +82,13 @@ def get(session: orm.Session, lease_id: str) -> values.Lease:
     if not found:
         raise exception.NotFound(kind='Lease', id=lease_id)
     return found[0]
+
+
+def get_all(
+    session: orm.Session, lease_ids: Collection[str]
+) -> list[values.Lease]:
+    """Return those that there are."""
+    return meeting(session, LEASE.c.id.in_(lease_ids))
 
 
 def meeting(
@@ -270,6 +279,45 @@ def change(
         raise exception.Conflict(kind='Lease', id=seen.id)
 
 
+def activate(
+    session: orm.Session,
+    seen: Mapping[str, values.Lease],
+    due_at: Mapping[str, datetime.datetime | None],
+    now: datetime.datetime,
+) -> None:
+    """Write that leases have started, and end the claims on them.
+
+    :param seen: lease id -> the lease as the worker has it.
+    :param due_at: lease id -> when a worker must look at it next.
+    :raises: Conflict if somebody has written one of them since seen
+    """
+    # In one order everywhere: nobody waits for each other in a circle.
+    for lease_id in sorted(seen):
+        change(
+            session,
+            seen[lease_id],
+            now,
+            status=states.Lease.ACTIVE,
+            status_reason=None,
+            prepared=True,
+            claimed_by=None,
+            due_at=due_at[lease_id],
+        )
+    session.execute(
+        sa.update(RESERVATION)
+        .where(RESERVATION.c.lease_id.in_(seen))
+        .values(updated_at=now, status=states.Reservation.ACTIVE)
+    )
+    session.execute(
+        sa.update(EVENT)
+        .where(
+            EVENT.c.lease_id.in_(seen),
+            EVENT.c.event_type == states.EventType.START,
+        )
+        .values(updated_at=now, status=states.Event.DONE)
+    )
+
+
 def delete(session: orm.Session, seen: values.Lease) -> None:
     """Delete the lease with all that belongs to it.
 
@@ -396,15 +444,32 @@ def in_nova(
 # What is due, and the claims of workers
 
 
-def due(
-    session: orm.Session, now: datetime.datetime, limit: int
-) -> list[tuple[str, int]]:
-    """Return (id, attempt) of leases that a worker must look at, the
-    longest due first; those that a worker holds are not due."""
+class Due(NamedTuple):
+    """A lease that a worker must look at.
+
+    :ivar ready: it is prepared, and its time has come.
+    """
+
+    id: str
+    attempt: int
+    ready: bool
+
+
+def due(session: orm.Session, now: datetime.datetime, limit: int) -> list[Due]:
+    """Return what a worker must look at, the longest due first; what a
+    worker holds is not due."""
     return [
-        (row.id, row.attempt)
+        Due(row.id, row.attempt, bool(row.ready))
         for row in session.execute(
-            sa.select(LEASE.c.id, LEASE.c.attempt)
+            sa.select(
+                LEASE.c.id,
+                LEASE.c.attempt,
+                sa.and_(
+                    LEASE.c.status == states.Lease.PENDING,
+                    LEASE.c.prepared == sa.true(),
+                    LEASE.c.start_date <= now,
+                ).label('ready'),
+            )
             .where(LEASE.c.due_at <= now)
             .order_by(LEASE.c.due_at, LEASE.c.id)
             .limit(limit)

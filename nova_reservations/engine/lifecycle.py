@@ -11,8 +11,10 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
+import enum
 from typing import Any
 
 from oslo_log import log
@@ -49,6 +51,10 @@ RARELY = datetime.timedelta(seconds=15)
 
 SELDOM = datetime.timedelta(seconds=60)
 """Between two looks at something that an operator has to mend."""
+
+
+class _Turn(enum.Enum):
+    OVER = 'the lease is given back already'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,6 +120,8 @@ class Lifecycle:
                         continue
                     return
                 wait = self._steps[step](claim, lease, now)
+                if wait is _Turn.OVER:
+                    return
             except exception.ClaimLost:
                 continue
             except exception.CloudUnavailable as error:
@@ -127,6 +135,93 @@ class Lifecycle:
                     self._explain(claim, lease, now, error.public, wait)
             if wait is not None and self._put_off(claim, lease, wait):
                 return
+
+    def start_together(self, claims: Sequence[Claim]) -> None:
+        """Start leases that are due, and prepared.
+
+        Those whose resources are ready in one transaction, for many leases
+        begin in the same second: on the hour. The others one by one.
+        """
+        try:
+            started = self._start_ready(claims)
+        except (exception.ClaimLost, exception.CloudUnavailable) as error:
+            LOG.info('Leases start one by one: %s', error)
+            started = frozenset()
+        for claim in claims:
+            if claim.lease_id not in started:
+                self.run(claim)
+
+    def _start_ready(self, claims: Sequence[Claim]) -> frozenset[str]:
+        """Return the ids of those that have started."""
+        now = self.clock()
+        with self.database.reader() as session:
+            found = {
+                lease.id: lease
+                for lease in leases.get_all(
+                    session, [claim.lease_id for claim in claims]
+                )
+            }
+            earlier = allocations.predecessors(session, found.values())
+        due = {
+            claim: found[claim.lease_id]
+            for claim in claims
+            if claim.lease_id in found.keys() - earlier.keys()
+            and self._is_startable(claim, found[claim.lease_id], now)
+        }
+        ready = {lease.id: lease for lease in due.values()}
+        for kind, booking in self._bookings(due, now):
+            if not kind.is_ready(booking):
+                ready.pop(booking.lease.id, None)
+        self._activate(ready, now)
+        return frozenset(ready)
+
+    def _is_startable(
+        self, claim: Claim, lease: values.Lease, now: datetime.datetime
+    ) -> bool:
+        """Whether the start is all that there is to do, if what is prepared
+        is there; it may have changed since it was claimed."""
+        return (
+            lease.attempt == claim.attempt
+            and lease.claimed_by is not None
+            and lease.prepared
+            # That takes its time, which is counted from STARTING on.
+            and lease.server_reservation is None
+            and agenda.step(lease, now, self.options) is agenda.Step.START
+        )
+
+    def _activate(
+        self, ready: Mapping[str, values.Lease], now: datetime.datetime
+    ) -> None:
+        """Record that leases, by their ids, have started, and give them
+        back: others start before these do what comes next.
+
+        :raises: ClaimLost
+        """
+        if not ready:
+            return
+        active = {
+            lease_id: _active(lease, now) for lease_id, lease in ready.items()
+        }
+        due_at = {
+            lease_id: agenda.due_at(lease, now, self.options)
+            for lease_id, lease in active.items()
+        }
+        try:
+            with self.database.writer() as session:
+                leases.activate(session, ready, due_at, now)
+        except exception.Conflict as error:
+            raise exception.ClaimLost(
+                id=', '.join(ready), worker='this one'
+            ) from error
+        for lease in active.values():
+            LOG.info(
+                'Lease %(lease)s of project %(project)s is ACTIVE',
+                {'lease': lease.id, 'project': lease.project_id},
+            )
+            self.notify(
+                notifications.event(states.EventType.START),
+                notifications.payload(lease),
+            )
 
     # The claim
 
@@ -280,38 +375,39 @@ class Lifecycle:
         return wait
 
     def _bookings(
-        self,
-        claim: Claim,
-        lease: values.Lease,
-        now: datetime.datetime,
+        self, held: Mapping[Claim, values.Lease], now: datetime.datetime
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
-        ending = self._ending(lease, now)
-        warning = lease.event(states.EventType.BEFORE_END)
+        """Yield the reservations of the leases, with what handles them."""
+        ids = [
+            item.id for lease in held.values() for item in lease.reservations
+        ]
         with self.database.reader() as session:
-            ids = [item.id for item in lease.reservations]
-            held = allocations.holdings(session, ids)
+            given = allocations.holdings(session, ids)
             slots = allocations.slots(session, ids)
             created = servers.of(session, ids)
-        for reservation in lease.reservations:
-            resources, left = base.parts(held[reservation.id])
-            yield (
-                self.types[reservation.resource_type],
-                base.Booking(
-                    lease=lease,
-                    reservation=reservation,
-                    resources=resources,
-                    slots=slots.get(reservation.id, {}),
-                    servers=created.get(reservation.id, frozenset()),
-                    now=now,
-                    prepared=lease.prepared,
-                    settled=ending is not None
-                    and ending >= self.options.settle,
-                    check=self._check(claim, lease),
-                    ending=ending or datetime.timedelta(0),
-                    left=left,
-                    warned_at=warning.time if warning else None,
-                ),
-            )
+        for claim, lease in held.items():
+            ending = self._ending(lease, now)
+            warning = lease.event(states.EventType.BEFORE_END)
+            for reservation in lease.reservations:
+                resources, left = base.parts(given[reservation.id])
+                yield (
+                    self.types[reservation.resource_type],
+                    base.Booking(
+                        lease=lease,
+                        reservation=reservation,
+                        resources=resources,
+                        slots=slots.get(reservation.id, {}),
+                        servers=created.get(reservation.id, frozenset()),
+                        now=now,
+                        prepared=lease.prepared,
+                        settled=ending is not None
+                        and ending >= self.options.settle,
+                        check=self._check(claim, lease),
+                        ending=ending or datetime.timedelta(0),
+                        left=left,
+                        warned_at=warning.time if warning else None,
+                    ),
+                )
 
     def _ending(
         self, lease: values.Lease, now: datetime.datetime
@@ -322,7 +418,8 @@ class Lifecycle:
             return None
         return now - (end.updated_at or now)
 
-    # The steps: each returns how long to wait, None to look for the next
+    # The steps: each returns how long to wait, None to look for the next, or
+    # that it was the last of this turn.
 
     def _hunt(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
@@ -338,7 +435,7 @@ class Lifecycle:
         """Find out what became of a request that nobody has answered."""
         if any(
             kind.exists(booking)
-            for kind, booking in self._bookings(claim, lease, now)
+            for kind, booking in self._bookings({claim: lease}, now)
         ):
             self._record(claim, lease, now, status=states.Lease.PENDING)
             return
@@ -355,7 +452,7 @@ class Lifecycle:
         if not lease.in_nova:
             lease = self._record(claim, lease, now, in_nova=True)
         waits = []
-        for kind, booking in self._bookings(claim, lease, now):
+        for kind, booking in self._bookings({claim: lease}, now):
             try:
                 waiting = kind.prepare(booking)
             except exception.Hopeless as error:
@@ -378,11 +475,11 @@ class Lifecycle:
 
     def _start(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
-    ) -> datetime.timedelta | None:
+    ) -> datetime.timedelta | _Turn | None:
         with self.database.reader() as session:
-            earlier = allocations.predecessors(session, lease)
+            earlier = allocations.predecessors(session, [lease])
         if earlier:
-            names = ', '.join(sorted({name for name, _ in earlier}))
+            names = ', '.join(sorted(earlier[lease.id]))
             return self._explain(
                 claim,
                 lease,
@@ -407,7 +504,7 @@ class Lifecycle:
         try:
             waits = [
                 waiting.reason
-                for kind, booking in self._bookings(claim, lease, now)
+                for kind, booking in self._bookings({claim: lease}, now)
                 if (waiting := kind.start(booking)) is not None
             ]
         except exception.CloudRefused as error:
@@ -417,21 +514,8 @@ class Lifecycle:
             begun = _event(lease, states.EventType.START).updated_at or now
             pause = _pause(now - begun)
             return self._explain(claim, lease, now, '; '.join(waits), pause)
-        lease = self._record(
-            claim,
-            lease,
-            now,
-            status=states.Lease.ACTIVE,
-            status_reason=None,
-            prepared=True,
-            reservations=states.Reservation.ACTIVE,
-            events={states.EventType.START: states.Event.DONE},
-        )
-        self.notify(
-            notifications.event(states.EventType.START),
-            notifications.payload(lease),
-        )
-        return None
+        self._activate({lease.id: lease}, now)
+        return _Turn.OVER
 
     def _fail(
         self,
@@ -472,7 +556,7 @@ class Lifecycle:
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
     ) -> datetime.timedelta | None:
         try:
-            for kind, booking in self._bookings(claim, lease, now):
+            for kind, booking in self._bookings({claim: lease}, now):
                 if booking.left:
                     kind.heal(booking)
                 else:
@@ -500,7 +584,7 @@ class Lifecycle:
             )
         begun = _event(lease, kind).updated_at or now
         overdue = now >= begun + self.options.end_timeout
-        bookings = list(self._bookings(claim, lease, now))
+        bookings = list(self._bookings({claim: lease}, now))
         waits, failures = _run_before_end(bookings, overdue)
         if waits and not overdue:
             return self._explain(claim, lease, now, '; '.join(waits), SOON)
@@ -545,7 +629,7 @@ class Lifecycle:
             # Which may still have something to do before.
             return None
         reasons = []
-        for kind, booking in self._bookings(claim, lease, now):
+        for kind, booking in self._bookings({claim: lease}, now):
             # What had failed is left as well, as if it had not.
             whole = dataclasses.replace(
                 booking, resources=booking.resources + booking.left, left=()
@@ -635,6 +719,29 @@ class Lifecycle:
                 self.notify(notifications.HEALED, notifications.payload(lease))
         else:
             self._record(claim, lease, now, in_nova=False, release=True)
+
+
+def _active(lease: values.Lease, now: datetime.datetime) -> values.Lease:
+    """Return the lease as it is when it has started."""
+    return dataclasses.replace(
+        lease,
+        status=states.Lease.ACTIVE,
+        status_reason=None,
+        prepared=True,
+        updated_at=now,
+        reservations=tuple(
+            dataclasses.replace(item, status=states.Reservation.ACTIVE)
+            for item in lease.reservations
+        ),
+        events=tuple(
+            dataclasses.replace(
+                event, status=states.Event.DONE, updated_at=now
+            )
+            if event.event_type == states.EventType.START
+            else event
+            for event in lease.events
+        ),
+    )
 
 
 def _pause(waited: datetime.timedelta) -> datetime.timedelta:

@@ -6,12 +6,15 @@ claims in the database, and need nothing else of each other.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Sequence
 from concurrent import futures
 import dataclasses
 import datetime
 import functools
 from typing import Any
+import zlib
 
 from oslo_log import log
 
@@ -35,9 +38,17 @@ never come must not keep the lease for ever. Nothing takes as long: what
 waits for Nova gives the claim back."""
 
 
+CHOICE = 200
+"""So many of what is due the longest a worker chooses from."""
+
+TOGETHER = 25
+"""So many leases one thread starts together: the others of a moment are for
+other workers."""
+
+
 @dataclasses.dataclass(slots=True)
 class _Held:
-    claim: lifecycle.Claim
+    claims: list[lifecycle.Claim]
     taken_at: datetime.datetime
     renewed_at: datetime.datetime
     given_up: bool = False
@@ -59,6 +70,7 @@ class Worker:
         self.runner = runner
         self.periodic = periodic
         self.threads = threads
+        self._place = zlib.crc32(name.encode())
         self._pool = futures.ThreadPoolExecutor(
             threads + len(periodic), thread_name_prefix='reservations'
         )
@@ -84,7 +96,7 @@ class Worker:
     def _collect(self) -> None:
         for done in [future for future in self._held if future.done()]:
             held = self._held.pop(done)
-            _log_failure(done, f'lease {held.claim.lease_id}')
+            _log_failure(done, f'leases {_names(held.claims)}')
         for name in [
             name for name, future in self._running.items() if future.done()
         ]:
@@ -96,18 +108,13 @@ class Worker:
                 continue
             if now - held.taken_at >= PATIENCE:
                 LOG.error(
-                    'The work on lease %s hangs: another worker may have it',
-                    held.claim.lease_id,
+                    'The work on leases %s hangs: another worker may have it',
+                    _names(held.claims),
                 )
                 held.given_up = True
                 continue
-            kept = functools.partial(
-                leases.renew,
-                lease_id=held.claim.lease_id,
-                attempt=held.claim.attempt,
-                until=now + CLAIM,
-            )
-            if self._first(kept):
+            until = now + CLAIM
+            if self._first(functools.partial(_renew, held.claims, until)):
                 held.renewed_at = now
 
     def _take_leases(self, now: datetime.datetime) -> None:
@@ -115,20 +122,45 @@ class Worker:
         if free <= 0:
             return
         with self.database.reader() as session:
-            due = leases.due(session, now, limit=free)
-        for lease_id, attempt in due:
-            mine = functools.partial(
-                leases.claim,
-                lease_id=lease_id,
-                attempt=attempt,
-                worker=self.name,
-                now=now,
-                until=now + CLAIM,
-            )
-            if self._first(mine):
-                claim = lifecycle.Claim(lease_id, attempt + 1, self.name)
-                future = self._pool.submit(self.runner.run, claim)
-                self._held[future] = _Held(claim, now, now)
+            due = leases.due(session, now, limit=CHOICE)
+        # Workers that look at the same moment begin at different places.
+        first = self._place % max(len(due), 1)
+        due = due[first:] + due[:first]
+        ready = [one for one in due if one.ready][:TOGETHER]
+        others = [one for one in due if not one.ready]
+        claims = self._claim(ready + others[: free - bool(ready)], now)
+        together = [claims.pop(one.id) for one in ready if one.id in claims]
+        if together:
+            begun = self._pool.submit(self.runner.start_together, together)
+            self._held[begun] = _Held(together, now, now)
+        for claim in claims.values():
+            begun = self._pool.submit(self.runner.run, claim)
+            self._held[begun] = _Held([claim], now, now)
+
+    def _claim(
+        self, wanted: Collection[leases.Due], now: datetime.datetime
+    ) -> dict[str, lifecycle.Claim]:
+        """Return claims by the ids of their leases, of those that no other
+        worker has claimed before."""
+        if not wanted:
+            return {}
+        try:
+            with self.database.writer() as session:
+                return {
+                    one.id: lifecycle.Claim(one.id, one.attempt + 1, self.name)
+                    # In one order in all workers: none waits in a circle.
+                    for one in sorted(wanted)
+                    if leases.claim(
+                        session,
+                        lease_id=one.id,
+                        attempt=one.attempt,
+                        worker=self.name,
+                        now=now,
+                        until=now + CLAIM,
+                    )
+                }
+        except exception.Conflict:
+            return {}
 
     def _take_tasks(self, now: datetime.datetime) -> None:
         with self.database.reader() as session:
@@ -161,6 +193,23 @@ class Worker:
                 return change(session)
         except exception.Conflict:
             return False
+
+
+def _renew(
+    claims: Iterable[lifecycle.Claim],
+    until: datetime.datetime,
+    session: Any,
+) -> bool:
+    """Keep claims; False if all of them were lost, or given back."""
+    kept = [
+        leases.renew(session, claim.lease_id, claim.attempt, until)
+        for claim in claims
+    ]
+    return any(kept)
+
+
+def _names(claims: Iterable[lifecycle.Claim]) -> str:
+    return ', '.join(claim.lease_id for claim in claims)
 
 
 def _log_failure(future: futures.Future[None], what: str) -> None:

@@ -168,6 +168,16 @@ class ResourceType(abc.ABC):
         """
         return None
 
+    def is_ready(self, booking: Booking) -> bool:
+        """Say, of what is prepared, whether start() has nothing to do.
+
+        Where it has not, leases that are due in the same second start
+        together.
+
+        :raises: CloudUnavailable
+        """
+        return False
+
     @abc.abstractmethod
     def start(self, booking: Booking) -> Waiting | None:
         """Give the resources to the project.

@@ -119,12 +119,14 @@ class PhysicalHost(base.ResourceType):
             booking.check,
         )
 
-    def start(self, booking: base.Booking) -> None:
-        if booking.prepared and self.cloud.is_gathered(
+    def is_ready(self, booking: base.Booking) -> bool:
+        return self.cloud.is_gathered(
             booking.reservation.id, booking.resources
-        ):
-            return
-        self.prepare(booking)
+        )
+
+    def start(self, booking: base.Booking) -> None:
+        if not (booking.prepared and self.is_ready(booking)):
+            self.prepare(booking)
 
     def heal(self, booking: base.Booking) -> None:
         self.prepare(booking)

@@ -78,7 +78,7 @@ def test_a_lease_changed_between_two_steps_is_what_was_answered(
         region.forward(until=stories.THE_END)
         assert region.status(lease) == 'TERMINATED'
         assert region.told(lease).count('event.start_lease') == 1
-    assert number > 3
+    assert number >= 3
 
 
 def test_a_host_swapped_between_two_steps_is_not_in_the_aggregate(make_region):
@@ -100,7 +100,7 @@ def test_a_host_swapped_between_two_steps_is_not_in_the_aggregate(make_region):
         assert region.aggregate_of(lease) == {'two'}
         region.forward(until=5)
         assert region.aggregate_of(lease) == region.hosts_of(lease) == {'two'}
-    assert number > 3
+    assert number >= 3
 
 
 def test_an_active_lease_ended_while_hosts_are_added_ends(make_region):
@@ -119,7 +119,7 @@ def test_an_active_lease_ended_while_hosts_are_added_ends(make_region):
         region.forward(until=3)
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.aggregates == {}
-    assert number > 3
+    assert number >= 3
 
 
 class Sleeper:
@@ -180,7 +180,7 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
         sleeper.wake()
         region.hosts.sweep()
         assert region.picture() == before, sleeper.steps.taken
-    assert number > 3
+    assert number >= 3
 
 
 def test_a_lease_whose_worker_hangs_for_minutes_is_taken_over(make_region):
@@ -217,7 +217,7 @@ def test_a_late_start_takes_no_host_away_that_was_added_since(make_region):
         region.work(region.worker('other'))
         sleeper.wake()
         assert region.aggregate_of(lease) == {'one', 'two', 'three'}
-    assert number > 3
+    assert number >= 3
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_worker_records_nothing_once_another_has_the_claim(
         # What it was about to do when it fell asleep is done; no more.
         assert len(region.cloud.writes) <= written + 1
         assert known(region, lease) == claimed
-    assert number > 3
+    assert number >= 3
 
 
 def claim(region, lease):

@@ -256,8 +256,8 @@ def test_what_is_over_but_not_left_takes_room_only_from_now_on(two_hosts):
     later = two_hosts.lease_of(share(8), start=1, end=30)
     two_hosts.now += regions.minutes(1)
     with two_hosts.database.reader() as session:
-        waits = allocations.predecessors(session, two_hosts.see(later))
-    assert {lease_id for _, lease_id in waits} == {lease.id}
+        waits = allocations.predecessors(session, [two_hosts.see(later)])
+    assert waits == {later.id: two_hosts.hosts_of(later)}
 
 
 def test_a_start_does_not_wait_for_a_share_that_lasts(two_hosts):

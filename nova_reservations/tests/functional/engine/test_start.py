@@ -101,8 +101,61 @@ def test_a_prepared_start_is_one_record_and_no_write_to_the_cloud(region):
     region.now = NOON + minutes(5)
     with Steps(region) as steps:
         region.work()
-    # To claim it, to record the start, to give it back.
-    assert steps.taken == ['record'] * 3
+    # To claim it, and to record the start.
+    assert steps.taken == ['record'] * 2
+
+
+def test_prepared_leases_of_one_second_start_in_one_record(region):
+    leases = [region.lease(start=5, end=200) for _ in range(3)]
+    region.forward(until=4)
+    region.now = NOON + minutes(5)
+    with Steps(region) as steps:
+        region.work()
+    assert steps.taken == ['record'] * 2
+    assert [region.status(lease) for lease in leases] == ['ACTIVE'] * 3
+    for lease in leases:
+        lease = region.see(lease)
+        assert [str(item.status) for item in lease.reservations] == ['active']
+        assert states_of_events(lease)['start_lease'] == 'DONE'
+        assert lease.claimed_by is None
+        assert region.told(lease).count('event.start_lease') == 1
+
+
+def test_one_that_is_not_as_it_was_prepared_does_not_hold_up_others(region):
+    leases = [region.lease(start=5, end=200) for _ in range(3)]
+    region.forward(until=4)
+    region.aggregate_of(leases[0]).clear()
+    region.fails('add host', UNREACHABLE, times=3)
+    region.now = NOON + minutes(5)
+    region.work()
+    assert [region.status(lease) for lease in leases] == [
+        'PENDING',
+        'ACTIVE',
+        'ACTIVE',
+    ]
+    region.forward(until=6)
+    assert region.status(leases[0]) == 'ACTIVE'
+    assert region.aggregate_of(leases[0]) == region.hosts_of(leases[0])
+
+
+def test_one_that_is_deleted_meanwhile_does_not_hold_up_others(region):
+    leases = [region.lease(start=5, end=200) for _ in range(3)]
+    region.forward(until=4)
+    region.now = NOON + minutes(5)
+    made = []
+
+    def delete_before_the_start_is_recorded(step):
+        made.append(step)
+        if len(made) == 2:
+            region.delete(leases[1])
+
+    region.database.before = delete_before_the_start_is_recorded
+    region.work()
+    assert region.status(leases[0]) == 'ACTIVE'
+    assert region.status(leases[2]) == 'ACTIVE'
+    assert 'event.start_lease' not in region.told(leases[1])
+    with pytest.raises(exception.NotFound):
+        region.see(leases[1])
 
 
 def test_a_start_mends_what_was_prepared_and_then_changed(region):
