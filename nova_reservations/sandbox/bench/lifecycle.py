@@ -56,7 +56,7 @@ def _wait(subject: su.Subject, lease: str) -> None:
 
 def _lateness(subject: su.Subject, count: int) -> list[float]:
     """Return how many seconds late each of so many leases is ACTIVE."""
-    due = su.now() + datetime.timedelta(seconds=20 + count // 4)
+    due = su.now() + datetime.timedelta(seconds=10 + count // 4)
 
     def create(who: person.Person, name: str) -> str:
         return str(body(subject.ask(who, due, 1), 201)['lease']['id'])
@@ -87,7 +87,7 @@ def many_hosts(subject: su.Subject) -> Row:
     """The start of a lease of 100 hosts."""
     hosts = 100
     subject.populate(2 * hosts)
-    due = su.now() + datetime.timedelta(seconds=subject.pick(20, 30))
+    due = su.now() + datetime.timedelta(seconds=subject.pick(15, 30))
     lease = subject.create(due, hosts)
     subject.wait_prepared([lease], (due - su.now()).total_seconds())
     (prepared,) = _watch(subject, [lease], due)
