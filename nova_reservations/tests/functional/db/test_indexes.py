@@ -20,6 +20,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import healing
+from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
@@ -177,6 +178,17 @@ OFTEN = {
         lambda session: servers.open_to(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
+    'what earlier leases still hold': Often(
+        lambda session: allocations.predecessors(
+            session, [leases.get(session, lease_id(7))]
+        ),
+        # On SQLite not ix_nr_allocations_resource, see below.
+        OF_A_LEASE | {'uq_nr_allocations_reservation_id_resource_id'},
+    ),
+    'servers that may be gone': Often(
+        # By the index of those, or in the order of the primary key.
+        lambda session: leased_servers.watched(session, '0', 50)
+    ),
     'the slots of a reservation': Often(
         lambda session: allocations.slots(session, [lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
@@ -285,6 +297,20 @@ def fill(session: orm.Session) -> None:
                 'open_to': None
                 if number % 3
                 else f'project-{number % PROJECTS}',
+            }
+            | NEW
+            for number in promised
+        ),
+    )
+    insert(
+        models.LeasedServer,
+        (
+            {
+                'server_uuid': f'{number:036}',
+                'reservation_id': lease_id(number),
+                'position': 0,
+                # Most are history.
+                'released_at': booking.NOW if number % 10 else None,
             }
             | NEW
             for number in promised
