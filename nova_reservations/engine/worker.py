@@ -13,8 +13,8 @@ from concurrent import futures
 import dataclasses
 import datetime
 import functools
+import random
 from typing import Any
-import zlib
 
 from oslo_log import log
 
@@ -70,7 +70,7 @@ class Worker:
         self.runner = runner
         self.periodic = periodic
         self.threads = threads
-        self._place = zlib.crc32(name.encode())
+        self._dice = random.Random(name)  # noqa: S311
         self._pool = futures.ThreadPoolExecutor(
             threads + len(periodic), thread_name_prefix='reservations'
         )
@@ -124,7 +124,7 @@ class Worker:
         with self.database.reader() as session:
             due = leases.due(session, now, limit=CHOICE)
         # Workers that look at the same moment begin at different places.
-        first = self._place % max(len(due), 1)
+        first = self._dice.randint(0, len(due))
         due = due[first:] + due[:first]
         ready = [one for one in due if one.ready][:TOGETHER]
         others = [one for one in due if not one.ready]
