@@ -113,17 +113,15 @@ class Slots(base.ResourceType):
         )
 
     def start(self, booking: base.Booking) -> None:
-        slots = self._slots(booking)
-        ready = (
-            booking.prepared
-            and self.cloud.is_furnished(slots)
-            and self.cloud.is_gathered(
-                booking.reservation.id, booking.resources
-            )
-        )
-        if not ready:
+        if not (booking.prepared and self.is_furnished(booking)):
             self.prepare(booking)
-        self.cloud.admit(slots, booking.check)
+        self.cloud.admit(self._slots(booking), booking.check)
+
+    def is_furnished(self, booking: base.Booking) -> bool:
+        """Whether Nova has what prepare() makes, as far as a look can tell."""
+        return self.cloud.is_furnished(
+            self._slots(booking)
+        ) and self.cloud.is_gathered(booking.reservation.id, booking.resources)
 
     def heal(self, booking: base.Booking) -> None:
         self.start(booking)
@@ -161,6 +159,11 @@ class Slots(base.ResourceType):
             waiting = self._empty(booking)
             if waiting is not None:
                 return waiting
+        return self.give_back(booking)
+
+    def give_back(self, booking: base.Booking) -> base.Waiting | None:
+        """Take away what prepare() and start() have made, of slots that
+        nobody holds any more."""
         left = self.cloud.clear(
             booking.reservation.id,
             (*booking.resources, *booking.left),
