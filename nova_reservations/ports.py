@@ -148,13 +148,14 @@ class Slots:
     """What Nova must have for a reservation of slots.
 
     :ivar user_id: whose the server group is.
+    :ivar flavor: None: none of its own, its servers have others.
     :ivar hosts: where, and how many.
     """
 
     reservation_id: str
     project_id: str
     user_id: str
-    flavor: Flavor
+    flavor: Flavor | None
     affinity: bool | None
     hosts: tuple[tuple[values.Resource, int], ...]
 
@@ -478,7 +479,8 @@ class Cloud(Protocol):
         """
 
     def is_furnished(self, slots: Slots) -> bool:
-        """Whether Nova has the flavor so; one look at its database."""
+        """Whether Nova has the flavor so, by one look at its database; where
+        it has none, whether placement has the inventories so."""
 
     def admit(self, slots: Slots, check: Check) -> None:
         """Let the project use the flavor."""

@@ -134,6 +134,21 @@ class Lease:
         return None
 
     @property
+    def is_used(self) -> bool:
+        """Whether servers may be on what it has.
+
+        Those that carry it are there before it is active: from the request
+        on that makes them, or from when they are brought back.
+        """
+        return self.status == states.Lease.ACTIVE or (
+            self.server_reservation is not None
+            and (
+                self.lease_type == states.LeaseType.IMMEDIATE
+                or self.status == states.Lease.STARTING
+            )
+        )
+
+    @property
     def is_deserted(self) -> bool:
         """Whether servers carried it, and all of them are gone."""
         carried = self.server_reservation
@@ -318,7 +333,9 @@ class Access:
     lease_id: str
     project_id: str
     status: states.Lease
+    lease_type: states.LeaseType
     resource_type: str
+    params: Mapping[str, Any]
     hosts: frozenset[str]
     unusable: frozenset[str]
     in_slots: bool

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import contextvars
+import dataclasses
 import datetime
 import functools
 from typing import Any
 
 from nova.compute import api as compute_api
+import nova.conf
 from oslo_log import log
 from oslo_serialization import jsonutils
 import webob
@@ -27,6 +29,7 @@ from nova_reservations.api import lease_params
 from nova_reservations.api import validation
 from nova_reservations.engine import leases as engine
 
+CONF = nova.conf.CONF
 LOG = log.getLogger(__name__)
 
 Record = Callable[[str], None]
@@ -75,7 +78,7 @@ def make(
     :param body: of the request, as Nova would read it
     :param terms: of the body and the time, returns what lease that is
     :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
-        CloudUnavailable, DatabaseUnavailable
+        CloudRefused, CloudUnavailable, DatabaseUnavailable
     """
     now = services.database.now()
     asked = _asked(request, body, terms(body, now), services)
@@ -100,6 +103,10 @@ def _asked(
             f'resource_types does not have {values.SERVER}'
         )
     validation.Schema(kind.schema).check(terms.asked)
+    if terms.asked.get('guaranteed'):
+        terms = dataclasses.replace(
+            terms, asked={**terms.asked, **_what_for(body)}
+        )
     flavor = hints.flavor(body)
     if values.is_id(flavor) and services.leases.access(flavor):
         raise exception.InvalidInput(
@@ -110,6 +117,39 @@ def _asked(
     return lease_params.new_lease(terms, context.project_id, context.user_id)
 
 
+def _what_for(body: Any) -> dict[str, Any]:
+    """Return which servers the body asks for, as far as that matters to the
+    place that they take; what Nova's own schema refuses is left to it.
+
+    :raises: InvalidInput
+    """
+    flavor = hints.flavor(body)
+    if flavor is None:
+        raise exception.InvalidInput(
+            'A place can be guaranteed to servers of a flavor: flavorRef is '
+            'missing'
+        )
+    server = body['server']
+    zone = server.get('availability_zone') or CONF.default_schedule_zone
+    return {
+        'flavor_id': flavor,
+        'amount': max(
+            _count(server.get('min_count')), _count(server.get('max_count'))
+        ),
+        # Those who may name a host of it, too.
+        'availability_zone': zone.partition(':')[0]
+        if isinstance(zone, str)
+        else None,
+    }
+
+
+def _count(given: Any) -> int:
+    try:
+        return int(given)
+    except (OverflowError, TypeError, ValueError):
+        return 1
+
+
 class _Making:
     """:ivar refusal: why we have refused what Nova was about to make."""
 
@@ -118,11 +158,12 @@ class _Making:
     ) -> None:
         self._leases = services.server_leases
         self._now = services.database.now
-        self._lease_id = lease.id
+        self._lease = lease
         self.refusal: exception.ReservationsError | None = None
 
     def ask(self, request: webob.Request, application: Any) -> webob.Response:
         try:
+            self._leases.receive(self._lease, self._now())
             with self._recording():
                 answer = request.get_response(application)
         except Exception:
@@ -146,7 +187,7 @@ class _Making:
 
     def _record(self, server_uuid: str) -> None:
         try:
-            self._leases.record(self._lease_id, server_uuid, self._now())
+            self._leases.record(self._lease.id, server_uuid, self._now())
         except exception.ReservationsError as error:
             # Nova would only say that something has failed.
             self.refusal = error
@@ -154,17 +195,17 @@ class _Making:
 
     def _accept(self) -> None:
         try:
-            self._leases.accept(self._lease_id, self._now())
+            self._leases.accept(self._lease.id, self._now())
         except (exception.InvalidState, exception.NotFound) as error:
             self.refusal = error
             self._refuse()
         except exception.ReservationsError as error:
             # A worker will find out that there are servers.
-            LOG.error('Lease %s stays as it is: %s', self._lease_id, error)
+            LOG.error('Lease %s stays as it is: %s', self._lease.id, error)
 
     def _refuse(self) -> None:
         try:
-            self._leases.refuse(self._lease_id, self._now())
+            self._leases.refuse(self._lease.id, self._now())
         except exception.ReservationsError as error:
             # A worker will find out that there are none.
-            LOG.error('Lease %s stays as it is: %s', self._lease_id, error)
+            LOG.error('Lease %s stays as it is: %s', self._lease.id, error)

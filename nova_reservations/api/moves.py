@@ -94,13 +94,17 @@ def check(
 def _check_resize(
     body: Any, server_id: str, services: bootstrap.Services
 ) -> None:
-    """Refuse a slot that the server has no right to: Nova itself does not
-    ask whose a flavor is when a server is resized.
+    """Refuse what does not fit into the place that a server was guaranteed,
+    and a slot that it has no right to: Nova itself does not ask whose a
+    flavor is when a server is resized.
 
     :raises: InvalidState, NotFound
     """
     flavor = resized_to(body)
     if flavor is None or not uuidutils.is_uuid_like(server_id):
+        return
+    services.server_leases.check_resize(server_id, flavor)
+    if not values.is_id(flavor):
         return
     access = services.leases.access(flavor)
     if access is None:
@@ -135,16 +139,14 @@ def _check_resize(
 
 
 def resized_to(body: Any) -> str | None:
-    """Return the flavor that a server is to have, if it could be one of a
-    reservation."""
+    """Return the flavor that a server is to have."""
     if not (isinstance(body, dict) and isinstance(body.get('resize'), dict)):
         return None
     flavor = body['resize'].get('flavorRef')
     if not isinstance(flavor, str):
         return None
     # Requests may give it as a URL, too.
-    flavor = flavor.rsplit('/', 1)[-1]
-    return flavor if values.is_id(flavor) else None
+    return flavor.rsplit('/', 1)[-1]
 
 
 def _whose(server_id: str) -> tuple[str, Any]:

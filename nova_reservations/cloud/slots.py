@@ -82,18 +82,28 @@ class Slots:
             placement.set_inventory(provider, name, count)
 
         parallel.each(offer, sorted({*wanted, *placement.offering(name)}))
-        check()
-        _ensure_flavor(slots)
+        if slots.flavor is not None:
+            check()
+            _ensure_flavor(slots.reservation_id, slots.flavor)
         check()
         _ensure_group(slots)
 
     @failures.translated()
     def is_furnished(self, slots: ports.Slots) -> bool:
+        if slots.flavor is None:
+            offered = self.offered_slots([host for host, _ in slots.hosts])
+            return offered.get(slots.reservation_id, {}) == {
+                host.name: count for host, count in slots.hosts
+            }
         flavor = _find_flavor(slots.reservation_id)
-        return flavor is not None and _is_as_wanted(flavor, slots)
+        return flavor is not None and _is_as_wanted(
+            flavor, slots.reservation_id, slots.flavor
+        )
 
     @failures.translated()
     def admit(self, slots: ports.Slots, check: ports.Check) -> None:
+        if slots.flavor is None:
+            return
         flavor = _find_flavor(slots.reservation_id)
         if flavor is None:
             raise exception.CloudRefused(
@@ -322,8 +332,8 @@ def _check_countable(
         )
 
 
-def _extra_specs(slots: ports.Slots) -> dict[str, str]:
-    wanted = slots.flavor.extra_specs
+def _extra_specs(reservation_id: str, flavor: ports.Flavor) -> dict[str, str]:
+    wanted = flavor.extra_specs
     # What was reserved are shared CPUs: an image must not ask for others.
     dedicated = any(
         key == 'hw:cpu_policy' or key.endswith(':PCPU') for key in wanted
@@ -331,44 +341,44 @@ def _extra_specs(slots: ports.Slots) -> dict[str, str]:
     return {
         **({} if dedicated else {'hw:cpu_policy': 'shared'}),
         **wanted,
-        f'resources:{values.slot_class(slots.reservation_id)}': '1',
-        RESERVATION_SPEC: slots.reservation_id,
+        f'resources:{values.slot_class(reservation_id)}': '1',
+        RESERVATION_SPEC: reservation_id,
     }
 
 
-def _is_as_wanted(flavor: objects.Flavor, slots: ports.Slots) -> bool:
+def _is_as_wanted(
+    known: objects.Flavor, reservation_id: str, flavor: ports.Flavor
+) -> bool:
     return all(
-        flavor[nova] == getattr(slots.flavor, ours)
+        known[nova] == getattr(flavor, ours)
         for nova, ours in _SIZES.items()
         if nova != 'extra_specs'
-    ) and flavor.extra_specs == _extra_specs(slots)
+    ) and known.extra_specs == _extra_specs(reservation_id, flavor)
 
 
-def _ensure_flavor(slots: ports.Slots) -> None:
-    known = _find_flavor(slots.reservation_id)
+def _ensure_flavor(reservation_id: str, flavor: ports.Flavor) -> None:
+    known = _find_flavor(reservation_id)
     if known is not None:
-        if _is_as_wanted(known, slots):
+        if _is_as_wanted(known, reservation_id, flavor):
             return
         # Nobody has had it yet: what changes is a lease to come.
         _destroy(known)
-    sizes = {
-        nova: getattr(slots.flavor, ours) for nova, ours in _SIZES.items()
-    }
+    sizes = {nova: getattr(flavor, ours) for nova, ours in _SIZES.items()}
     try:
         objects.Flavor(
             nova_context.get_admin_context(),
-            flavorid=slots.reservation_id,
-            name=f'reservation:{slots.reservation_id}',
+            flavorid=reservation_id,
+            name=f'reservation:{reservation_id}',
             is_public=False,
             disabled=False,
-            **{**sizes, 'extra_specs': _extra_specs(slots)},
+            **{**sizes, 'extra_specs': _extra_specs(reservation_id, flavor)},
         ).create()
     except nova_exception.FlavorIdExists:
         # Another worker was first, with the same.
         return
     except nova_exception.FlavorExists as error:
         raise exception.CloudRefused(
-            what=f'Flavor {slots.reservation_id}',
+            what=f'Flavor {reservation_id}',
             reason='another one has its name',
         ) from error
 

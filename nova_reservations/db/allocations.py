@@ -378,7 +378,9 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
             LEASE.c.id,
             LEASE.c.project_id,
             LEASE.c.status,
+            LEASE.c.lease_type,
             RESERVATION.c.resource_type,
+            RESERVATION.c.params,
         )
         .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
         .where(RESERVATION.c.id == reservation_id)
@@ -406,7 +408,9 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
         lease_id=row.id,
         project_id=row.project_id,
         status=states.Lease(row.status),
+        lease_type=states.LeaseType(row.lease_type),
         resource_type=row.resource_type,
+        params=row.params,
         hosts=frozenset(each.name for each in held if each.usable),
         unusable=frozenset(each.name for each in held if not each.usable),
         in_slots=any(not each.exclusive for each in held),

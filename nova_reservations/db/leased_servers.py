@@ -62,6 +62,16 @@ def of(
     return {key: tuple(servers) for key, servers in found.items()}
 
 
+def reservation_of(session: orm.Session, server_uuid: str) -> str | None:
+    """Return the reservation of the lease that the server carries still."""
+    return session.scalar(
+        sa.select(LEASED.c.reservation_id).where(
+            LEASED.c.server_uuid == server_uuid,
+            LEASED.c.released_at.is_(None),
+        )
+    )
+
+
 def release(
     session: orm.Session,
     server_uuids: Collection[str],

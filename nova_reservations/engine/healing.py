@@ -317,7 +317,7 @@ class _Patient:
         self.demanded = demanded
         self.now = now
         self.cleaning = cleaning
-        self.used = lease.status == states.Lease.ACTIVE
+        self.used = lease.is_used
         self._aftermath = aftermath
 
     def _window(self, reservation_id: str) -> interval.Interval:

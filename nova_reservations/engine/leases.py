@@ -176,6 +176,12 @@ class Leases:
             )
         return access
 
+    def share(self, access: values.Access) -> demands.Share | None:
+        """Return what one slot of the reservation holds, if it is of any."""
+        kind = self.types.get(access.resource_type)
+        demand = kind.demand(access.params) if kind else None
+        return demand if isinstance(demand, demands.Share) else None
+
     def owners(
         self, reservation_ids: Collection[str]
     ) -> dict[str, tuple[str, frozenset[str]]]:
@@ -537,7 +543,7 @@ class Leases:
         What those could have whose turn it is before is not for this lease.
 
         :param held: reservation id -> what it has already, at another
-            window or demand; all of it stays if the lease is active
+            window or demand; all of it stays if servers may be there
         :param recheck: reservations whose resources must meet the
             requirements anew
         :param snug: whether to book what fits best
@@ -578,7 +584,7 @@ class Leases:
     ) -> None:
         held = held or {}
         slots = allocations.slots(session, list(held)) if held else {}
-        only_add = lease.status == states.Lease.ACTIVE
+        only_add = lease.is_used
         windows = {
             item.id: self._window(lease, item) for item in lease.reservations
         }
@@ -875,7 +881,7 @@ class Leases:
             ),
             events=self._move_events(session, seen, changes, start, end, now),
         )
-        if seen.status in states.WAITING:
+        if seen.status in states.WAITING and seen.server_reservation is None:
             _set_params(session, lease, params, now)
         elif _books(seen, lease):
             ids = [item.id for item in seen.reservations]
@@ -927,9 +933,9 @@ class Leases:
     def _part(
         self, session: Any, lease: values.Lease, now: datetime.datetime
     ) -> dict[str, list[int]]:
-        """Have an active lease leave what it can't use, so that it is planned
-        anew with the rest; return that."""
-        if lease.status == states.Lease.ACTIVE:
+        """Have a lease that is used leave what it can't use, so that it is
+        planned anew with the rest; return that."""
+        if lease.is_used:
             held = allocations.holdings(
                 session, [item.id for item in lease.reservations]
             )
@@ -1161,7 +1167,7 @@ def _new_dates(
             reason='only a lease that is CREATING, IN_PROGRESS, PENDING or '
             'ACTIVE can be changed',
         )
-    if seen.status == states.Lease.ACTIVE:
+    if seen.is_used:
         if start != seen.start_date:
             raise exception.InvalidInput(
                 'Cannot modify the start date of already started leases'

@@ -19,6 +19,7 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import allocations
 from nova_reservations.db import healing
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
@@ -27,8 +28,12 @@ from nova_reservations.engine import agenda
 from nova_reservations.engine import contention
 from nova_reservations.engine import leases
 from nova_reservations.engine import notifications
+from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
+
+CARRYING = states.OPEN | {states.Lease.CREATING}
+"""The states of leases that servers carry."""
 
 
 class ServerLeases:
@@ -72,6 +77,79 @@ class ServerLeases:
                 'A server with a lease that starts later is shelved until '
                 f'then, which can not be done here: {error}; ask the operator'
             ) from error
+
+    def receive(self, lease: values.Lease, now: datetime.datetime) -> None:
+        """Make ready, in Nova, the place that its servers land on, if they
+        were guaranteed one from now on.
+
+        :raises: InvalidState, NotFound if the lease was given up meanwhile
+        :raises: CloudRefused, CloudUnavailable
+        """
+        if not self._has_place(lease):
+            return
+        reservation = _reservation(lease)
+        with self.database.reader() as session:
+            held = allocations.holdings(session, [reservation.id])
+            slots = allocations.slots(session, [reservation.id])
+        resources, left = base.parts(held[reservation.id])
+
+        def check() -> None:
+            seen = self.promises.get(lease.id)
+            if seen.status != states.Lease.CREATING:
+                raise _given_up(seen)
+
+        self.promises.types[reservation.resource_type].receive(
+            base.Booking(
+                lease=lease,
+                reservation=reservation,
+                resources=resources,
+                slots=slots.get(reservation.id, {}),
+                servers=frozenset(),
+                now=now,
+                prepared=False,
+                settled=False,
+                check=check,
+                left=left,
+            )
+        )
+
+    def _has_place(self, lease: values.Lease) -> bool:
+        """Whether Nova may have what its servers land on, before them."""
+        reservation = _reservation(lease)
+        kind = self.promises.types[reservation.resource_type]
+        return lease.is_used and kind.demand(reservation.params) is not None
+
+    def check_resize(self, server_uuid: str, flavor_id: str) -> None:
+        """See that the server still fits into the place that it was
+        guaranteed, if it was.
+
+        :raises: InvalidState if it does not
+        """
+        with self.database.reader() as session:
+            carried = leased_servers.reservation_of(session, server_uuid)
+        access = self.promises.access(carried) if carried else None
+        if access is None or access.status not in CARRYING:
+            return
+        share = self.promises.share(access)
+        if share is None:
+            return
+        if values.is_id(flavor_id) and self.promises.access(flavor_id):
+            reason = 'a server can be in one reservation only'
+        else:
+            try:
+                known = self.cloud.find_flavor(flavor_id, access.project_id)
+            except exception.CloudRefused:
+                # Nova says so, or the scheduler, who knows the server too.
+                return
+            if share.holds(known.amounts):
+                return
+            reason = f'flavor {flavor_id} asks for more than it was guaranteed'
+        raise exception.InvalidState(
+            kind='Server',
+            id=server_uuid,
+            status=f'guaranteed a place by lease {access.lease_id}',
+            reason=reason,
+        )
 
     def record(
         self, lease_id: str, server_uuid: str, now: datetime.datetime
@@ -146,7 +224,7 @@ class ServerLeases:
 
         :raises: Contended
         """
-        made = self._is_made(lease_id)
+        made = self._left_something(lease_id)
 
         def write(_: int) -> None:
             with self.database.writer() as session:
@@ -165,11 +243,13 @@ class ServerLeases:
             return
         LOG.info('Lease %s is undone: its servers were refused', lease_id)
 
-    def _is_made(self, lease_id: str) -> bool:
+    def _left_something(self, lease_id: str) -> bool:
         """Whether Nova may have anything of the lease."""
         try:
-            reservation = _reservation(self.promises.get(lease_id))
-            recorded = [server.uuid for server in reservation.servers]
+            lease = self.promises.get(lease_id)
+            if self._has_place(lease):
+                return True
+            recorded = [one.uuid for one in _reservation(lease).servers]
             return bool(recorded and self.cloud.find_servers(recorded))
         except exception.NotFound:
             return False

@@ -152,6 +152,13 @@ class ResourceType(abc.ABC):
         its resources: nobody else is promised them meanwhile."""
         return datetime.timedelta(0)
 
+    def receive(self, booking: Booking) -> None:  # noqa: B027
+        """Make ready what Nova must find when it is asked, next, for what
+        comes with a lease that starts now.
+
+        :raises: CloudRefused, CloudUnavailable, and Nova is not asked
+        """
+
     def exists(self, booking: Booking) -> bool:
         """Say whether Nova has anything of what was asked of it with the
         lease, where nobody has heard its answer."""

@@ -25,7 +25,8 @@ _PROPERTIES = {
     **slots.PROPERTIES,
 }
 
-_FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
+FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
+"""What look_up() adds."""
 
 
 class FlavorInstance(slots.Slots):
@@ -69,7 +70,7 @@ class FlavorInstance(slots.Slots):
         return {
             'flavor_id': asked['flavor_id'],
             **slots.validate(asked, self.cloud, self.conf),
-            **{name: asked[name] for name in _FOUND},
+            **{name: asked[name] for name in FOUND},
         }
 
     def demand(self, params: Mapping[str, Any]) -> demand.Share:

@@ -51,7 +51,7 @@ def lay_by(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
         if not _is_offloaded(server)
     }
     try:
-        refused = cloud.shelve_servers(
+        outcome = _shelve(
             [
                 server
                 for server in servers
@@ -59,26 +59,25 @@ def lay_by(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
                 and server.state not in (_BUILDING, _OFFLOADED)
             ],
             _order(booking, booking.now),
-            booking.check,
+            booking,
+            cloud,
         )
     except exception.CloudRefused as error:
         return base.Waiting(error.public)
-    return _waiting(
-        servers,
-        told
-        | {
-            uuid: f'can not be shelved: {reason}'
-            for uuid, reason in refused.items()
-        },
-    )
+    return _waiting(servers, told | {**outcome.failed})
 
 
 def bring_back(
-    booking: base.Booking, cloud: ports.Cloud, timeout: datetime.timedelta
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    timeout: datetime.timedelta,
+    hosts: Collection[str] | None = None,
 ) -> base.Waiting | None:
     """Have the servers run, or be as their user wants them by now.
 
     :param timeout: for how long after the start it is tried
+    :param hosts: on which they are brought back; one that runs elsewhere is
+        laid by first. None: on any.
     :raises: CloudRefused if none of them could be brought back in time;
         Hopeless if none of them could be built
     """
@@ -92,22 +91,42 @@ def bring_back(
         for server in servers
         if server.state == _BUILDING
     }
+    astray = {
+        server.uuid
+        for server in servers
+        if hosts is not None
+        and server.host
+        and server.host not in hosts
+        and server.state not in (_BUILDING, _OFFLOADED)
+    }
+    # Nothing is begun after the deadline, unless nothing was before.
+    order = _order(booking, min(booking.now, deadline))
     try:
-        outcome = cloud.unshelve_servers(
-            [server for server in servers if _is_shelved(server)],
-            # Nothing is begun after the deadline, unless nothing was before.
-            _order(booking, min(booking.now, deadline)),
+        leaving = _shelve(
+            [server for server in servers if server.uuid in astray],
+            order,
+            booking,
+            cloud,
+        )
+        coming = cloud.unshelve_servers(
+            [
+                server
+                for server in servers
+                if _is_shelved(server) and server.uuid not in astray
+            ],
+            order,
             booking.check,
         )
     except exception.CloudRefused as error:
         if late:
             raise
         return base.Waiting(error.public)
-    on_their_way = {**outcome.waiting, **building}
-    waiting = _waiting(servers, {**on_their_way, **outcome.failed})
+    on_their_way = {**coming.waiting, **leaving.waiting, **building}
+    failed = {**coming.failed, **leaving.failed}
+    waiting = _waiting(servers, {**on_their_way, **failed})
     if waiting is None or on_their_way or not late:
         return waiting
-    if len(outcome.failed) < len(servers):
+    if len(failed) < len(servers):
         # What runs is worth more to its owner than an error.
         return None
     raise exception.CloudRefused(
@@ -116,14 +135,22 @@ def bring_back(
     )
 
 
-def end(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
-    """Do with the servers what their lease wants at its end."""
+def end(
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    in_the_way: Collection[str] = (),
+) -> base.Waiting | None:
+    """Do with the servers what their lease wants at its end.
+
+    :param in_the_way: UUIDs of those that have to go also where the lease is
+        in error
+    """
     status = booking.reservation.status
-    if status == states.Reservation.ERROR:
-        # They are left as they are, for their owner to look at.
-        return None
     wanted = booking.reservation.params['on_end']
     ids = booking.reservation.living
+    if status == states.Reservation.ERROR:
+        # They are left as they are, for their owner to look at.
+        ids = tuple(uuid for uuid in ids if uuid in in_the_way)
     if status == states.Reservation.DELETED:
         # Nova has refused the request that was to make them; it may have
         # done so when the lease had been given up already.
@@ -146,6 +173,27 @@ def end(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
         except exception.CloudRefused as error:
             return base.Waiting(error.public)
     return _waiting(servers, told)
+
+
+def _shelve(
+    servers: Collection[ports.Server],
+    order: ports.Order,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> ports.Outcome:
+    """:raises: CloudRefused"""
+    refused = cloud.shelve_servers(servers, order, booking.check)
+    return ports.Outcome(
+        {
+            server.uuid: 'is being shelved'
+            for server in servers
+            if server.uuid not in refused
+        },
+        {
+            uuid: f'can not be shelved: {reason}'
+            for uuid, reason in refused.items()
+        },
+    )
 
 
 def _save(

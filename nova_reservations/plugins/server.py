@@ -4,17 +4,28 @@
 Nova is asked for them, with a hint that says for when: POST /servers is all
 that a user does. To clients of leases theirs is a reservation of type
 ``virtual:instance``, of the first server.
+
+They run where there is room, as any others; those that were guaranteed it,
+in slots on hosts of the pool.
 """
 
+from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 from typing import ClassVar
 
+from oslo_config import cfg
+
+from nova_reservations import demand
 from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
 from nova_reservations.plugins import lifespan
+from nova_reservations.plugins import place
 
 SHOWN_AS = 'virtual:instance'
 
@@ -33,6 +44,8 @@ _ON_END: Mapping[str, Any] = {
 
 
 class Server(base.ResourceType):
+    """:ivar place: the slots of those that are guaranteed one."""
+
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': {'on_end': _ON_END, 'guaranteed': {'type': 'boolean'}},
@@ -45,14 +58,36 @@ class Server(base.ResourceType):
     }
     comes_alone: ClassVar[bool] = True
 
+    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
+        super().__init__(cloud, conf)
+        self.place = place.Place(cloud, conf)
+
+    def look_up(
+        self, asked: Mapping[str, Any], project_id: str
+    ) -> Mapping[str, Any]:
+        if not asked.get('guaranteed'):
+            return asked
+        return self.place.look_up(asked, project_id)
+
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        if asked.get('guaranteed'):
+        """:param asked: beside what users ask, what they ask Nova for, which
+        is looked at where they are guaranteed a place.
+        """
+        on_end = self._on_end(asked)
+        if not asked.get('guaranteed'):
+            return {'on_end': on_end, 'guaranteed': False}
+        if lifespan.DELETE not in on_end:
             raise exception.InvalidInput(
-                'No place can be guaranteed to a server with a lease of its '
-                'own; lease slots, of type flavor:instance or '
-                'virtual:instance, and create the server in these'
+                'What is guaranteed a place must leave it at the end, which '
+                f'on_end {", ".join(on_end)} does not: add '
+                f'{lifespan.DELETE} to on_end; if it is not given, the '
+                'operator can add it to [reservations] instance_on_end'
             )
-        return {'on_end': self._on_end(asked), 'guaranteed': False}
+        return {
+            'on_end': on_end,
+            'guaranteed': True,
+            **self.place.validate(asked),
+        }
 
     def _on_end(self, asked: Mapping[str, Any]) -> list[str]:
         """:raises: InvalidInput"""
@@ -77,9 +112,12 @@ class Server(base.ResourceType):
             )
         return [one for one in lifespan.ENDINGS if one in wanted]
 
-    def demand(self, params: Mapping[str, Any]) -> None:
-        """It runs where there is room, as any server: nothing is planned."""
-        return None
+    def demand(self, params: Mapping[str, Any]) -> demand.Share | None:
+        return self.place.demand(params) if params['guaranteed'] else None
+
+    def receive(self, booking: base.Booking) -> None:
+        if _is_guaranteed(booking.reservation):
+            self.place.prepare(booking)
 
     def exists(self, booking: base.Booking) -> bool:
         made = [one.uuid for one in booking.reservation.servers]
@@ -89,22 +127,91 @@ class Server(base.ResourceType):
         return lifespan.lay_by(booking, self.cloud)
 
     def start(self, booking: base.Booking) -> base.Waiting | None:
-        timeout = self.conf.reservations.unshelve_timeout
+        seconds = self.conf.reservations.unshelve_timeout
+        timeout = datetime.timedelta(seconds=seconds)
+        if not _is_guaranteed(booking.reservation):
+            return lifespan.bring_back(booking, self.cloud, timeout)
+        if not self.place.is_furnished(booking):
+            self.place.prepare(booking)
         return lifespan.bring_back(
-            booking, self.cloud, datetime.timedelta(seconds=timeout)
+            booking,
+            self.cloud,
+            timeout,
+            hosts={one.name for one in (*booking.resources, *booking.left)},
         )
 
     def update(self, booking: base.Booking) -> None:
-        """Nothing of it changes while it lasts but its end."""
+        """Beside its place nothing of it changes while it lasts."""
+        if _is_guaranteed(booking.reservation):
+            self.place.prepare(booking)
+
+    def heal(self, booking: base.Booking) -> None:
+        if _is_guaranteed(booking.reservation):
+            self.place.heal(_with_servers(booking))
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        if not _is_guaranteed(booking.reservation):
+            return super().remains(booking)
+        return self.place.remains(_with_servers(booking))
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        return lifespan.end(booking, self.cloud)
+        if not _is_guaranteed(booking.reservation):
+            return lifespan.end(booking, self.cloud)
+        waiting = lifespan.end(
+            booking,
+            self.cloud,
+            # After an error, too, nothing stays on hosts of the pool.
+            self.place.occupants(booking)
+            if booking.reservation.status == states.Reservation.ERROR
+            else (),
+        )
+        return waiting or self.place.give_back(booking)
+
+    def usage(
+        self,
+        lease: values.Lease,
+        reservation: values.Reservation,
+        resources: Collection[values.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        if not _is_guaranteed(reservation):
+            return {}
+        return {
+            'used': self.cloud.slots_taken(reservation.id, lease.project_id)
+        }
 
     def show(self, reservation: values.Reservation) -> Mapping[str, Any]:
         servers = [one.uuid for one in reservation.servers]
         return {
-            **reservation.params,
+            **_shown(reservation),
             'resource_type': SHOWN_AS,
             'resource_id': servers[0] if servers else reservation.id,
             'servers': servers,
         }
+
+
+def _is_guaranteed(reservation: values.Reservation) -> bool:
+    return bool(reservation.params['guaranteed'])
+
+
+def _with_servers(booking: base.Booking) -> base.Booking:
+    """Return the booking as that of a reservation of slots: its servers are
+    known by their lease."""
+    return dataclasses.replace(
+        booking, servers=frozenset(booking.reservation.living)
+    )
+
+
+def _shown(reservation: values.Reservation) -> dict[str, Any]:
+    """Return what its users have asked for, and may know."""
+    params = reservation.params
+    shown = {name: params[name] for name in ('on_end', 'guaranteed')}
+    if not _is_guaranteed(reservation):
+        return shown
+    return {
+        **shown,
+        'amount': params['amount'],
+        'vcpus': params['flavor']['vcpus'],
+        'memory_mb': params['flavor']['memory_mb'],
+        'disk_gb': params['flavor']['root_gb'],
+    }

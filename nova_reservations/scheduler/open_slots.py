@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import contextlib
 import contextvars
 import dataclasses
@@ -127,11 +126,7 @@ class OpenSlots:
             return False
         this.original = request_spec.obj_clone()
         this.forget = self._open.forget
-        flavor = request_spec.flavor
-        flavor.extra_specs = {
-            **(flavor.extra_specs if 'extra_specs' in flavor else {}),
-            f'resources:{values.slot_class(reservation_id)}': '1',
-        }
+        ask_for_slot(request_spec, reservation_id)
         LOG.debug(
             'Request of server %(server)s is sent to reservation %(id)s',
             {'server': request_spec.instance_uuid, 'id': reservation_id},
@@ -146,7 +141,7 @@ class OpenSlots:
         opened = self._open.of(request_spec.project_id)
         if not opened:
             return None
-        asked = _amounts(request_spec)
+        asked = amounts(request_spec)
         fitting = [one for one in opened if one.share.holds(asked)]
         if exists(request_spec):
             there = self._open.choice(request_spec.instance_uuid)
@@ -167,15 +162,27 @@ class OpenSlots:
         return None
 
 
-def _amounts(request_spec: objects.RequestSpec) -> Mapping[str, int]:
+def ask_for_slot(
+    request_spec: objects.RequestSpec, reservation_id: str
+) -> None:
+    """Have nova-scheduler's copy of the request ask for a slot, as if its
+    flavor did; what Nova stores does not."""
+    flavor = request_spec.flavor
+    flavor.extra_specs = {
+        **(flavor.extra_specs if 'extra_specs' in flavor else {}),
+        f'resources:{values.slot_class(reservation_id)}': '1',
+    }
+
+
+def amounts(request_spec: objects.RequestSpec) -> dict[str, int]:
     """Return what a server of the request takes of its host: not what its
     ports and devices do, which no slot has."""
     request = utils.ResourceRequest.from_request_spec(request_spec)
-    amounts = {
+    found = {
         name: int(units) for name, units in request.merged_resources().items()
     }
     if 'requested_resources' in request_spec:
         for group in request_spec.requested_resources or ():
             for name, units in group.resources.items():
-                amounts[name] -= int(units)
-    return {name: units for name, units in amounts.items() if units}
+                found[name] -= int(units)
+    return {name: units for name, units in found.items() if units}

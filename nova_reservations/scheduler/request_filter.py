@@ -21,11 +21,13 @@ from nova.scheduler import utils
 from oslo_log import log
 
 from nova_reservations import bootstrap
+from nova_reservations import demand
 from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import placement
+from nova_reservations.engine import server_leases
 from nova_reservations.scheduler import open_slots
 from nova_reservations.scheduler import pool
 from nova_reservations.scheduler.consumers import base as consumers
@@ -47,12 +49,14 @@ class Admission:
     :ivar in_slot: whether it takes a slot of the reservation.
     :ivar has_open: whether there may be a reservation that it can use
         without asking for it.
+    :ivar guaranteed: what the slot holds that its own lease has for it.
     """
 
     reservation_id: str | None
     hosts: frozenset[str]
     in_slot: bool = False
     has_open: bool = False
+    guaranteed: demand.Share | None = None
 
     def admits(self, host: str) -> bool:
         return (host in self.hosts) == (self.reservation_id is not None)
@@ -92,6 +96,8 @@ class ReservedHosts:
         """
         try:
             admission = self.resolve(request_spec)
+            if admission.guaranteed is not None:
+                _send(request_spec, admission)
             if admission.has_open and self._open_slots.send(
                 request_spec, exists
             ):
@@ -116,7 +122,9 @@ class ReservedHosts:
             DatabaseUnavailable, CloudUnavailable
         """
         try:
-            self._check_carried(request_spec)
+            place = self._place(request_spec)
+            if place is not None:
+                return place
             asked = _asked(request_spec)
             if asked.reservation is not None:
                 access = self._access(asked, request_spec.project_id)
@@ -163,24 +171,47 @@ class ReservedHosts:
             if run is not None and chosen:
                 run.recorded.append(server)
 
-    def _check_carried(self, request_spec: objects.RequestSpec) -> None:
-        """See that a new server's own lease stands: it may have been given up
-        while nova-api was making the server.
+    def _place(self, request_spec: objects.RequestSpec) -> Admission | None:
+        """Return where the server's own lease has it; None: it has none, or
+        leaves it to run where there is room.
+
+        That of a new server must stand: it may have been given up while
+        nova-api was making the server.
 
         :raises: RequestFilterFailed if it does not
+        :raises: NotEnoughResources if there is no host at this moment
         """
         carried = request_spec.get_scheduler_hint(CARRIED)
-        if carried is None or exists(request_spec):
-            return
+        if carried is None:
+            return None
         access = None
         if values.is_id(carried):
             access = self.services.leases.access(carried)
         if access is None or access.project_id != request_spec.project_id:
-            raise _refusal(f'The hint {CARRIED} is of no lease.')
-        if access.status not in states.OPEN | {states.Lease.CREATING}:
-            raise _refusal(
+            refusal = f'The hint {CARRIED} is of no lease.'
+        elif access.status not in server_leases.CARRYING:
+            refusal = (
                 f'Lease {access.lease_id} of the server is {access.status}.'
             )
+        else:
+            return self._place_of(access, request_spec)
+        if exists(request_spec):
+            return None
+        raise _refusal(refusal)
+
+    def _place_of(
+        self, access: values.Access, request_spec: objects.RequestSpec
+    ) -> Admission | None:
+        """Return where a lease that stands has its server."""
+        share = self.services.leases.share(access)
+        if share is None or not _is_in_place(access, request_spec):
+            return None
+        if not access.hosts:
+            raise exception.NotEnoughResources(
+                reason=f'those of reservation {access.reservation_id} have '
+                'failed, or are not free yet'
+            )
+        return Admission(access.reservation_id, access.hosts, guaranteed=share)
 
     def _access(self, asked: _Asked, project_id: str) -> values.Access:
         """:raises: RequestFilterFailed if the project may not use it now
@@ -228,6 +259,38 @@ def installed() -> ReservedHosts | None:
         if isinstance(known, ReservedHosts):
             return known
     return None
+
+
+def _is_in_place(
+    access: values.Access, request_spec: objects.RequestSpec
+) -> bool:
+    """Whether the time of a server's own lease has come, for what is made or
+    moved.
+
+    One for later is made beside the pool, also where that takes until its
+    start: then it is brought in.
+    """
+    return access.lease_type == states.LeaseType.IMMEDIATE or (
+        access.status in (states.Lease.STARTING, states.Lease.ACTIVE)
+        and exists(request_spec)
+    )
+
+
+def _send(request_spec: objects.RequestSpec, admission: Admission) -> None:
+    """Have the request ask for the slot that its server was guaranteed.
+
+    :raises: RequestFilterFailed if it does not fit in there
+    """
+    assert admission.reservation_id is not None
+    assert admission.guaranteed is not None
+    asked = open_slots.amounts(request_spec)
+    # It may ask already: Nova passes some requests twice.
+    asked.pop(values.slot_class(admission.reservation_id), None)
+    if not admission.guaranteed.holds(asked):
+        raise _refusal(
+            'The server asks for more than its lease has guaranteed it.'
+        )
+    open_slots.ask_for_slot(request_spec, admission.reservation_id)
 
 
 def _asked(request_spec: objects.RequestSpec) -> _Asked:

@@ -21,6 +21,8 @@ class FakeResting:
     orders: set[tuple[str, ports.Order, str]]
     images: list[tuple[str, ports.Order]]
     slow_servers: set[str]
+    tenancy: dict[str, str]
+    free_slots: Callable[[str], list[str]]
     _write: Callable[[str], None]
     _begin: Callable[[ports.Server, str], None]
     snapshot_servers: Callable[..., ports.Outcome]
@@ -111,12 +113,15 @@ class FakeResting:
             waiting[server.uuid] = 'is being unshelved'
             self._write('unshelve server')
             self.orders.add((server.uuid, order, 'unshelve'))
-            host = next(
-                (name for name, count in self.rooms.items() if count), None
-            )
-            if host is None:
+            if server.uuid in self.tenancy:
+                hosts = self.free_slots(self.tenancy[server.uuid])
+            else:
+                hosts = [name for name, count in self.rooms.items() if count]
+            if not hosts:
                 continue
-            self.rooms[host] -= 1
+            host = hosts[0]
+            if host in self.rooms:
+                self.rooms[host] -= 1
             self.shelved.discard(server.uuid)
             back = dataclasses.replace(
                 self.at_rest.pop(server.uuid), host=host

@@ -13,7 +13,8 @@ from nova_reservations import values
 class FakeSlots:
     """:ivar classes: reservation id -> host -> slots.
 
-    :ivar tenancy: server -> the reservation whose flavor it has.
+    :ivar tenancy: server -> the reservation whose flavor it has, or in
+        which it was guaranteed a place.
     :ivar foreign: classes that others have made.
     :ivar stuck: reservation id -> consumers that never give their slots up.
     """
@@ -53,19 +54,25 @@ class FakeSlots:
             offered.pop(name, None)
             if name in wanted:
                 offered[name] = wanted[name]
-        check()
-        self._write('create flavor')
-        if self.flavors.get(slots.reservation_id) != slots.flavor:
-            self.admitted.pop(slots.reservation_id, None)
-        self.flavors[slots.reservation_id] = slots.flavor
+        if slots.flavor is not None:
+            check()
+            self._write('create flavor')
+            if self.flavors.get(slots.reservation_id) != slots.flavor:
+                self.admitted.pop(slots.reservation_id, None)
+            self.flavors[slots.reservation_id] = slots.flavor
         self.groups.pop(slots.reservation_id, None)
         if slots.affinity is not None:
             self.groups[slots.reservation_id] = slots.affinity
 
     def is_furnished(self, slots: ports.Slots) -> bool:
+        if slots.flavor is None:
+            offered = self.classes.get(slots.reservation_id, {})
+            return offered == {host.name: n for host, n in slots.hosts}
         return self.flavors.get(slots.reservation_id) == slots.flavor
 
     def admit(self, slots: ports.Slots, check: ports.Check) -> None:
+        if slots.flavor is None:
+            return
         check()
         self._write('admit')
         self.admitted[slots.reservation_id] = slots.project_id
@@ -98,10 +105,16 @@ class FakeSlots:
             servers=tuple(
                 server
                 for server in self.servers.values()
-                if self.tenancy.get(server.uuid) == reservation_id
+                if self._holds(server, reservation_id)
                 or server.uuid in servers
             ),
             leftovers=tuple(sorted(self.stuck.get(reservation_id, ()))),
+        )
+
+    def _holds(self, server: ports.Server, reservation_id: str) -> bool:
+        return self.tenancy.get(server.uuid) == reservation_id and (
+            reservation_id in self.flavors
+            or server.host in self.classes.get(reservation_id, ())
         )
 
     def free_slots(self, reservation_id: str) -> list[str]:

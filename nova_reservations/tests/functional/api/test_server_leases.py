@@ -252,7 +252,6 @@ WRONG = {
     'an empty action': text(on_end=''),
     'an action that is none': text(on_end=1),
     'guaranteed by a text': text(guaranteed='yes'),
-    'guaranteed': text(guaranteed=True),
     'a number of a million digits': f'{{"name": {"9" * 10**6}}}',
     'nested 100,000 times': '[' * 100_000,
     'nested 100 times': text(reservations=json.loads('[' * 100 + ']' * 100)),

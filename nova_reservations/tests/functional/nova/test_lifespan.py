@@ -409,6 +409,7 @@ class DefaultTest(LifespanTestCase):
         self.assertEqual('forgotten', lease.name)
         self.assertEqual(base.MINE, lease.project_id)
         self.assertEqual([server['id']], self.servers_of(lease))
+        self.assertIs(False, lease.reservations[0].params['guaranteed'])
         self.assertEqual(
             datetime.timedelta(days=30), lease.end_date - lease.start_date
         )

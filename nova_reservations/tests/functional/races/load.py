@@ -15,12 +15,14 @@ import random
 import signal
 import time
 from typing import Any
+import uuid
 
 from oslo_config import cfg
 import sqlalchemy as sa
 
 from nova_reservations import conf
 from nova_reservations import exception
+from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
@@ -32,6 +34,7 @@ from nova_reservations.engine import hunting
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
+from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
@@ -41,6 +44,7 @@ from nova_reservations.plugins import compute_monitor
 from nova_reservations.plugins import draining
 from nova_reservations.plugins import host
 from nova_reservations.plugins import instance
+from nova_reservations.plugins import server
 from nova_reservations.tests import fake_cloud
 
 SLOT = 2
@@ -130,12 +134,29 @@ BUSY = {'vcpus': 16, 'memory_mb': 1024, 'disk_gb': 10}
 """Four of them fit its CPUs."""
 
 
+class JournaledServer(Journaled, server.Server):
+    """Servers with a lease of their own."""
+
+
+LARGE = ports.KnownFlavor(
+    'large',
+    'm1.large',
+    True,
+    ports.Flavor(2, 30000, 10),
+    {'VCPU': 2, 'MEMORY_MB': 30000, 'DISK_GB': 10},
+    frozenset(),
+    frozenset(),
+)
+"""The same SIZE."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Party:
     """What a process has of its own."""
 
     database: api.Database
     leases: leases.Leases
+    server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
@@ -160,11 +181,13 @@ def join(url: str, *names: str) -> Party:
     conf.register_opts(opts)
     opts([])
     cloud = fake_cloud.FakeCloud(*names)
+    cloud.known_flavors[LARGE.id] = LARGE
     database = api.Database(url)
     journal = Journal(database)
     types: dict[str, Any] = {
         values.HOST: JournaledHost(cloud, opts),
         SLOTS_OF: JournaledSlots(cloud, opts),
+        values.SERVER: JournaledServer(cloud, opts),
     }
     for kind in types.values():
         kind.journal = journal
@@ -174,6 +197,7 @@ def join(url: str, *names: str) -> Party:
     return Party(
         database=database,
         leases=promises,
+        server_leases=server_leases.ServerLeases(promises, cloud),
         hosts=inventory,
         donors=giver,
         lifecycle=lifecycle.Lifecycle(
@@ -334,6 +358,43 @@ def one_of_all(
             answers[f'{item[0]} {type(error).__name__}'] += 1
         else:
             answers[f'{item[0]} done'] += 1
+    party.database.dispose()
+    return answers
+
+
+def server_of_all(url: str, attempts: int) -> Counter[str]:
+    """Ask so often for a server with a guaranteed place, in a window in which
+    all others want the same; return how it was answered."""
+    party = join(url)
+    answers: Counter[str] = Counter()
+    now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
+    for _ in range(attempts):
+        asked = leases.NewLease(
+            name='race',
+            project_id='p',
+            user_id='u',
+            start=now,
+            end=now + datetime.timedelta(hours=1),
+            before_end=None,
+            reservations=(
+                leases.NewReservation(
+                    values.SERVER,
+                    {
+                        'guaranteed': True,
+                        'flavor_id': LARGE.id,
+                        'amount': 1,
+                    },
+                ),
+            ),
+        )
+        try:
+            lease = party.server_leases.request(asked, now)
+            party.server_leases.record(lease.id, str(uuid.uuid4()), now)
+            party.server_leases.accept(lease.id, now)
+        except exception.ReservationsError as error:
+            answers[type(error).__name__] += 1
+        else:
+            answers['done'] += 1
     party.database.dispose()
     return answers
 

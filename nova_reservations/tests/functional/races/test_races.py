@@ -276,6 +276,22 @@ def test_of_all_who_want_slots_as_many_win_as_there_is_room(party, crowd):
     assert overbooked(what_is_held(party.database)) == []
 
 
+def test_of_all_servers_with_a_place_as_many_win_as_there_is_room(
+    party, crowd
+):
+    racers = [
+        crowd.submit(load.server_of_all, party.database.url, 5)
+        for _ in range(LESSEES)
+    ]
+    answers = sum((one.result() for one in racers), Counter())
+    room = 2 * len(HOSTS)
+    assert answers == {
+        'done': room,
+        'NotEnoughResources': LESSEES * 5 - room,
+    }
+    assert overbooked(what_is_held(party.database)) == []
+
+
 def test_of_all_who_want_hosts_or_slots_nobody_is_refused_what_there_is(
     party, crowd
 ):

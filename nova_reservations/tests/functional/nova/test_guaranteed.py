@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that are guaranteed a place by the lease that they carry, on a
+whole Nova."""
+
+from unittest import mock
+
+from nova_reservations import values
+from nova_reservations.engine import server_leases
+from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import test_lifespan
+from nova_reservations.tests.functional.nova import test_open_slots
+
+HINTS = test_lifespan.HINTS
+UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
+IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
+
+
+class GuaranteedTestCase(
+    test_lifespan.LifespanTestCase, test_open_slots.OpenTestCase
+):
+    def _install(self, directory) -> None:
+        super()._install(directory)
+        self.flags(
+            resource_types=[values.HOST, values.SERVER, 'virtual:instance'],
+            group='reservations',
+        )
+
+    def setUp(self):
+        super().setUp()
+        # Of which a host has room for one.
+        self._create_flavor(
+            id='large', vcpu=1, memory_mb=5000, disk=1, ephemeral=0, swap=0
+        )
+        self._create_flavor(
+            id='small', vcpu=1, memory_mb=256, disk=1, ephemeral=0, swap=0
+        )
+        self._create_flavor(
+            id='larger', vcpu=1, memory_mb=5001, disk=1, ephemeral=0, swap=0
+        )
+
+    def sure(self, starts_in=0, flavor='large', count=1, **server):
+        """Ask for servers that are guaranteed a place."""
+        body = self._build_server(
+            networks='none', flavor_id=flavor, **server
+        ) | {'min_count': count, 'max_count': count}
+        return self.ask(starts_in=starts_in, server=body, guaranteed=True)
+
+    def in_place(self, **asked):
+        """Return a server in its place, whose lease is active."""
+        server = self._wait_for_state_change(self.sure(**asked), 'ACTIVE')
+        self.until('ACTIVE')
+        self.assert_in_place(server)
+        return server
+
+    def two_in_place(self):
+        """Return two servers of one lease, on one host each."""
+        self.enrol('host1', 'host2')
+        self.sure(count=2)
+        self.until('ACTIVE')
+        servers = self.api.get_servers()
+        for server in servers:
+            self.assert_in_place(server)
+        return servers
+
+    def one_of_two_places(self):
+        """Return a server that has a free place beside it."""
+        server, other = self.two_in_place()
+        self.api.delete_server(other['id'])
+        self._wait_until_deleted(other)
+        return server
+
+    def assert_in_place(self, server) -> None:
+        lease = self.only_lease()
+        self.assertIn(self.host_of(server), self.hosts_of(lease))
+        self.assertEqual(
+            {values.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
+        )
+
+    def assert_nothing_is_left(self) -> None:
+        self.assertEqual(
+            [],
+            [name for name in self.classes() if name.startswith(values.SLOTS)],
+        )
+        self.assertEqual(['freepool'], list(self.aggregates()))
+
+    def until_there_are_none(self) -> None:
+        """Work until all leases are gone."""
+
+        def are_gone():
+            self.pass_time(seconds=1)
+            self.work()
+            self.assertEqual([], self.leases())
+
+        self._wait_for_assert(are_gone)
+
+    def is_refused(self, **asked) -> str:
+        """Return why a request is refused with 409, before it makes any."""
+        before = self.leases(), self.api.get_servers()
+        refusal = self.assertRaises(
+            base.api_client.OpenStackApiException,
+            lambda: self.sure(**asked),
+        )
+        self.assertEqual(409, refusal.response.status_code)
+        self.assertEqual(before, (self.leases(), self.api.get_servers()))
+        return str(refusal)
+
+
+class FromNowOnTest(GuaranteedTestCase):
+    def test_a_server_has_its_place_until_the_end(self):
+        self.enrol('host1')
+        server = self.in_place()
+        lease = self.only_lease()
+        self.assertEqual('host1', self.host_of(server))
+        self.assertEqual({'host1': 1}, self.inventories(lease))
+        # Nova is to know nothing of it that would outlive the lease.
+        self.assertEqual({'lease_params'}, self.stored(server))
+        [reservation] = lease.reservations
+        self.assertEqual(
+            {'used': 1}, self.services.leases.usage(lease, reservation)
+        )
+        self.end_completely(lease)
+        self._wait_until_deleted(server)
+        self.assert_nothing_is_left()
+
+    def test_without_room_it_is_refused(self):
+        self.assertIn('0 hosts match', self.is_refused())
+        self.enrol('host1')
+        self.in_place()
+        self.assertIn('room for 0 servers', self.is_refused())
+
+    def test_it_counts_with_other_leases(self):
+        self.enrol('host1')
+        slots = self.slots(1, memory_mb=5000)
+        self.assertIn('room for 0 servers', self.is_refused())
+        self.services.leases.delete(slots.id, self.now)
+        self.until_there_are_none()
+        self.in_place()
+
+    def test_several_servers_have_one_each(self):
+        for server in self.two_in_place():
+            self.assertEqual('ACTIVE', server['status'])
+        self.assertEqual(
+            {'host1': 1, 'host2': 1}, self.inventories(self.only_lease())
+        )
+        self.end_completely(self.only_lease())
+        self.assertEqual([], self.api.get_servers())
+        self.assert_nothing_is_left()
+
+    def test_the_zone_of_the_server_is_that_of_its_place(self):
+        self.enrol('host1', 'host2')
+        [_, second] = self.services.hosts.find(values.HostQuery())
+        aggregate = self.admin_api.post_aggregate(
+            {'aggregate': {'name': 'a', 'availability_zone': 'there'}}
+        )
+        self.admin_api.add_host_to_aggregate(
+            aggregate['id'], second.facts.service_host
+        )
+        self.services.hosts.refresh(self.now)
+        server = self.in_place(az='there')
+        self.assertEqual(second.facts.service_host, self.host_of(server))
+
+    def test_what_nova_refuses_leaves_no_place(self):
+        self.enrol('host1')
+        status = self.status_of_refusal(lambda: self.sure(image_uuid=UNKNOWN))
+        self.assertEqual(400, status)
+        self.until_there_are_none()
+        self.assert_nothing_is_left()
+        self.assertEqual([], self.api.get_servers())
+
+    def test_on_end_must_delete(self):
+        self.enrol('host1')
+        self.flags(instance_on_end=['suspend'], group='reservations')
+        self.assertEqual(400, self.status_of_refusal(self.sure))
+
+    def test_deleted_by_its_user_it_gives_its_place_back(self):
+        self.enrol('host1')
+        server = self.in_place()
+        self.api.delete_server(server['id'])
+        self._wait_until_deleted(server)
+        self.look_for_the_deserted()
+        self.until('TERMINATED')
+        self.assert_nothing_is_left()
+
+    def test_deleted_by_its_lease_it_is_gone(self):
+        self.enrol('host1')
+        server = self.in_place()
+        self.services.leases.delete(self.only_lease().id, self.now)
+        self.until_there_are_none()
+        self._wait_until_deleted(server)
+        self.assert_nothing_is_left()
+
+
+class LaterTest(GuaranteedTestCase):
+    def test_it_is_built_beside_and_brought_into_its_place(self):
+        self.enrol('host1')
+        server = self.sure(starts_in=20)
+        self._wait_for_state_change(server, 'ACTIVE')
+        self.assertIn(self.host_of(server), test_open_slots.OUTSIDE)
+        self.until_shelved(server)
+        self.assertEqual({}, self.inventories(self.only_lease()))
+        self.until_the_start()
+        self.until('ACTIVE')
+        self.assertEqual('ACTIVE', self.status_of(server))
+        self.assert_in_place(server)
+        self.end_completely(self.only_lease())
+        self._wait_until_deleted(server)
+        self.assert_nothing_is_left()
+
+    def test_what_its_user_has_brought_back_before_is_brought_in(self):
+        self.enrol('host1')
+        server = self.sure(starts_in=20)
+        self.until_shelved(server)
+        self._unshelve_server(server)
+        self.assertIn(self.host_of(server), test_open_slots.OUTSIDE)
+        self.until_the_start()
+        self.until('ACTIVE')
+        self.assert_in_place(server)
+
+    def test_no_server_takes_the_place_meanwhile(self):
+        self.enrol('host1')
+        server = self.sure(starts_in=20)
+        self.until_shelved(server)
+        self.assertIn('room for 0 servers', self.is_refused())
+        self.until_the_start()
+        self.until('ACTIVE')
+        self.assert_in_place(server)
+
+
+class MovesTest(GuaranteedTestCase):
+    def test_it_is_migrated_to_a_free_place(self):
+        server = self.one_of_two_places()
+        source = self.host_of(server)
+        self._live_migrate(server)
+        self.assertNotEqual(source, self.host_of(server))
+        self.assert_in_place(server)
+        self._migrate_server(server)
+        self._confirm_resize(server)
+        self.assertEqual(source, self.host_of(server))
+        self.assert_in_place(server)
+
+    def test_it_is_migrated_nowhere_else(self):
+        server, _ = self.two_in_place()
+        source = self.host_of(server)
+        self.admin_api.post_server_action(server['id'], {'migrate': None})
+        self._assert_resize_migrate_action_fail(
+            server, 'migrate', 'NoValidHost'
+        )
+        self.assertEqual(source, self.host_of(server))
+        self.assert_in_place(server)
+
+    def test_it_is_resized_to_what_fits(self):
+        server = self.one_of_two_places()
+        self._resize_server(server, 'small')
+        self._confirm_resize(server)
+        self.assert_in_place(server)
+        # And back to what it was asked for with.
+        self._resize_server(server, 'large')
+        self._confirm_resize(server)
+        self.assert_in_place(server)
+
+    def test_it_is_not_resized_to_what_does_not_fit(self):
+        server = self.one_of_two_places()
+        larger = {'resize': {'flavorRef': 'larger'}}
+        status = self.status_of_refusal(
+            lambda: self.api.post_server_action(server['id'], larger)
+        )
+        self.assertEqual(409, status)
+        with mock.patch.object(server_leases.ServerLeases, 'check_resize'):
+            self.api.post_server_action(server['id'], larger)
+        self._assert_resize_migrate_action_fail(
+            server, 'resize', 'NoValidHost'
+        )
+        self.assert_in_place(server)
+
+    def test_it_is_not_resized_into_another_reservation(self):
+        server = self.one_of_two_places()
+        self.enrol('host3')
+        flavor = self.id_of(self.slots(1))
+        status = self.status_of_refusal(
+            lambda: self.api.post_server_action(
+                server['id'], {'resize': {'flavorRef': flavor}}
+            )
+        )
+        self.assertEqual(409, status)
+
+    def test_it_is_evacuated_to_a_free_place(self):
+        server = self.one_of_two_places()
+        source = self.host_of(server)
+        self.stop_host(source)
+        self._evacuate_server(server)
+        self.assertEqual({'host1', 'host2'} - {source}, {self.host_of(server)})
+
+    def test_shelved_by_its_user_it_comes_back_into_its_place(self):
+        self.enrol('host1')
+        server = self.in_place()
+        self._shelve_server(server)
+        self.assertEqual({}, self.slots_of(server))
+        self._unshelve_server(server)
+        self.assert_in_place(server)
+
+    def test_it_is_rebuilt_where_it_is(self):
+        self.enrol('host1')
+        server = self.in_place()
+        self._rebuild_server(server, IMAGE)
+        self.assert_in_place(server)
+
+    def test_its_host_fails_and_it_follows_its_place(self):
+        self.flags(heal_evacuate=True, group='reservations')
+        self.enrol('host1', 'host2')
+        server = self.in_place()
+        failed = self.host_of(server)
+        [other] = {'host1', 'host2'} - {failed}
+        self.stop_host(failed)
+        self.look()
+        self.assertEqual((False, True), self.shown(self.only_lease()))
+
+        def is_there():
+            self.look()
+            self.assertEqual(other, self.host_of(server))
+
+        self._wait_for_assert(is_there)
+        self._wait_for_state_change(server, 'ACTIVE')
+        self.assertIn(other, self.inventories(self.only_lease()))
