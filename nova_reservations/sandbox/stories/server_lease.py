@@ -7,7 +7,6 @@ from typing import Any
 
 import requests
 
-from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.person import body
 from nova_reservations.sandbox.stories import cast
@@ -35,13 +34,11 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.guarantee()
 
 
-class _ServerLease:
+class _ServerLease(cast.Cast):
     """The chapters, in the order in which they are told."""
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
-        self.step = timeline.step
-        self.operator = person.Operator(auth_url)
-        self.demo = person.Person(auth_url, 'demo')
+        super().__init__(auth_url, timeline)
         self.hosts = self.operator.hosts()
 
     def refuse(self) -> None:
@@ -151,20 +148,54 @@ class _ServerLease:
             self._delete(server)
 
     def guarantee(self) -> None:
-        with self.step('a guaranteed place can not be had so yet') as seen:
-            params = {
-                'name': 'sure',
-                'start': 'now',
-                'end': _soon(3600),
-                'guaranteed': True,
-            }
-            answer = self._post('sure', json.dumps(params))
-            seen(cast.refusal(answer, 400))
+        with self.step('the operator enrolls a host') as seen:
+            host = self.hosts[0]
+            before = self.operator.enrolled()
+            self.enrol_all_of([host])
+            mine = self.operator.enrolled().keys() - before.keys()
+            seen(host)
+        with self.step('a server is guaranteed a place on it') as seen:
+            server = self._ask('sure', guaranteed=True)
+            self._wait_for(server, 'ACTIVE')
+            lease = self._wait_for_lease(server, 'ACTIVE')
+            places = self.operator.enrolled().values()
+            seen(f'on {self.expect_on(server, places)}')
+            shown = self.reservation(lease['id'])
+            expect('guaranteed', True, shown['guaranteed'])
+            expect('used', 1, shown['used'])
+        with self.step('more than there is room for is refused') as seen:
+            answer = self._post(
+                'unsure', _params('unsure', guaranteed=True), max_count=1000
+            )
+            seen(cast.refusal(answer, 409))
+            expect('servers', [], self._servers('unsure'))
+        with self.step('at its end the server and its place are gone') as seen:
+            self._end(server)
+            seen(self.wait_for(lease['id'], 'TERMINATED'))
+            expect('server', None, self.demo.server(server))
+        with self.step('another one is brought into its place later') as seen:
+            server = self._ask('later', start=_soon(_AHEAD), guaranteed=True)
+            self._wait_for(server, OFFLOADED)
+            lease = self._wait_for_lease(server, 'ACTIVE')
+            seen(f'on {self.expect_on(server, places)}')
+        with self.step('deleted with its lease it leaves nothing') as seen:
+            self.delete_lease(lease['id'])
+            expect('server', None, self.demo.server(server))
+            for one in mine:
+                body(self.operator.reservation.delete(f'/os-hosts/{one}'), 204)
+            seen('nor is the host in the pool any more')
 
     # What the chapters are made of.
 
-    def _post(self, name: str, lease_params: str) -> requests.Response:
-        server = self.demo.ingredients | {'name': name, 'networks': 'none'}
+    def _post(
+        self, name: str, lease_params: str, **more: object
+    ) -> requests.Response:
+        server = {
+            **self.demo.ingredients,
+            'name': name,
+            'networks': 'none',
+            **more,
+        }
         return self.demo.compute.post(
             '/servers',
             json={
@@ -174,8 +205,7 @@ class _ServerLease:
         )
 
     def _ask(self, name: str, **params: object) -> str:
-        params = {'name': name, 'start': 'now', 'end': _soon(3600), **params}
-        return cast.accepted(self._post(name, json.dumps(params)))
+        return cast.accepted(self._post(name, _params(name, **params)))
 
     def _servers(self, name: str) -> list[Any]:
         answer = self.demo.compute.get(f'/servers?name={name}')
@@ -232,6 +262,13 @@ class _ServerLease:
             lambda shown: shown['status'] == status,
             60,
         )
+
+
+def _params(name: str, **params: object) -> str:
+    """Return the hint that asks for an hour from now on."""
+    return json.dumps(
+        {'name': name, 'start': 'now', 'end': _soon(3600), **params}
+    )
 
 
 def _at(seconds: float) -> datetime.datetime:
