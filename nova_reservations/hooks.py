@@ -209,6 +209,20 @@ HOOKS = (
     Hook(
         SCHEDULER,
         'nova.scheduler.manager',
+        'SchedulerManager.pre_start_hook',
+        ('self', 'service_ref'),
+        'workers have connections of their own',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.client.report',
+        'PLACEMENTCLIENT',
+        object,
+        'workers have connections of their own',
+    ),
+    Hook(
+        SCHEDULER,
+        'nova.scheduler.manager',
         'SchedulerManager.post_start_hook',
         ('self',),
         'the loop starts',

@@ -198,8 +198,6 @@ class _Workers(base.BaseApplication):
             'workers': 2,
             'threads': 8,
             'timeout': 300,
-            # Else a connection is closed while a client is about to use it.
-            'keepalive': 75,
             'graceful_timeout': 2,
             'control_socket_disable': True,
         }.items():

@@ -23,6 +23,7 @@ from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations.db import migration
 from nova_reservations.scheduler import claim
+from nova_reservations.scheduler import connections
 from nova_reservations.scheduler import loop
 from nova_reservations.scheduler import open_slots
 from nova_reservations.scheduler import request_filter
@@ -92,4 +93,5 @@ conf.register_opts(CONF)
 claim.install()
 open_slots.install()
 host_states.install()
+connections.install()
 loop.install()

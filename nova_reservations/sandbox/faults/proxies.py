@@ -141,6 +141,9 @@ class Front(http.server.ThreadingHTTPServer):
 
 class _Relay(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+    # Seconds after which a connection is closed that nobody uses, as web
+    # servers do.
+    timeout = 5
     server: Front
 
     def _relay(self) -> None:

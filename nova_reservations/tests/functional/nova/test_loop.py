@@ -2,6 +2,7 @@
 """The loop, as nova-scheduler runs it."""
 
 from nova import context as nova_context
+from nova.scheduler.client import report
 
 from nova_reservations import states
 from nova_reservations.scheduler import loop
@@ -44,6 +45,13 @@ class LoopTest(base.NovaTestCase):
         running._last -= loop.SILENCE
         watchdog = dict(self.scheduler._periodic_tasks)[loop.TASK]
         watchdog(self.scheduler, nova_context.get_admin_context())
+        self._assert_it_runs()
+
+    def test_workers_do_not_share_what_their_master_has_opened(self):
+        masters = report.report_client_singleton()
+        self.scheduler.pre_start_hook(self.scheduler_service.service_ref)
+        self.assertIsNot(masters, self.scheduler.placement_client)
+        self.enrol('host1')
         self._assert_it_runs()
 
     def test_it_ends_with_the_service(self):
