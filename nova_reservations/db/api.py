@@ -150,6 +150,9 @@ def _translated() -> Iterator[None]:
     except db_exc.DBDeadlock as error:
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
+    except db_exc.DBReferenceError as error:
+        # What the row is of was deleted since it was read.
+        raise exception.Conflict(kind='row', id=error.constraint) from error
     except db_exc.DBDuplicateEntry as error:
         raise exception.Conflict(kind='row', id=error.columns) from error
 

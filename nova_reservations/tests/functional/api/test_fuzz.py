@@ -165,7 +165,8 @@ def world(
     member.lease(name='ours')
     stranger.lease(name='kept secret', duration='30d')
     member.lease(name='later', start_date='2050-01-01 10:00')
-    workers.work()
+    # To start, and to tell that the end is near.
+    workers.work(seconds=2)
     return World(services, cloud, clock, uuids)
 
 

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
+from nova_reservations import states
 from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db import models
@@ -94,6 +95,21 @@ def test_two_rows_of_one_key_collide(any_database):
         with any_database.writer() as session:
             session.execute(
                 sa.insert(counters.COUNTER).values(name='booking', value=1)
+            )
+
+
+def test_a_row_of_what_was_deleted_meanwhile_collides(any_database):
+    with pytest.raises(exception.Conflict):
+        with any_database.writer() as session:
+            session.execute(
+                sa.insert(models.Event).values(
+                    id='e',
+                    lease_id='deleted',
+                    event_type=states.EventType.START,
+                    time=booking.NOW,
+                    status=states.Event.UNDONE,
+                    created_at=booking.NOW,
+                )
             )
 
 

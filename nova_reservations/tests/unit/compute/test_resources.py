@@ -200,7 +200,11 @@ def test_links_without_a_speed_are_no_capacity(
     interfaces, conf, link, monkeypatch
 ):
     monkeypatch.setattr(OnFolders, 'interfaces', link)
-    conf.config(group='resource_plugins', bandwidth_interfaces=interfaces)
+    conf.config(
+        group='resource_plugins',
+        bandwidth_capacity=0,
+        bandwidth_interfaces=interfaces,
+    )
     with pytest.raises(resources.Unavailable, match='no link has a speed'):
         begun(OnFolders, conf)
 
