@@ -53,7 +53,7 @@ class Subject:
         self.quick = quick
         self.databases = fleet.Databases(layout)
         self.operator = person.Operator(layout.auth_url)
-        self.demo = person.Person(layout.auth_url, 'demo')
+        self.demo = self._user()
         self.project_id = str(self.demo.compute.get_project_id())
         #: The hosts of a sandbox are enrolled, but for the last.
         *self.enrolled, self.ordinary = lo.HOSTS
@@ -68,9 +68,15 @@ class Subject:
     @functools.cached_property
     def clients(self) -> list[person.Person]:
         """Each has a token and connections of its own."""
-        return [
-            person.Person(self.layout.auth_url, 'demo') for _ in range(CLIENTS)
-        ]
+        return [self._user() for _ in range(CLIENTS)]
+
+    def _user(self) -> person.Person:
+        user = person.Person(self.layout.auth_url, 'demo')
+        # Between two parts of a row nobody uses the connections for a while,
+        # and the server may be closing one just when it is wanted again.
+        for api in (user.compute, user.reservation):
+            api.connect_retries = 1
+        return user
 
     def furnish(self) -> None:
         """Lift the quotas, and enrol the hosts that there are."""
