@@ -199,6 +199,8 @@ class _Workers(base.BaseApplication):
             'threads': 8,
             'timeout': 300,
             'graceful_timeout': 2,
+            # Nova names 100 servers in one of Neutron's URLs.
+            'limit_request_line': 8190,
             'control_socket_disable': True,
         }.items():
             self.cfg.set(option, value)
