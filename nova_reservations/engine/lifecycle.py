@@ -186,6 +186,10 @@ class Lifecycle:
             and lease.prepared
             # That takes its time, which is counted from STARTING on.
             and lease.server_reservation is None
+            # One of a type that was switched off holds up no other.
+            and all(
+                item.resource_type in self.types for item in lease.reservations
+            )
             and agenda.step(lease, now, self.options) is agenda.Step.START
         )
 

@@ -138,6 +138,24 @@ def test_one_that_is_not_as_it_was_prepared_does_not_hold_up_others(region):
     assert region.aggregate_of(leases[0]) == region.hosts_of(leases[0])
 
 
+def test_one_of_a_type_that_was_switched_off_does_not_hold_up_others(region):
+    leases = [region.lease(start=5, end=200) for _ in range(3)]
+    region.forward(until=4)
+    with region.database.writer() as session:
+        session.execute(
+            sa.update(models.Reservation)
+            .where(models.Reservation.lease_id == leases[1].id)
+            .values(resource_type='switched off')
+        )
+    region.now = NOON + minutes(5)
+    region.work()
+    assert [region.status(lease) for lease in leases] == [
+        'ACTIVE',
+        'PENDING',
+        'ACTIVE',
+    ]
+
+
 def test_one_that_is_deleted_meanwhile_does_not_hold_up_others(region):
     leases = [region.lease(start=5, end=200) for _ in range(3)]
     region.forward(until=4)
