@@ -90,11 +90,18 @@ class Subject:
             )
         )
         for host in self.enrolled:
-            body(
+            enrolled = body(
                 self.operator.reservation.post(
                     '/os-hosts', json={'name': host}
                 ),
                 201,
+            )['host']
+            # Its facts are read after its enrolment, as of each host by the
+            # next refresh: its copies do not have to be read, all at once.
+            body(
+                self.operator.reservation.put(
+                    f'/os-hosts/{enrolled["id"]}', json={'bench': 'yes'}
+                )
             )
 
     def populate(self, enrolled: int, ordinary: int = 0) -> None:
