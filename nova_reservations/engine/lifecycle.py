@@ -491,11 +491,8 @@ class Lifecycle:
                 f'Waiting for earlier leases to leave {names}',
                 SOON,
             )
-        if lease.status == states.Lease.PENDING and not (
-            lease.prepared
-            # That takes its time, which is counted from here on.
-            and lease.server_reservation is None
-        ):
+        if lease.status == states.Lease.PENDING:
+            # From here on no request moves it, or gives it other resources.
             lease = self._record(
                 claim,
                 lease,

@@ -129,7 +129,7 @@ def test_one_that_is_not_as_it_was_prepared_does_not_hold_up_others(region):
     region.now = NOON + minutes(5)
     region.work()
     assert [region.status(lease) for lease in leases] == [
-        'PENDING',
+        'STARTING',
         'ACTIVE',
         'ACTIVE',
     ]
@@ -151,7 +151,7 @@ def test_one_of_a_type_that_was_switched_off_does_not_hold_up_others(region):
     region.work()
     assert [region.status(lease) for lease in leases] == [
         'ACTIVE',
-        'PENDING',
+        'STARTING',
         'ACTIVE',
     ]
 
@@ -182,6 +182,24 @@ def test_a_start_mends_what_was_prepared_and_then_changed(region):
     region.aggregate_of(lease).pop()
     region.forward(until=5)
     assert region.aggregate_of(lease) == region.hosts_of(lease)
+    assert region.status(lease) == 'ACTIVE'
+
+
+def test_nobody_moves_a_lease_that_is_given_its_resources(region):
+    lease = region.lease(start=5, end=60)
+    region.forward(until=4)
+    region.aggregate_of(lease).clear()
+    refused = []
+
+    def move(step):
+        if step == 'add host':
+            with pytest.raises(exception.InvalidState, match='STARTING'):
+                region.change(lease, start=20)
+            refused.append(step)
+
+    region.cloud.before = move
+    region.forward(until=5)
+    assert refused
     assert region.status(lease) == 'ACTIVE'
 
 
