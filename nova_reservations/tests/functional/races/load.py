@@ -70,32 +70,32 @@ JOURNAL = sa.Table(
     sa.Column('lease', sa.String(36)),
     sa.Column('hosts', sa.JSON),
 )
+"""Its hosts are a name, and '+' if that is shared -> resource class -> units
+of it; none of a whole one."""
 
 
 class Journal:
     def __init__(self, database: api.Database) -> None:
         self.database = database
 
-    def write(self, what: str, lease_id: str, names: list[str]) -> None:
+    def write(
+        self, what: str, lease_id: str, hosts: Mapping[str, Mapping[str, int]]
+    ) -> None:
         with self.database.writer() as session:
             session.execute(
                 sa.insert(JOURNAL).values(
-                    what=what, lease=lease_id, hosts=names
+                    what=what, lease=lease_id, hosts=hosts
                 )
             )
 
     def notify(self, event_type: str, payload: Mapping[str, Any]) -> None:
-        self.write(event_type, payload['lease_id'], [])
+        self.write(event_type, payload['lease_id'], {})
 
 
 class Journaled(base.ResourceType):
-    """A type whose start and end are only written about.
-
-    :cvar mark: behind the names of what it has.
-    """
+    """A type whose start and end are only written about."""
 
     journal: Journal
-    mark = ''
 
     def prepare(self, booking: base.Booking) -> None:
         booking.check()
@@ -109,11 +109,10 @@ class Journaled(base.ResourceType):
 
     def _write(self, what: str, booking: base.Booking) -> None:
         booking.check()
-        self.journal.write(
-            what,
-            booking.lease.id,
-            [f'{resource.name}{self.mark}' for resource in booking.resources],
-        )
+        self.journal.write(what, booking.lease.id, self._used(booking))
+
+    def _used(self, booking: base.Booking) -> dict[str, dict[str, int]]:
+        return {resource.name: {} for resource in booking.resources}
 
 
 class JournaledHost(Journaled, host.PhysicalHost):
@@ -123,7 +122,15 @@ class JournaledHost(Journaled, host.PhysicalHost):
 class JournaledSlots(Journaled, instance.VirtualInstance):
     """Slots of hosts, as host+."""
 
-    mark = '+'
+    def _used(self, booking: base.Booking) -> dict[str, dict[str, int]]:
+        each = self.demand(booking.reservation.params).amounts
+        return {
+            f'{resource.name}+': {
+                name: amount * booking.slots[resource.id]
+                for name, amount in each.items()
+            }
+            for resource in booking.resources
+        }
 
 
 SLOTS_OF = 'virtual:instance'
