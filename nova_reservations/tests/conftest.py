@@ -21,6 +21,7 @@ from collections.abc import Iterator
 import contextlib
 import functools
 import pathlib
+from typing import Any
 import uuid
 
 import pytest
@@ -28,6 +29,7 @@ import sqlalchemy as sa
 
 from nova_reservations.db import api
 from nova_reservations.db import migration
+from nova_reservations.tests import template
 
 SERVERS = {
     'mysql': os.environ.get(
@@ -57,6 +59,34 @@ def pytest_runtest_makereport():
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_make_collect_report():
     return _fail_if_skipped((yield))
+
+
+@pytest.fixture(autouse=True)
+def _connections_stay_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[None]:
+    """Keep connections to files of SQLite, as those to a server are.
+
+    By itself oslo.db opens one for each transaction, and closes it after,
+    which is a fifth of the time of a test with a whole Nova.
+    """
+    create = sa.create_engine
+    engines = []
+
+    def create_with_pool(url: str | sa.URL, **options: Any) -> sa.Engine:
+        if options.get('poolclass') is sa.NullPool and _is_sqlite(url):
+            options |= {'poolclass': sa.QueuePool, 'max_overflow': -1}
+        engines.append(create(url, **options))
+        return engines[-1]
+
+    monkeypatch.setattr(sa, 'create_engine', create_with_pool)
+    yield
+    for engine in engines:
+        engine.dispose()
+
+
+def _is_sqlite(url: str | sa.URL) -> bool:
+    return sa.make_url(url).get_backend_name() == 'sqlite'
 
 
 @functools.cache
@@ -104,7 +134,10 @@ def empty_database(backend: str, directory: pathlib.Path) -> Iterator[str]:
 @contextlib.contextmanager
 def _with_tables(url: str) -> Iterator[api.Database]:
     database = api.Database(url)
-    migration.sync(database)
+    if _is_sqlite(url):
+        template.copy_to(pathlib.Path(sa.make_url(url).database or ''))
+    else:
+        migration.sync(database)
     try:
         yield database
     finally:

@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import datetime
 import pathlib
-import shutil
 import threading
 from typing import Any
 
@@ -49,6 +48,7 @@ from nova_reservations.plugins import draining
 from nova_reservations.plugins import host
 from nova_reservations.plugins import monitor
 from nova_reservations.tests import fake_cloud
+from nova_reservations.tests import template
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 
@@ -534,17 +534,15 @@ class Steps:
 
 
 class Factory:
-    """Makes regions, each on a fresh copy of one SQLite database."""
+    """Makes regions, each on a fresh SQLite database."""
 
-    def __init__(self, template: pathlib.Path, directory: pathlib.Path):
-        self.template = template
+    def __init__(self, directory: pathlib.Path):
         self.directory = directory
         self._made: list[Region] = []
 
     def __call__(self, *names: str, **options: Any) -> Region:
-        file = self.directory / f'{len(self._made)}.db'
-        shutil.copy(self.template, file)
-        region = Region(f'sqlite:///{file}', *names, **options)
+        url = template.copy_to(self.directory / f'{len(self._made)}.db')
+        region = Region(url, *names, **options)
         self._made.append(region)
         return region
 

@@ -79,7 +79,7 @@ class Machine(test_anything.Machine):
 
 TestAnyFailure = Machine.TestCase
 TestAnyFailure.settings = settings(
-    max_examples=40,
+    max_examples=20,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

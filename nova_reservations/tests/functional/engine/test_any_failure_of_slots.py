@@ -17,8 +17,6 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations import values
-from nova_reservations.db import api
-from nova_reservations.db import migration
 from nova_reservations.db import models
 from nova_reservations.tests import region as regions
 from nova_reservations.tests.functional.engine import test_instances
@@ -64,11 +62,7 @@ class Machine(stateful.RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
-        template = pathlib.Path(self.directory.name) / 'template.db'
-        database = api.Database(f'sqlite:///{template}')
-        migration.sync(database)
-        database.dispose()
-        self.factory = regions.Factory(template, template.parent)
+        self.factory = regions.Factory(pathlib.Path(self.directory.name))
         self.region = self.factory(*HOSTS, types=test_instances.TYPES)
         self.region.opts.set_override(
             'heal_evacuate', True, group='reservations'

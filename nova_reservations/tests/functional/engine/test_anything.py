@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations import values
-from nova_reservations.db import api
-from nova_reservations.db import migration
 from nova_reservations.tests import region as regions
 
 HOSTS = ('one', 'two', 'three')
@@ -38,11 +36,7 @@ class Machine(stateful.RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
-        template = pathlib.Path(self.directory.name) / 'template.db'
-        database = api.Database(f'sqlite:///{template}')
-        migration.sync(database)
-        database.dispose()
-        self.factory = regions.Factory(template, template.parent)
+        self.factory = regions.Factory(pathlib.Path(self.directory.name))
         self.region = self.factory(*HOSTS)
         self.made: list[values.Lease | None] = []
         self.crashes = 0

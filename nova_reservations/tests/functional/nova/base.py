@@ -29,8 +29,8 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.db import migration
 from nova_reservations.engine import leases
+from nova_reservations.tests import template
 
 CONF = nova.conf.CONF
 
@@ -114,7 +114,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             group='wsgi',
         )
         self.flags(
-            connection=f'sqlite:///{directory}/reservations.db',
+            connection=template.copy_to(directory / 'reservations.db'),
             enable_engine=False,
             # Computes report by another clock.
             enable_polling_monitor=False,
@@ -134,9 +134,6 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         # Nova's fixtures will stand in the place of some hooks.
         for process in ('api', 'scheduler'):
             hooks.check(process)
-        database = api.Database(CONF.reservations.connection)
-        migration.sync(database)
-        database.dispose()
         self.useFixture(
             fixtures.MockPatchObject(
                 api.Database, 'now', side_effect=lambda: self.now
