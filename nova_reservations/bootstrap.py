@@ -2,8 +2,10 @@
 """Puts the parts together, as configured, in any of Nova's processes."""
 
 from collections.abc import Collection
+from collections.abc import Mapping
 import dataclasses
 import datetime
+import functools
 from importlib import metadata
 import os
 import socket
@@ -77,7 +79,9 @@ def build(
             reason='no connection is configured'
         )
     database = api.Database(connection)
-    nova = nova or cloud.NovaCloud(conf)
+    nova = nova or cloud.NovaCloud(
+        conf, functools.partial(hosts.remember, database)
+    )
     notify = notify or cloud.notify
     types = _resource_types(conf, nova)
     inventory = hosts.Hosts(database, nova, timing)
@@ -125,8 +129,12 @@ def check(conf: cfg.ConfigOpts) -> None:
     """
     options.check(conf)
     draining.load(conf)
-    nova = cloud.NovaCloud(conf)
+    nova = cloud.NovaCloud(conf, moved=_forget)
     _monitors(conf, nova, _resource_types(conf, nova))
+
+
+def _forget(_: Mapping[str, ports.Move]) -> None:
+    """Nothing is changed by what is only checked."""
 
 
 def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:

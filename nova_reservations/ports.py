@@ -22,6 +22,12 @@ Check = Callable[[], None]
 over, or a request has changed the lease. Called before each write, so that
 a worker that was stopped and wakes late changes nothing."""
 
+Move = tuple[int, int]
+"""The generation of a provider before a change of ours, and by it alone."""
+
+Moved = Callable[[Mapping[str, Move]], None]
+"""Is told of such, by the providers' UUIDs."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:

@@ -7,6 +7,7 @@ call and each thread: Nova keeps transactions and the cell in it.
 
 from oslo_config import cfg
 
+from nova_reservations import ports
 from nova_reservations.cloud import aggregates
 from nova_reservations.cloud import draining
 from nova_reservations.cloud import hosts
@@ -32,8 +33,8 @@ class NovaCloud(
 ):
     """The Nova that this process is of; opens nothing until it is used."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        aggregates.Aggregates.__init__(self)
+    def __init__(self, conf: cfg.ConfigOpts, moved: ports.Moved) -> None:
+        aggregates.Aggregates.__init__(self, moved)
         hosts.Hosts.__init__(self, conf)
         servers.Servers.__init__(self)
         tenants.Tenants.__init__(self, conf)

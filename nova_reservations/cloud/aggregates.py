@@ -37,6 +37,9 @@ RESERVATION_KEY = 'reservations:reservation'
 
 
 class Aggregates:
+    def __init__(self, moved: ports.Moved) -> None:
+        self._moved = moved
+
     # The pool
 
     @failures.translated()
@@ -125,8 +128,10 @@ class Aggregates:
         check()
         members.remove(aggregate.id, present - wanted)
         members.add(aggregate.id, wanted - present)
-        placement.set_members(
-            reservation_id, [host.uuid for host in hosts], check
+        self._moved(
+            placement.set_members(
+                reservation_id, [host.uuid for host in hosts], check
+            )
         )
         self._tell_schedulers(reservation_id)
 
@@ -142,7 +147,7 @@ class Aggregates:
     @failures.translated()
     def disband(self, reservation_id: str, check: ports.Check) -> None:
         # Placement first: what a crash leaves is found by Nova's aggregate.
-        placement.set_members(reservation_id, [], check)
+        self._moved(placement.set_members(reservation_id, [], check))
         aggregate = _find(reservation_id)
         if aggregate is None:
             return

@@ -8,6 +8,7 @@ None, and keep a cache of providers that is nova-compute's alone.
 from collections.abc import Collection
 import dataclasses
 import functools
+import time
 from typing import Any
 from urllib import parse
 
@@ -24,6 +25,9 @@ POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
 
 VERSION = '1.36'
 ATTEMPTS = 10
+
+MOMENT = 0.05
+"""Seconds for which writes that are made side by side need but one check."""
 
 
 def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
@@ -84,7 +88,7 @@ def set_trait(provider: str, present: bool) -> bool:
 
     :returns: False if there is no such provider
     """
-    return _set(provider, 'traits', POOL_TRAIT, present)
+    return _set(provider, 'traits', POOL_TRAIT, present) is not None
 
 
 def set_member(provider: str, aggregate: str, present: bool) -> bool:
@@ -92,7 +96,7 @@ def set_member(provider: str, aggregate: str, present: bool) -> bool:
 
     :returns: False if there is no such provider
     """
-    return _set(provider, 'aggregates', aggregate, present)
+    return _set(provider, 'aggregates', aggregate, present) is not None
 
 
 def aggregates(provider: str) -> frozenset[str]:
@@ -103,22 +107,27 @@ def aggregates(provider: str) -> frozenset[str]:
     )
 
 
-def _set(provider: str, kind: str, item: str, present: bool) -> bool:
+def _set(
+    provider: str, kind: str, item: str, present: bool
+) -> ports.Move | None:
+    """Return what the provider's generation was, and is by this alone; None
+    if there is no such provider."""
     url = f'/resource_providers/{provider}/{kind}'
     for _ in range(ATTEMPTS):
         answer = _request('get', url, 404)
         if answer.status_code == 404:
-            return False
+            return None
         body = answer.json()
+        before: int = body['resource_provider_generation']
         items = set(body[kind])
         if (item in items) == present:
-            return True
+            return before, before
         # With the generation that was read: a conflict means that somebody
         # else has changed the provider, and that it must be read again.
         body[kind] = sorted(items ^ {item})
         answer = _request('put', url, 404, 409, body=body)
         if answer.status_code == 200:
-            return True
+            return before, answer.json()['resource_provider_generation']
     raise exception.CloudUnavailable(
         service='Placement',
         reason=f'provider {provider} was changed by others each time',
@@ -127,26 +136,35 @@ def _set(provider: str, kind: str, item: str, present: bool) -> bool:
 
 def set_members(
     aggregate: str, providers: Collection[str], check: ports.Check
-) -> None:
+) -> dict[str, ports.Move]:
     """Make the aggregate hold exactly these providers, and see that it does.
 
+    :returns: UUID -> what its generation was and is, of those that changed
     :raises: CloudRefused if there is no such provider
     """
     wanted = set(providers)
+    moves: dict[str, ports.Move] = {}
+    checked = -MOMENT
 
     def change(provider: str) -> None:
-        check()
+        nonlocal checked
+        if time.monotonic() - checked >= MOMENT:
+            check()
+            checked = time.monotonic()
         present = provider in wanted
-        if not set_member(provider, aggregate, present) and present:
+        move = _set(provider, 'aggregates', aggregate, present)
+        if move is None and present:
             raise exception.CloudRefused(
                 what=f'Provider {provider}', reason='placement has none'
             )
+        if move is not None and move[0] != move[1]:
+            moves[provider] = move
 
     for _ in range(ATTEMPTS):
         members = _members(aggregate)
         wrong = sorted(members ^ wanted)
         if not wrong:
-            return
+            return moves
         if not members:
             # Placement creates an aggregate with the first provider in it. Of
             # several that come at once all but one fail on its unique key,

@@ -157,6 +157,37 @@ def set_provider_generation(
     )
 
 
+def move_provider_generations(
+    session: orm.Session, moves: Mapping[str, tuple[int, int]]
+) -> None:
+    """Remember the same of hosts whose facts were read at the generation
+    that theirs was before.
+
+    :param moves: uuid -> the provider's generation before, and now
+    """
+    known = session.execute(
+        sa.select(RESOURCE.c.uuid, RESOURCE.c.id).where(
+            RESOURCE.c.resource_type == values.HOST, RESOURCE.c.uuid.in_(moves)
+        )
+    )
+    steps: dict[int, list[tuple[int, int]]] = {}
+    for row in known:
+        before, after = moves[row.uuid]
+        steps.setdefault(after - before, []).append((row.id, before))
+    for step, marks in steps.items():
+        session.execute(
+            sa.update(HOST)
+            .where(
+                # For optimizers that find no key in a pair.
+                HOST.c.resource_id.in_([each for each, _ in marks]),
+                sa.tuple_(HOST.c.resource_id, HOST.c.provider_generation).in_(
+                    marks
+                ),
+            )
+            .values(provider_generation=HOST.c.provider_generation + step)
+        )
+
+
 def delete(session: orm.Session, resource_id: int) -> None:
     """Delete the host with all that belongs to it.
 

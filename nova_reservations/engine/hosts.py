@@ -428,6 +428,20 @@ class Hosts:
         return len(left)
 
 
+def remember(database: api.Database, moves: Mapping[str, ports.Move]) -> None:
+    """Have hosts not looked at again for what we have changed ourselves.
+
+    Where somebody else has changed the provider too, they are.
+    """
+    if not moves:
+        return
+    try:
+        with database.writer() as session:
+            hosts.move_provider_generations(session, moves)
+    except exception.Conflict as error:
+        LOG.debug('Hosts will be looked at again: %s', error)
+
+
 def _unchecked() -> None:
     """Nobody else acts on what belongs to no lease."""
 

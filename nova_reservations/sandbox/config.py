@@ -160,12 +160,12 @@ def _authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
     }
 
 
-def _database(layout: lo.Layout, name: str) -> dict[str, Value]:
+def _database(layout: lo.Layout, name: str, kept: int = 2) -> dict[str, Value]:
     return {
         'connection': layout.database(name),
         # Of 151 that MariaDB takes, unless it is told to take more, each of
         # some 15 processes would keep 5 for each of 3 databases.
-        'max_pool_size': 2,
+        'max_pool_size': kept,
         # It need not outlive the machine.
         'sqlite_synchronous': False,
     }
@@ -186,7 +186,9 @@ def _keystone(layout: lo.Layout) -> Sections:
 
 def _placement(layout: lo.Layout) -> Sections:
     return {
-        'placement_database': _database(layout, 'placement'),
+        # As it does by default: whoever starts a lease of many hosts asks for
+        # eight at a time, and to connect takes longer than to answer.
+        'placement_database': _database(layout, 'placement', kept=5),
         'keystone_authtoken': _authtoken(layout, 'placement'),
     }
 

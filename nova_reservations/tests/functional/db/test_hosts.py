@@ -57,6 +57,28 @@ def test_a_list_has_what_its_filters_say(session):
     assert names(session, marker=first, limit=1) == ['b']
 
 
+def test_what_we_changed_ourselves_is_known_where_the_rest_is(session):
+    ids = {
+        name: booking.enrol(session, name, provider_generation=7)
+        for name in ('one', 'two', 'three', 'four')
+    }
+    uuid = {name: fake_cloud.facts(name).uuid for name in ids}
+    hosts.move_provider_generations(
+        session,
+        {
+            uuid['one']: (7, 8),
+            uuid['two']: (7, 9),
+            # Somebody else has changed it before us.
+            uuid['three']: (8, 9),
+            'of nobody that is enrolled': (7, 8),
+        },
+    )
+    assert {
+        name: hosts.get(session, number).facts.provider_generation
+        for name, number in ids.items()
+    } == {'one': 8, 'two': 9, 'three': 7, 'four': 7}
+
+
 def test_facts_are_replaced_and_disturb_plans(session):
     host_id = booking.enrol(session, 'one')
     facts = fake_cloud.facts(

@@ -20,6 +20,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import healing
+from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import migration
@@ -188,6 +189,11 @@ OFTEN = {
     'servers that may be gone': Often(
         # By the index of those, or in the order of the primary key.
         lambda session: leased_servers.watched(session, '0', 50)
+    ),
+    'what we have changed of hosts ourselves': Often(
+        lambda session: hosts.move_provider_generations(
+            session, {str(number): (0, 1) for number in range(1, 3)}
+        ),
     ),
     'the slots of a reservation': Often(
         lambda session: allocations.slots(session, [lease_id(7)]),

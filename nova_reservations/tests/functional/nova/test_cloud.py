@@ -17,6 +17,7 @@ from nova_reservations import ports
 from nova_reservations import values
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+from nova_reservations.db import hosts as hosts_db
 from nova_reservations.tests.functional.nova import base
 
 RESERVATION = 'c0c0c0c0-0000-4000-8000-0000000000c0'
@@ -115,6 +116,38 @@ class CloudTest(base.NovaTestCase):
                 (everything, everything), self._members(aggregate['uuid'])
             )
         self.assertCountEqual(['freepool', RESERVATION], self.aggregates())
+
+    def _not_seen(self):
+        """Return the hosts that placement has changed since we looked."""
+        sightings = self.cloud.survey()
+        with self.services.database.reader() as session:
+            marks = hosts_db.marks(session)
+        return {
+            resource.name
+            for resource in self.resources
+            if sightings[resource.uuid].provider_generation
+            != marks[resource.uuid].provider_generation
+        }
+
+    def test_hosts_are_not_looked_at_again_for_what_we_changed(self):
+        self.enrol(*self.hosts)
+        self.services.hosts.refresh(self.now)
+        self._gather(*self.resources)
+        self.assertEqual(set(), self._not_seen())
+        self.cloud.disband(RESERVATION, go_on)
+        self.assertEqual(set(), self._not_seen())
+
+    def test_they_are_for_what_others_changed_before_it(self):
+        self.enrol(*self.hosts)
+        self.services.hosts.refresh(self.now)
+        self._set_aggregate(self.resources[0].uuid, str(uuid.uuid4()))
+        self._gather(*self.resources)
+        self.assertEqual({'host1'}, self._not_seen())
+        self._set_aggregate(self.resources[1].uuid, RESERVATION)
+        self.cloud.disband(RESERVATION, go_on)
+        self.assertEqual({'host1', 'host2'}, self._not_seen())
+        self.services.hosts.refresh(self.now)
+        self.assertEqual(set(), self._not_seen())
 
     def test_an_unknown_host_is_named(self):
         for unknown in (
