@@ -19,8 +19,9 @@ from nova_reservations import values
 
 Check = Callable[[], None]
 """Raises ClaimLost if the caller must not go on: another worker has taken
-over, or a request has changed the lease. Called before each write, so that
-a worker that was stopped and wakes late changes nothing."""
+over, or a request has changed the lease. Called before each write, or a moment
+before where many are made side by side, so that a worker that was stopped and
+wakes late changes nothing."""
 
 Move = tuple[int, int]
 """The generation of a provider before a change of ours, and by it alone."""

@@ -71,7 +71,7 @@ class Draining(orders.Orders):
             return 'is being moved'
         if instance.vm_state not in DRAINABLE:
             raise orders.Failed(f'it is in state {instance.vm_state}')
-        if refusal := self._busy(context, instance):
+        if refusal := self._busy(instance):
             return refusal
         if _begun(context, instance, order):
             raise orders.Failed('Nova has failed to move it')

@@ -12,6 +12,7 @@ from nova.compute import vm_states
 
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud import failures
 from nova_reservations.cloud import images
 from nova_reservations.cloud import orders
 from nova_reservations.cloud import records
@@ -47,6 +48,7 @@ class Leaving(orders.Orders):
     ) -> Mapping[str, str]:
         return orders.ask(functools.partial(self._stop, order), servers, check)
 
+    @failures.translated()
     def delete_servers(
         self,
         servers: Collection[ports.Server],
@@ -55,7 +57,7 @@ class Leaving(orders.Orders):
     ) -> Mapping[str, str]:
         return orders.ask(
             functools.partial(self._delete, keep_images=keep_images),
-            servers,
+            [each for each in servers if not self._is_being_deleted(each)],
             check,
         )
 
@@ -89,6 +91,15 @@ class Leaving(orders.Orders):
     def check_acting(self) -> None:
         credentials.context()
 
+    def _is_being_deleted(self, server: ports.Server) -> bool:
+        """Whether Nova would look at all of it, and do nothing.
+
+        Where the host is down it would not wait for that any longer.
+        """
+        return server.task == task_states.DELETING and self._host_is_up(
+            server.host
+        )
+
     # Each of these asks for one server; it returns why Nova will not
 
     def _stop(self, order: ports.Order, uuid: str) -> str | None:
@@ -96,7 +107,7 @@ class Leaving(orders.Orders):
         instance = self._get(context, uuid)
         if instance.task_state == task_states.POWERING_OFF:
             return None
-        if refusal := self._busy(context, instance):
+        if refusal := self._busy(instance):
             return refusal
         if not records.begin(context, instance, order, 'stop'):
             return 'it runs although it was asked to stop'
@@ -133,7 +144,7 @@ class Leaving(orders.Orders):
             context, instance, order, 'shelve', task_states.SHELVING
         ):
             return None
-        if refusal := self._busy(context, instance):
+        if refusal := self._busy(instance):
             return refusal
         match instance.vm_state:
             case vm_states.RESIZED:
@@ -171,7 +182,7 @@ class Leaving(orders.Orders):
         if instance.task_state in SHELVING:
             # It has found no place before.
             raise orders.Failed('it is shelved')
-        if refusal := self._busy(context, instance):
+        if refusal := self._busy(instance):
             return f'can not be migrated: {refusal}'
         match instance.vm_state:
             case vm_states.RESIZED:

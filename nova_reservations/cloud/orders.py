@@ -56,11 +56,7 @@ class Orders:
             ],
         )
 
-    def _busy(
-        self,
-        context: nova_context.RequestContext,
-        instance: objects.Instance,
-    ) -> str | None:
+    def _busy(self, instance: objects.Instance) -> str | None:
         """Return why nothing can be asked of the server now."""
         if instance.task_state is not None:
             return f'it is still {instance.task_state}'
@@ -68,22 +64,34 @@ class Orders:
             return 'it has no host yet'
         # What is asked of a host that is down is never answered, and the
         # server is stuck with it.
-        if not self._host_is_up(context, instance.host):
+        if not self._host_is_up(instance.host):
             return 'its host is down'
         return None
 
-    def _host_is_up(
-        self, context: nova_context.RequestContext, host: str
-    ) -> bool:
+    def _host_is_up(self, host: str) -> bool:
         """Ask once for all servers of a host that are looked at together."""
         with self._asking:
             asked_at, up = self._seen_up.get(host, (-math.inf, False))
             now = time.monotonic()
             if now >= asked_at + LOOK:
-                service = objects.Service.get_by_compute_host(context, host)
-                up = self._compute.servicegroup_api.service_is_up(service)
+                up = self._is_seen_up(host)
                 self._seen_up[host] = now, up
         return up
+
+    def _is_seen_up(self, host: str) -> bool:
+        context = nova_context.get_admin_context()
+        try:
+            mapping = objects.HostMapping.get_by_host(context, host)
+            with nova_context.target_cell(
+                context, mapping.cell_mapping
+            ) as cell:
+                service = objects.Service.get_by_compute_host(cell, host)
+        except (
+            nova_exception.HostMappingNotFound,
+            nova_exception.ComputeHostNotFound,
+        ):
+            return False
+        return bool(self._compute.servicegroup_api.service_is_up(service))
 
     @functools.cached_property
     def _seen_up(self) -> dict[str, tuple[float, bool]]:

@@ -106,7 +106,7 @@ class Resting(orders.Orders):
             return None if image['status'] == 'active' else 'is being made'
         elif begun:
             raise orders.Failed('Nova has failed at it')
-        if refusal := self._busy(context, instance):
+        if refusal := self._busy(instance):
             return refusal
         name = f'reserved_{instance.display_name or uuid}'[:255]
         self._compute.snapshot(
@@ -151,7 +151,7 @@ class Resting(orders.Orders):
             return 'is being suspended'
         if instance.task_state is None and instance.vm_state in AT_REST:
             return None
-        if refusal := self._busy(context, instance):
+        if refusal := self._busy(instance):
             return refusal
         match instance.vm_state:
             case vm_states.RESIZED:

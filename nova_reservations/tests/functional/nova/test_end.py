@@ -2,8 +2,11 @@
 """What is left in Nova and placement when leases are over."""
 
 import threading
+from unittest import mock
 
 import fixtures
+from nova.compute import api as compute_api
+from nova.compute import rpcapi
 from nova.scheduler.client import report
 from nova.virt import fake
 
@@ -112,6 +115,26 @@ class EndTest(base.NovaTestCase):
         self.stop_host('host1')
         self.end_completely(lease)
         self._wait_until_deleted(server)
+        self._assert_nothing_is_left(lease)
+
+    def test_a_server_that_is_being_deleted_is_not_looked_at_again(self):
+        self.enrol('host1')
+        lease = self.lease()
+        server = self.boot(lease)
+        with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
+            self.end(lease)
+        self.assertEqual(
+            'deleting',
+            self.api.get_server(server['id'])['OS-EXT-STS:task_state'],
+        )
+        self.pass_time(seconds=10)
+        with mock.patch.object(compute_api.API, 'get') as looked_at:
+            ended = self.end(lease)
+        self.assertEqual([], looked_at.call_args_list)
+        self.assertIn('is being deleted', ended.status_reason)
+        # Until its host can not do it any more.
+        self.stop_host('host1')
+        self.end_completely(lease)
         self._assert_nothing_is_left(lease)
 
     def test_a_server_that_was_evacuated_from_the_lease_lives(self):
