@@ -43,8 +43,13 @@ LOG = log.getLogger(__name__)
 SOON = datetime.timedelta(seconds=1)
 """Between two looks at something that should be over any moment."""
 
+EACH = datetime.timedelta(milliseconds=50)
+"""More between two looks for each server: what Nova does with many takes
+longer, and they would be in its way."""
+
 LATER = datetime.timedelta(seconds=5)
-"""Between two tries while Nova or placement does not answer."""
+"""Between two tries while Nova or placement does not answer, and the most
+between two looks at servers that leave."""
 
 RARELY = datetime.timedelta(seconds=15)
 """Between two looks at servers that take long."""
@@ -629,7 +634,7 @@ class Lifecycle:
             )
             # Which may still have something to do before.
             return None
-        reasons = []
+        waits = []
         for kind, booking in self._bookings({claim: lease}, now):
             # What had failed is left as well, as if it had not.
             whole = dataclasses.replace(
@@ -637,9 +642,9 @@ class Lifecycle:
             )
             waiting = kind.end(whole)
             if waiting is not None:
-                reasons.append(waiting.reason)
-        if reasons:
-            return self._wait_for_end(claim, lease, now, '; '.join(reasons))
+                waits.append(waiting)
+        if waits:
+            return self._wait_for_end(claim, lease, now, waits)
         self._finish(claim, lease, now)
         return None
 
@@ -648,8 +653,9 @@ class Lifecycle:
         claim: Claim,
         lease: values.Lease,
         now: datetime.datetime,
-        reason: str,
+        waits: Collection[base.Waiting],
     ) -> datetime.timedelta:
+        reason = '; '.join(waiting.reason for waiting in waits)
         ending = self._ending(lease, now) or datetime.timedelta(0)
         overdue = ending >= self.options.end_timeout + self._aftermath(lease)
         if overdue and lease.status == states.Lease.TERMINATING:
@@ -664,9 +670,10 @@ class Lifecycle:
                 notifications.failed(states.EventType.END),
                 notifications.payload(lease),
             )
-        wait = (
-            SELDOM if overdue or lease.status == states.Lease.ERROR else SOON
-        )
+        if overdue or lease.status == states.Lease.ERROR:
+            wait = SELDOM
+        else:
+            wait = _between_looks(sum(waiting.count for waiting in waits))
         return self._explain(claim, lease, now, reason, wait)
 
     def _aftermath(self, lease: values.Lease) -> datetime.timedelta:
@@ -743,6 +750,11 @@ def _active(lease: values.Lease, now: datetime.datetime) -> values.Lease:
             for event in lease.events
         ),
     )
+
+
+def _between_looks(servers: int) -> datetime.timedelta:
+    """Return how long to wait until the next look at so many that leave."""
+    return min(max(servers * EACH, SOON), LATER)
 
 
 def _pause(waited: datetime.timedelta) -> datetime.timedelta:

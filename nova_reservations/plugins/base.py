@@ -78,9 +78,13 @@ def parts(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """An end that is not over: what it waits for, in words for the owner."""
+    """What is not over: what it waits for, in words for the owner.
+
+    :ivar count: of how many servers; many are looked at less often.
+    """
 
     reason: str
+    count: int = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -216,4 +216,8 @@ def _reason(
             reasons.append(
                 f'placement holds an allocation of {consumer} on host {host}'
             )
-    return base.Waiting('; '.join(reasons[:20])) if reasons else None
+    return (
+        base.Waiting('; '.join(reasons[:20]), len(reasons))
+        if reasons
+        else None
+    )

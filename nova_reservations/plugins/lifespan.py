@@ -320,4 +320,8 @@ def _waiting(
         for server in servers
         if server.uuid in told
     ]
-    return base.Waiting('; '.join(reasons[:20])) if reasons else None
+    return (
+        base.Waiting('; '.join(reasons[:20]), len(reasons))
+        if reasons
+        else None
+    )

@@ -202,7 +202,7 @@ class Slots(base.ResourceType):
             for consumer in tenants.leftovers
         ]
         if reasons:
-            return base.Waiting('; '.join(reasons[:20]))
+            return base.Waiting('; '.join(reasons[:20]), len(reasons))
         if not booking.settled:
             return base.Waiting('Waiting for servers that are on their way')
         return None

@@ -174,7 +174,8 @@ class TestHosts:
         assert plugin.end(booking) == base.Waiting(
             f'server {slow} (active) on host one is being deleted; '
             f'server {theirs} of project q is on host two: move or delete '
-            'it; placement holds an allocation of consumer on host two'
+            'it; placement holds an allocation of consumer on host two',
+            count=3,
         )
         assert cloud.aggregates == {'reservation': {'one', 'two'}}
 
@@ -191,7 +192,9 @@ class TestHosts:
     def test_a_reason_has_an_end(self, plugin, cloud, booking):
         for _ in range(100):
             cloud.boot('one', 'q')
-        assert plugin.end(booking).reason.count('server ') == 20
+        waiting = plugin.end(booking)
+        assert waiting.reason.count('server ') == 20
+        assert waiting.count == 100
 
     @pytest.mark.parametrize(
         'status', [states.Reservation.PENDING, states.Reservation.ERROR]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 
+import pytest
+
 from nova_reservations import exception
 from nova_reservations.tests.region import minutes
 from nova_reservations.tests.region import NOON
@@ -55,6 +57,20 @@ def test_an_end_waits_for_slow_servers_without_holding_the_lease(region):
     region.cloud.finish_tasks()
     region.forward(until=62)
     assert region.status(lease) == 'TERMINATED'
+
+
+@pytest.mark.parametrize(
+    'servers, seconds', [(1, 1), (20, 1), (60, 3), (200, 5)]
+)
+def test_the_more_servers_leave_the_less_often_they_are_looked_at(
+    region, servers, seconds
+):
+    lease, _ = with_slow_server(region)
+    (host,) = region.hosts_of(lease)
+    for _ in range(servers - 1):
+        region.cloud.slow_servers.add(region.cloud.boot(host, 'lessee'))
+    region.forward(until=61)
+    assert region.see(lease).due_at == region.now + seconds * SECOND
 
 
 def test_a_server_that_was_let_in_just_before_the_end_goes_too(make_region):
