@@ -39,6 +39,7 @@ class Server:
     :ivar state: Nova's vm_state.
     :ivar task: Nova's task_state: what it is being changed by.
     :ivar fault: where it was asked for, what has gone wrong with it last.
+    :ivar written_at: when Nova wrote its row last, where it has one.
     """
 
     uuid: str
@@ -47,6 +48,9 @@ class Server:
     state: str
     task: str | None = None
     fault: str | None = None
+    written_at: datetime.datetime | None = dataclasses.field(
+        default=None, compare=False
+    )
 
     @property
     def condition(self) -> str:

@@ -94,10 +94,14 @@ class Leaving(orders.Orders):
     def _is_being_deleted(self, server: ports.Server) -> bool:
         """Whether Nova would look at all of it, and do nothing.
 
-        Where the host is down it would not wait for that any longer.
+        Where the host is down it would not wait for that any longer; and
+        after a while it is worth to find out whether the host knows.
         """
-        return server.task == task_states.DELETING and self._host_is_up(
-            server.host
+        return (
+            server.task == task_states.DELETING
+            and server.written_at is not None
+            and not records.is_old(server.written_at)
+            and self._host_is_up(server.host)
         )
 
     # Each of these asks for one server; it returns why Nova will not
@@ -120,6 +124,7 @@ class Leaving(orders.Orders):
         if instance.disable_terminate:
             # Nova would say nothing, and do nothing.
             return 'its termination is disabled'
+        records.end_lost_delete(context, instance)
         compute = self._compute
         if instance.vm_state in ON_A_SHELF:
             # Nova deletes the image of it, too.

@@ -15,6 +15,7 @@ import uuid
 from nova import context as nova_context
 from nova import objects
 from nova.compute import instance_actions
+from nova.compute import task_states
 from oslo_utils import timeutils
 
 from nova_reservations import ports
@@ -97,7 +98,7 @@ def was_lost(
     newest = objects.InstanceActionList.get_by_instance_uuid(
         context, instance.uuid, limit=1
     )
-    lost = not newest and _is_old(instance)
+    lost = not newest and _was_left(instance)
     for action in newest:
         events = _events(context, action)
         mine = _prefix(action.request_id or '') == _prefix(
@@ -106,15 +107,37 @@ def was_lost(
         if mine and not events:
             # The message may be under way: of the attempt right before this
             # one it was sent a moment ago.
-            lost = _attempt(action.request_id) + 1 < order.attempt or _is_old(
-                instance
-            )
+            lost = _attempt(
+                action.request_id
+            ) + 1 < order.attempt or _was_left(instance)
         elif action.action != ACTIONS[verb] or _failed_at(events):
             # Of something before it.
-            lost = _is_old(instance)
+            lost = _was_left(instance)
     if lost:
         end_task(instance, task)
     return lost
+
+
+def end_lost_delete(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> None:
+    """Have a server that waits for ever to be deleted not wait for it.
+
+    Nova ignores who asks again. It sets the task first, and then sends the
+    message, which is lost if the worker or the broker is killed; or, where
+    the host is down, deletes the server itself, which placement may refuse,
+    and the host be up when it is asked next.
+    """
+    if instance.task_state != task_states.DELETING or not _was_left(instance):
+        return
+    newest = objects.InstanceActionList.get_by_instance_uuid(
+        context, instance.uuid, limit=1
+    )
+    if not any(
+        action.action == instance_actions.DELETE and _events(context, action)
+        for action in newest
+    ):
+        end_task(instance, task_states.DELETING)
 
 
 def was_asked(
@@ -157,11 +180,13 @@ def _failed_at(events: list[objects.InstanceActionEvent]) -> str | None:
     )
 
 
-def _is_old(instance: objects.Instance) -> bool:
+def _was_left(instance: objects.Instance) -> bool:
     """Whether nothing was written of the server for a while."""
-    return timeutils.is_older_than(
-        instance.updated_at or instance.created_at, PATIENCE
-    )
+    return is_old(instance.updated_at or instance.created_at)
+
+
+def is_old(written_at: datetime.datetime) -> bool:
+    return bool(timeutils.is_older_than(written_at, PATIENCE))
 
 
 def end_task(instance: objects.Instance, task: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import datetime
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -49,10 +50,16 @@ class Instance:
     host: str | None
     vm_state: str
     task_state: str | None
+    written_at: datetime.datetime | None = None
 
     def on(self, host: str) -> ports.Server:
         return ports.Server(
-            self.uuid, self.project_id, host, self.vm_state, self.task_state
+            self.uuid,
+            self.project_id,
+            host,
+            self.vm_state,
+            self.task_state,
+            written_at=self.written_at,
         )
 
 
@@ -242,6 +249,7 @@ def instances(
             host=instance.host,
             vm_state=instance.vm_state,
             task_state=instance.task_state,
+            written_at=instance.updated_at or instance.created_at,
         )
         for instance in objects.InstanceList.get_by_filters(
             context,

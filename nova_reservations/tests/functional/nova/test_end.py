@@ -5,6 +5,7 @@ import threading
 from unittest import mock
 
 import fixtures
+from nova import exception as nova_exception
 from nova.compute import api as compute_api
 from nova.compute import rpcapi
 from nova.scheduler.client import report
@@ -12,6 +13,7 @@ from nova.virt import fake
 
 from nova_reservations import exception
 from nova_reservations import states
+from nova_reservations.cloud import records
 from nova_reservations.tests.functional.nova import base
 
 
@@ -123,10 +125,7 @@ class EndTest(base.NovaTestCase):
         server = self.boot(lease)
         with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
             self.end(lease)
-        self.assertEqual(
-            'deleting',
-            self.api.get_server(server['id'])['OS-EXT-STS:task_state'],
-        )
+        self.assertEqual('deleting', self._task_of(server))
         self.pass_time(seconds=10)
         with mock.patch.object(compute_api.API, 'get') as looked_at:
             ended = self.end(lease)
@@ -135,6 +134,45 @@ class EndTest(base.NovaTestCase):
         # Until its host can not do it any more.
         self.stop_host('host1')
         self.end_completely(lease)
+        self._assert_nothing_is_left(lease)
+
+    def test_a_server_whose_deletion_was_lost_is_deleted(self):
+        """By a worker, or a broker, that was killed meanwhile."""
+        self.enrol('host1')
+        lease = self.lease()
+        server = self.boot(lease)
+        with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
+            self.end(lease)
+        self.assertEqual('deleting', self._task_of(server))
+        self._assert_it_goes_after_a_while(lease)
+
+    def test_a_server_whose_host_was_down_for_a_moment_is_deleted(self):
+        """Nova begins without the host, and fails; and then ignores us."""
+        self.enrol('host1')
+        lease = self.lease()
+        server = self.boot(lease)
+        service = self.computes['host1'].service_ref.uuid
+        self.admin_api.put_service_force_down(service, True)
+        with mock.patch.object(
+            report.SchedulerReportClient,
+            'delete_allocation_for_instance',
+            side_effect=nova_exception.AllocationDeleteFailed(
+                consumer_uuid=server['id'], error='conflict'
+            ),
+        ):
+            self.end(lease)
+        self.admin_api.put_service_force_down(service, False)
+        self.assertEqual('deleting', self._task_of(server))
+        self._assert_it_goes_after_a_while(lease)
+
+    def _task_of(self, server):
+        return self.api.get_server(server['id'])['OS-EXT-STS:task_state']
+
+    def _assert_it_goes_after_a_while(self, lease):
+        self.pass_time(seconds=10)
+        self.assertIn('is being deleted', self.end(lease).status_reason)
+        with mock.patch.object(records, 'PATIENCE', -1):
+            self.end_completely(lease)
         self._assert_nothing_is_left(lease)
 
     def test_a_server_that_was_evacuated_from_the_lease_lives(self):
