@@ -120,12 +120,7 @@ class EndTest(base.NovaTestCase):
         self._assert_nothing_is_left(lease)
 
     def test_a_server_that_is_being_deleted_is_not_looked_at_again(self):
-        self.enrol('host1')
-        lease = self.lease()
-        server = self.boot(lease)
-        with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
-            self.end(lease)
-        self.assertEqual('deleting', self._task_of(server))
+        lease = self._lease_whose_host_was_never_told()
         self.pass_time(seconds=10)
         with mock.patch.object(compute_api.API, 'get') as looked_at:
             ended = self.end(lease)
@@ -138,12 +133,7 @@ class EndTest(base.NovaTestCase):
 
     def test_a_server_whose_deletion_was_lost_is_deleted(self):
         """By a worker, or a broker, that was killed meanwhile."""
-        self.enrol('host1')
-        lease = self.lease()
-        server = self.boot(lease)
-        with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
-            self.end(lease)
-        self.assertEqual('deleting', self._task_of(server))
+        lease = self._lease_whose_host_was_never_told()
         self._assert_it_goes_after_a_while(lease)
 
     def test_a_server_whose_host_was_down_for_a_moment_is_deleted(self):
@@ -164,6 +154,16 @@ class EndTest(base.NovaTestCase):
         self.admin_api.put_service_force_down(service, False)
         self.assertEqual('deleting', self._task_of(server))
         self._assert_it_goes_after_a_while(lease)
+
+    def _lease_whose_host_was_never_told(self):
+        """Return a lease that ends, with a server that is to be deleted."""
+        self.enrol('host1')
+        lease = self.lease()
+        server = self.boot(lease)
+        with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
+            self.end(lease)
+        self.assertEqual('deleting', self._task_of(server))
+        return lease
 
     def _task_of(self, server):
         return self.api.get_server(server['id'])['OS-EXT-STS:task_state']
