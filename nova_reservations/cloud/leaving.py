@@ -92,13 +92,18 @@ class Leaving(orders.Orders):
         credentials.context()
 
     def _is_being_deleted(self, server: ports.Server) -> bool:
-        """Whether Nova would look at all of it, and do nothing.
+        """Whether Nova would look at all of it, and do nothing new.
 
-        Where the host is down it would not wait for that any longer; and
-        after a while it is worth to find out whether the host knows.
+        A host records the state when the guest is gone, then waits for its
+        turn to give back what the server held: asked again, it does all of
+        that twice. Where the host is down Nova would not wait for it any
+        longer; and after a while it is worth to find out whether it knows.
         """
         return (
-            server.task == task_states.DELETING
+            (
+                server.task == task_states.DELETING
+                or server.state == vm_states.DELETED
+            )
             and server.written_at is not None
             and not records.is_old(server.written_at)
             and self._host_is_up(server.host)

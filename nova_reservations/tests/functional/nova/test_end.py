@@ -7,6 +7,7 @@ from unittest import mock
 import fixtures
 from nova import exception as nova_exception
 from nova.compute import api as compute_api
+from nova.compute import manager
 from nova.compute import rpcapi
 from nova.scheduler.client import report
 from nova.virt import fake
@@ -129,6 +130,34 @@ class EndTest(base.NovaTestCase):
         # Until its host can not do it any more.
         self.stop_host('host1')
         self.end_completely(lease)
+        self._assert_nothing_is_left(lease)
+
+    def test_a_server_whose_guest_is_gone_is_not_asked_to_go_again(self):
+        """Its host has not given back yet what it held."""
+        self.enrol('host1')
+        lease = self.lease()
+        self.boot(lease)
+        gone, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+        complete = manager.ComputeManager._complete_deletion
+
+        def wait(*args, **kwargs):
+            gone.set()
+            go_on.wait(30)
+            return complete(*args, **kwargs)
+
+        with mock.patch.object(
+            manager.ComputeManager, '_complete_deletion', wait
+        ):
+            self.end(lease)
+            self.assertTrue(gone.wait(30))
+            self.pass_time(seconds=10)
+            with mock.patch.object(compute_api.API, 'get') as looked_at:
+                ended = self.end(lease)
+            self.assertEqual([], looked_at.call_args_list)
+            self.assertIn('is being deleted', ended.status_reason)
+            go_on.set()
+            self.end_completely(lease)
         self._assert_nothing_is_left(lease)
 
     def test_a_server_whose_deletion_was_lost_is_deleted(self):
