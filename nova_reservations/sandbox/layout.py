@@ -44,6 +44,9 @@ CONTROLLERS = (
 )
 COMPUTES = tuple(f'nova-compute@{host}' for host in HOSTS)
 
+#: Names of this machine that a database's URL may have.
+LOCAL = ('127.0.0.1', '::1', 'localhost')
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -109,10 +112,13 @@ class Layout:
         """
         if not self.database_url:
             return f'sqlite:///{self.directory}/{name}.db?timeout=60'
-        return (
-            sqlalchemy.engine.make_url(self.database_url)
-            .set(database=self.database_name(name))
-            .render_as_string(hide_password=False)
+        url = sqlalchemy.engine.make_url(self.database_url)
+        if url.drivername == 'mysql+pymysql' and url.host in LOCAL:
+            # It offers TLS, and loads the certificates of the system to do
+            # so: 28 ms of CPU, where a connection takes less than one.
+            url = url.update_query_pairs([('ssl_disabled', 'true')])
+        return url.set(database=self.database_name(name)).render_as_string(
+            hide_password=False
         )
 
     def save(self) -> None:
