@@ -57,6 +57,12 @@ class Server:
         """Its state and its task, in Nova's words."""
         return ', '.join(filter(None, (self.state, self.task)))
 
+    @property
+    def is_being_deleted(self) -> bool:
+        """Also when its guest is gone, and its host has still to give back
+        what it held."""
+        return self.task == 'deleting' or self.state == 'deleted'
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Occupancy:

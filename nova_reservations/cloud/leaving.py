@@ -57,7 +57,7 @@ class Leaving(orders.Orders):
     ) -> Mapping[str, str]:
         return orders.ask(
             functools.partial(self._delete, keep_images=keep_images),
-            [each for each in servers if not self._is_being_deleted(each)],
+            [each for each in servers if not self._is_under_way(each)],
             check,
         )
 
@@ -91,19 +91,16 @@ class Leaving(orders.Orders):
     def check_acting(self) -> None:
         credentials.context()
 
-    def _is_being_deleted(self, server: ports.Server) -> bool:
-        """Whether Nova would look at all of it, and do nothing new.
+    def _is_under_way(self, server: ports.Server) -> bool:
+        """Whether its deletion is, and to ask again is no use, or harm.
 
-        A host records the state when the guest is gone, then waits for its
-        turn to give back what the server held: asked again, it does all of
-        that twice. Where the host is down Nova would not wait for it any
-        longer; and after a while it is worth to find out whether it knows.
+        Before the guest is gone Nova would look at all of the server, and do
+        nothing; after that the host would delete it twice. Where the host is
+        down Nova would not wait for it any longer; and after a while it is
+        worth to find out whether it knows.
         """
         return (
-            (
-                server.task == task_states.DELETING
-                or server.state == vm_states.DELETED
-            )
+            server.is_being_deleted
             and server.written_at is not None
             and not records.is_old(server.written_at)
             and self._host_is_up(server.host)

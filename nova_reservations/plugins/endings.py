@@ -95,25 +95,28 @@ def leave(
         words that follow on its name
     """
     reservation = booking.reservation
+    # By their user, or by us.
+    deleted = [server for server in servers if server.is_being_deleted]
+    told = _delete(deleted, booking, cloud)
     stopping = [
         server
         for server in servers
         if booking.ending < grace(reservation.params)
         and server.state == _RUNNING
-        and server.task != 'deleting'
+        and server.uuid not in told
     ]
     refused = cloud.stop_servers(
         stopping, ports.Order(reservation.id), booking.check
     )
-    waiting = {
+    told |= {
         server.uuid: f'does not stop: {refused[server.uuid]}'
         if server.uuid in refused
         else 'is to stop'
         for server in stopping
     }
-    leaving = [server for server in servers if server.uuid not in waiting]
+    leaving = [server for server in servers if server.uuid not in told]
     action = reservation.params.get('end_action', DELETE)
-    return waiting | _ACTIONS[action](leaving, booking, cloud)
+    return told | _ACTIONS[action](leaving, booking, cloud)
 
 
 def _delete(

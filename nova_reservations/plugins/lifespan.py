@@ -290,7 +290,7 @@ def _is_shelved(server: ports.Server) -> bool:
 def _is_worthless(server: ports.Server, wanted: Collection[str]) -> bool:
     """Whether nothing of it needs to be kept: its user is deleting it, it
     was saved and is being deleted; or it will be, and has never run."""
-    return server.task == 'deleting' or (
+    return server.is_being_deleted or (
         server.state == _BUILDING and DELETE in wanted
     )
 

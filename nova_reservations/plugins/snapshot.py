@@ -21,7 +21,11 @@ class Snapshot(event_action.EventAction):
 
     def run(self, occasion: event_action.Occasion) -> base.Waiting | None:
         outcome = self.cloud.snapshot_servers(
-            occasion.servers,
+            [
+                server
+                for server in occasion.servers
+                if not server.is_being_deleted
+            ],
             ports.Order(occasion.id),
             occasion.booking.check,
         )

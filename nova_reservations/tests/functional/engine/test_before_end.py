@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done before a lease ends, an hour after noon at the latest."""
 
+import dataclasses
+
 import pytest
 
 from nova_reservations import exception
@@ -78,6 +80,23 @@ class TestSnapshot:
         region.cloud.slow_servers.clear()
         region.forward(until=122)
         assert region.status(lease) == 'TERMINATED'
+        assert warning(region, lease) == 'DONE'
+
+    @pytest.mark.parametrize(
+        'state, task', [('active', 'deleting'), ('deleted', None)]
+    )
+    def test_there_is_none_of_a_server_that_is_being_deleted(
+        self, region, state, task
+    ):
+        lease, (kept, deleted) = with_servers(
+            region, 2, end=120, before_end='snapshot'
+        )
+        servers = region.cloud.servers
+        servers[deleted] = dataclasses.replace(
+            servers[deleted], state=state, task=task
+        )
+        region.forward(until=61)
+        assert orders(region) == [kept]
         assert warning(region, lease) == 'DONE'
 
     def test_the_end_does_not_wait_for_ever(self, region):

@@ -6,10 +6,12 @@ from unittest import mock
 
 import fixtures
 from nova import objects
+from nova.compute import rpcapi
 from nova.virt import fake
 
 from nova_reservations import ports
 from nova_reservations import states
+from nova_reservations.cloud import records
 from nova_reservations.tests.functional.nova import base
 
 MINUTE = datetime.timedelta(minutes=1)
@@ -192,6 +194,19 @@ class EndingsTest(base.NovaTestCase):
         self.pass_time(minutes=1)
         self.end_completely(lease)
         self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+
+    def test_what_its_user_deletes_is_not_kept(self):
+        """Also when the message to its host was lost."""
+        for action in ('shelve', 'migrate'):
+            lease = self.lease(end_action=action)
+            server = self.boot(lease)
+            with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
+                self.api.delete_server(server['id'])
+            self.assertIn('is being deleted', self.end(lease).status_reason)
+            with mock.patch.object(records, 'PATIENCE', -1):
+                self.end_completely(lease)
+            self._wait_until_deleted(server)
+            self._assert_empty('host1')
 
     def test_servers_are_migrated_out_of_the_pool(self):
         lease = self.lease(end_action='migrate')
