@@ -2,6 +2,7 @@
 """How soon leases start and end."""
 
 import datetime
+import statistics
 import time
 
 from nova_reservations.sandbox import person
@@ -123,6 +124,25 @@ def many_hosts(subject: su.Subject) -> Row:
 def end(subject: su.Subject) -> Row:
     """The end of a lease with many servers."""
     count = subject.pick(12, 100)
+    # What else Nova does, each minute for example, falls in one or the other.
+    rounds = [_end(subject, count) for _ in range(subject.pick(1, 2))]
+    nova, ours = (statistics.fmean(each) for each in zip(*rounds, strict=True))
+    return Row(
+        [
+            Figure(
+                f'end of a lease with {count} servers',
+                ours,
+                's',
+                floor=nova,
+                limit=nova + 2,
+            )
+        ]
+    )
+
+
+def _end(subject: su.Subject, count: int) -> tuple[float, float]:
+    """Return the seconds that clients take to delete so many servers, and
+    that the end of a lease takes."""
     # Those of the enrolled hosts that have a compute.
     names = subject.enrolled[1:]
     answer = subject.demo.reservation.post(
@@ -167,17 +187,7 @@ def end(subject: su.Subject) -> Row:
     subject.wait([lease], 'TERMINATED', 600)
     ours = time.monotonic() - began
     subject.delete([lease])
-    return Row(
-        [
-            Figure(
-                f'end of a lease with {count} servers',
-                ours,
-                's',
-                floor=nova,
-                limit=nova + 2,
-            )
-        ]
-    )
+    return nova, ours
 
 
 def _any_of(hosts: list[str]) -> str:
