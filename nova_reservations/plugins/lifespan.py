@@ -86,47 +86,18 @@ def bring_back(
         return _GONE
     deadline = _began(booking) + timeout
     late = booking.now >= deadline
-    building = {
-        server.uuid: 'is being built'
-        for server in servers
-        if server.state == _BUILDING
-    }
-    astray = {
-        server.uuid
-        for server in servers
-        if hosts is not None
-        and server.host
-        and server.host not in hosts
-        and server.state not in (_BUILDING, _OFFLOADED)
-    }
     # Nothing is begun after the deadline, unless nothing was before.
     order = _order(booking, min(booking.now, deadline))
     try:
-        leaving = _shelve(
-            [server for server in servers if server.uuid in astray],
-            order,
-            booking,
-            cloud,
-        )
-        coming = cloud.unshelve_servers(
-            [
-                server
-                for server in servers
-                if _is_shelved(server) and server.uuid not in astray
-            ],
-            order,
-            booking.check,
-        )
+        outcome = _call_back(servers, hosts, order, booking, cloud)
     except exception.CloudRefused as error:
         if late:
             raise
         return base.Waiting(error.public)
-    on_their_way = {**coming.waiting, **leaving.waiting, **building}
-    failed = {**coming.failed, **leaving.failed}
-    waiting = _waiting(servers, {**on_their_way, **failed})
-    if waiting is None or on_their_way or not late:
+    waiting = _waiting(servers, {**outcome.waiting, **outcome.failed})
+    if waiting is None or outcome.waiting or not late:
         return waiting
-    if len(failed) < len(servers):
+    if len(outcome.failed) < len(servers):
         # What runs is worth more to its owner than an error.
         return None
     raise exception.CloudRefused(
@@ -173,6 +144,51 @@ def end(
         except exception.CloudRefused as error:
             return base.Waiting(error.public)
     return _waiting(servers, told)
+
+
+def _call_back(
+    servers: Collection[ports.Server],
+    hosts: Collection[str] | None,
+    order: ports.Order,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> ports.Outcome:
+    """Bring back what is on a shelf; lay by what runs where it should not.
+
+    :raises: CloudRefused
+    """
+    building = {
+        server.uuid: 'is being built'
+        for server in servers
+        if server.state == _BUILDING
+    }
+    astray = {
+        server.uuid
+        for server in servers
+        if hosts is not None
+        and server.host
+        and server.host not in hosts
+        and server.state not in (_BUILDING, _OFFLOADED)
+    }
+    leaving = _shelve(
+        [server for server in servers if server.uuid in astray],
+        order,
+        booking,
+        cloud,
+    )
+    coming = cloud.unshelve_servers(
+        [
+            server
+            for server in servers
+            if _is_shelved(server) and server.uuid not in astray
+        ],
+        order,
+        booking.check,
+    )
+    return ports.Outcome(
+        {**coming.waiting, **leaving.waiting, **building},
+        {**coming.failed, **leaving.failed},
+    )
 
 
 def _shelve(
