@@ -11,18 +11,23 @@ import os
 import socket
 
 from oslo_config import cfg
+from oslo_utils import timeutils
 
 from nova_reservations import cloud
 from nova_reservations import conf as options
 from nova_reservations import exception
 from nova_reservations import extensions
 from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations.conf import database as database_options
 from nova_reservations.db import api
+from nova_reservations.engine import clocks
 from nova_reservations.engine import desertion
 from nova_reservations.engine import donors
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import hunting
+from nova_reservations.engine import identity
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
@@ -46,6 +51,7 @@ class Services:
     """What the processes of Nova use of us; opens nothing until used."""
 
     database: api.Database
+    clock: clocks.Clock
     leases: leases.Leases
     open_reservations: open_reservations.OpenReservations
     server_leases: server_leases.ServerLeases
@@ -73,14 +79,12 @@ def build(
     """
     options.check(conf)
     timing = _timing(conf)
-    connection = conf.reservations.connection or conf.api_database.connection
-    if not connection:
-        raise exception.DatabaseUnavailable(
-            reason='no connection is configured'
-        )
-    database = api.Database(connection)
+    database = _database(conf)
+    clock = clocks.Clock(database.now, own_time)
     nova = nova or cloud.NovaCloud(
-        conf, functools.partial(hosts.remember, database)
+        conf,
+        functools.partial(hosts.remember, database),
+        functools.partial(identity.of, database),
     )
     notify = notify or cloud.notify
     types = _resource_types(conf, nova)
@@ -89,6 +93,7 @@ def build(
     promises = leases.Leases(database, types, timing, notify, giver)
     return Services(
         database=database,
+        clock=clock,
         leases=promises,
         open_reservations=open_reservations.OpenReservations(database, types),
         server_leases=server_leases.ServerLeases(promises, nova),
@@ -100,7 +105,7 @@ def build(
             types,
             timing,
             notify,
-            clock=database.now,
+            clock=clock.now,
             queue=waiting.Queue(database, promises.book, timing, notify),
             hunt=hunting.Hunting(
                 database,
@@ -113,11 +118,17 @@ def build(
             ),
         ),
         monitoring=monitoring.Monitoring(
-            database, _monitors(conf, nova, types)
+            database, _monitors(conf, nova, types), timing, notify
         ),
         healing=healing.Healing(database, types, timing, notify),
         desertion=desertion.Desertion(database, nova),
     )
+
+
+def own_time() -> datetime.datetime:
+    """Return the time of this machine, which nothing is decided by but
+    whether the database's is believed."""
+    return timeutils.utcnow(with_timezone=True)
 
 
 def check(conf: cfg.ConfigOpts) -> None:
@@ -129,7 +140,7 @@ def check(conf: cfg.ConfigOpts) -> None:
     """
     options.check(conf)
     draining.load(conf)
-    nova = cloud.NovaCloud(conf, moved=_forget)
+    nova = cloud.NovaCloud(conf, moved=_forget, identity=str)
     _monitors(conf, nova, _resource_types(conf, nova))
 
 
@@ -155,6 +166,30 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
     )
 
 
+def _database(conf: cfg.ConfigOpts) -> api.Database:
+    """Return the database that conf names, as the same group describes it.
+
+    :raises: DatabaseUnavailable
+    """
+    group = (
+        conf.reservations
+        if conf.reservations.connection
+        else conf.api_database
+    )
+    if not group.connection:
+        raise exception.DatabaseUnavailable(
+            reason='no connection is configured'
+        )
+    return api.Database(
+        group.connection,
+        # Ours has none: they can stand in its URL.
+        group.connection_parameters
+        if 'connection_parameters' in group
+        else '',
+        {option.dest: group[option.dest] for option in database_options.OPTS},
+    )
+
+
 def _timing(conf: cfg.ConfigOpts) -> settings.Settings:
     group = conf.reservations
     return settings.Settings(
@@ -169,14 +204,20 @@ def _timing(conf: cfg.ConfigOpts) -> settings.Settings:
             seconds=group.create_retry_interval
         ),
         max_create_retries=group.max_create_retries,
+        conductors_guarded=group.conductors_guarded,
+        build_wait=datetime.timedelta(seconds=group.build_wait),
         best_effort_aggregate=group.best_effort_aggregate,
         best_effort_timeout=datetime.timedelta(
             seconds=group.best_effort_timeout
         ),
         polling_interval=datetime.timedelta(seconds=group.polling_interval),
+        down_after=datetime.timedelta(seconds=group.down_after),
         healing_interval=datetime.timedelta(minutes=group.healing_interval),
+        heal_active=states.HealActive(group.heal_active),
+        heal_limit=group.heal_limit,
         enable_polling_monitor=group.enable_polling_monitor,
         enable_notification_monitor=group.enable_notification_monitor,
+        list_history=datetime.timedelta(days=group.list_history),
     )
 
 

@@ -87,6 +87,17 @@ class DatabaseUnavailable(ReservationsError):
         return 'The database of reservations can not be reached at this moment'
 
 
+class ClocksDisagree(ReservationsError):
+    msg_fmt = (
+        "The database's clock is %(seconds)d seconds %(direction)s that of "
+        'this process: set right the one that is wrong'
+    )
+
+    @property
+    def public(self) -> str:
+        return 'The clocks of the cloud disagree at this moment'
+
+
 class CloudUnavailable(ReservationsError):
     """Nova's databases, its message bus or placement did not answer."""
 

@@ -6,7 +6,9 @@ promises to keep: a release that changed it must stop us with one clear line,
 not surprise a server.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
 import functools
 import importlib
@@ -23,7 +25,9 @@ SUPPORTED = range(32, 35)
 API = frozenset({'api'})
 SCHEDULER = frozenset({'scheduler'})
 COMPUTE = frozenset({'compute'})
+CONDUCTOR = frozenset({'conductor'})
 BOTH = API | SCHEDULER
+CLAIMING = SCHEDULER | CONDUCTOR
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ HOOKS = (
         'open reservations',
     ),
     Hook(
-        SCHEDULER,
+        CLAIMING,
         'nova.scheduler.utils',
         'claim_resources',
         (
@@ -165,11 +169,19 @@ HOOKS = (
         'the last look',
     ),
     Hook(
-        SCHEDULER,
-        'nova.scheduler.client.report',
-        'SchedulerReportClient.delete_allocation_for_instance',
-        ('self', 'context', 'uuid', 'consumer_type', 'force'),
-        'claims that are taken back',
+        CONDUCTOR,
+        'nova.scheduler.utils',
+        'claim_resources_on_destination',
+        (
+            'context',
+            'reportclient',
+            'instance',
+            'source_node',
+            'dest_node',
+            'source_allocations',
+            'consumer_generation',
+        ),
+        'moves by force',
     ),
     Hook(
         SCHEDULER,
@@ -200,7 +212,7 @@ HOOKS = (
         "the pool's trait",
     ),
     Hook(
-        SCHEDULER,
+        BOTH,
         'nova.objects.request_spec',
         'RequestSpec.get_scheduler_hint',
         ('self', 'hint_name', 'default'),
@@ -226,6 +238,13 @@ HOOKS = (
         'SchedulerManager.post_start_hook',
         ('self',),
         'the loop starts',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.aggregate',
+        '_aggregate_create_in_db',
+        ('context', 'values', 'metadata'),
+        'starts do not wait for the message bus',
     ),
     Hook(
         SCHEDULER,
@@ -291,11 +310,11 @@ HOOKS = (
         'the weighers',
     ),
     Hook(
-        SCHEDULER,
+        CLAIMING,
         'nova.scheduler.utils',
         'request_is_rebuild',
         ('spec_obj',),
-        'the resource filter',
+        'requests that claim nothing',
     ),
     # nova-compute
     Hook(
@@ -491,21 +510,21 @@ HOOKS = (
         'cells that do not answer',
     ),
     Hook(
-        BOTH,
+        BOTH | CONDUCTOR,
         'nova.scheduler.client.report',
         'report_client_singleton',
         (),
         'placement',
     ),
     Hook(
-        BOTH,
+        BOTH | CONDUCTOR,
         'nova.scheduler.client.report',
         'SchedulerReportClient.get',
         ('self', 'url', 'version', 'global_request_id'),
         'placement',
     ),
     Hook(
-        BOTH,
+        BOTH | CONDUCTOR,
         'nova.scheduler.client.report',
         'SchedulerReportClient.put',
         ('self', 'url', 'data', 'version', 'global_request_id'),
@@ -594,6 +613,34 @@ HOOKS = (
         'HostMapping.host',
         object,
         'the hosts of aggregates',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.host_mapping',
+        'HostMappingList.get_all',
+        ('context',),
+        'which hosts may fail together',
+    ),
+    Hook(
+        BOTH,
+        'nova.db.api.models',
+        'BuildRequest.instance_uuid',
+        object,
+        'builds in flight',
+    ),
+    Hook(
+        BOTH,
+        'nova.db.api.models',
+        'InstanceMapping.cell_id',
+        object,
+        'builds in flight',
+    ),
+    Hook(
+        BOTH,
+        'nova.objects.host_mapping',
+        'HostMapping.get_by_host',
+        ('context', 'host'),
+        'builds in flight',
     ),
     Hook(
         BOTH,
@@ -699,7 +746,23 @@ HOOKS = (
             'force',
             'async_',
         ),
-        'the end of servers',
+        'moves past the scheduler; the end of servers',
+    ),
+    Hook(
+        BOTH,
+        'nova.compute.api',
+        'API.evacuate',
+        (
+            'self',
+            'context',
+            'instance',
+            'host',
+            'on_shared_storage',
+            'admin_password',
+            'force',
+            'target_state',
+        ),
+        'moves past the scheduler; servers on hosts that have failed',
     ),
     Hook(
         BOTH,
@@ -714,7 +777,7 @@ HOOKS = (
             'host_name',
             'auto_disk_config',
         ),
-        'the end of servers',
+        'flavors of others; the end of servers',
     ),
     Hook(
         BOTH,
@@ -776,11 +839,20 @@ HOOKS = (
 )
 
 
+def arguments(
+    wrapped: Callable[..., Any], args: Any, kwargs: Any
+) -> Mapping[str, Any]:
+    """Return name -> argument of a call, by the signature of what is called:
+    Nova may pass them by position or by name."""
+    return inspect.signature(wrapped).bind(*args, **kwargs).arguments
+
+
 @functools.cache
 def check(process: str) -> None:
     """Stop unless this Nova is one that we can hook into.
 
-    :param process: 'api', 'scheduler' or 'compute', whose hooks are looked at
+    :param process: 'api', 'scheduler', 'compute' or 'conductor', whose hooks
+        are looked at
     :raises: UnsupportedNova, naming all that does not fit
     """
     found = list(misfits(process))

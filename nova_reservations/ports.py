@@ -29,6 +29,9 @@ Move = tuple[int, int]
 Moved = Callable[[Mapping[str, Move]], None]
 """Is told of such, by the providers' UUIDs."""
 
+Identity = Callable[[], str]
+"""Returns the name of our database."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:
@@ -182,15 +185,23 @@ class ComputeService:
     """A nova-compute, as Nova knows it.
 
     :ivar up: it has reported in time.
+    :ivar gave_up: it was not an administrator who disabled it but Nova
+        itself, because it can't work.
     """
 
     up: bool
     disabled: bool
     forced_down: bool
+    gave_up: bool = False
 
     @property
     def is_working(self) -> bool:
+        """Whether Nova would put a server there."""
         return self.up and not self.disabled and not self.forced_down
+
+    @property
+    def is_down(self) -> bool:
+        return not self.up or self.gave_up
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -331,6 +342,15 @@ class Cloud(Protocol):
 
     # Leases of hosts
 
+    def in_flight(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Collection[str]]:
+        """Return service host -> the servers that Nova is building or moving
+        at this moment, and that might land there.
+
+        Only as far as nova-conductor may choose a host for them by itself.
+        """
+
     def gather(
         self,
         reservation_id: str,
@@ -351,14 +371,35 @@ class Cloud(Protocol):
     ) -> bool:
         """Whether the aggregate holds exactly these hosts, in Nova."""
 
-    def disband(self, reservation_id: str, check: Check) -> None:
+    def disband(self, reservation_id: str, check: Check) -> bool:
         """Take all hosts out of the aggregate, in Nova and in placement, and
-        delete it."""
+        delete it.
+
+        :returns: False if it was gone before
+        """
 
     def occupancy(
         self, hosts: Collection[values.Resource]
     ) -> Mapping[str, Occupancy]:
         """Return service host -> what is on it, or on its way there."""
+
+    def let_in(
+        self, reservation_id: str, servers: Collection[str]
+    ) -> Collection[str]:
+        """Return those of the servers that were created in the reservation:
+        the request that Nova has stored of each bears its hint.
+
+        :param servers: UUIDs
+        """
+
+    def building_servers(
+        self, reservation_id: str, project_id: str
+    ) -> Sequence[Server]:
+        """Return the servers that Nova is building in the reservation.
+
+        On whichever host, or on none: while one is rescheduled it has
+        neither a host nor an allocation in placement.
+        """
 
     def find_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
         """Return UUID -> server, of those of these that still exist: also
@@ -465,6 +506,10 @@ class Cloud(Protocol):
         :param host: only this one, if it has any
         """
 
+    def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
+        """Return service host -> the name or UUID of its cell, of those that
+        Nova has mapped to one."""
+
     def evacuate(
         self, servers: Collection[Server], check: Check
     ) -> Mapping[str, str]:
@@ -478,6 +523,13 @@ class Cloud(Protocol):
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         """Return reservation id -> service hosts, of all aggregates of
         reservations that Nova has."""
+
+    def origins(self) -> Mapping[str, str | None]:
+        """Return reservation id -> the database of which its aggregate says
+        that it is, of all aggregates of reservations."""
+
+    def sign(self, reservation_id: str) -> None:
+        """Have the aggregate say that it is of our database."""
 
     # Leases of slots
 

@@ -114,3 +114,22 @@ FIRST = WAITING | {Lease.PENDING}
 
 OPEN = frozenset({Lease.PENDING, Lease.STARTING, Lease.ACTIVE})
 """Leases whose promise still stands."""
+
+OVER = frozenset({Lease.TERMINATED, Lease.TIMEDOUT, Lease.ERROR})
+"""Leases that nothing more will be done for, if nothing of them is left in
+Nova."""
+
+
+class Hold(enum.StrEnum):
+    """Why no new lease gets a resource that has not failed."""
+
+    DISABLED = 'disabled'
+    DOWN = 'down'
+
+
+class HealActive(enum.StrEnum):
+    """What active leases get something else in place of by themselves."""
+
+    FAILED = 'failed'
+    FORCED_DOWN = 'forced_down'
+    NEVER = 'never'

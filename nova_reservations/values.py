@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What leaves the database: frozen values, never live rows."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import datetime
 import re
 from typing import Any
+from typing import Self
 from typing import TypeGuard
 import uuid
 
+from nova_reservations import exception
 from nova_reservations import interval
+from nova_reservations import reasons
 from nova_reservations import states
 
 
@@ -72,6 +76,64 @@ TARGETED = 'targeted'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Reason:
+    """What a lease waits for, or why it failed; as a text it is the whole.
+
+    :ivar told: what its owner reads: it names no server, project or host of
+        others.
+    :ivar whole: what administrators and the log are told.
+    """
+
+    told: str
+    whole: str
+
+    def __str__(self) -> str:
+        return self.whole
+
+    @property
+    def detail(self) -> str | None:
+        """What is told to administrators in place of what its owner reads."""
+        return None if self.whole == self.told else self.whole
+
+    @classmethod
+    def plain(cls, text: str) -> Self:
+        """Return one that its owner may read as it is."""
+        return cls(text, text)
+
+    @classmethod
+    def of(cls, error: exception.ReservationsError) -> Self:
+        return cls(error.public, str(error))
+
+    def fitted(self) -> Self:
+        """Return it as the database keeps it."""
+        return dataclasses.replace(
+            self, told=reasons.fit(self.told), whole=reasons.fit(self.whole)
+        )
+
+    def after(self, text: str) -> Self:
+        """Return one that says this after a text that anybody may read."""
+        return dataclasses.replace(
+            self, told=text + self.told, whole=text + self.whole
+        )
+
+    @classmethod
+    def join(cls, several: Iterable[Self], most: int | None = None) -> Self:
+        """Return them as one, which says nothing twice.
+
+        :param most: how many of them it tells of
+        """
+        listed = list(several)
+        return cls(
+            _listed((reason.told for reason in listed), most),
+            _listed((reason.whole for reason in listed), most),
+        )
+
+
+def _listed(texts: Iterable[str], most: int | None) -> str:
+    return '; '.join(list(dict.fromkeys(texts))[:most])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Lease:
     """A project's contract for a window.
 
@@ -82,6 +144,8 @@ class Lease:
     :ivar duration: seconds that it has from whenever it starts; None: its
         end is fixed.
     :ivar version: changes with each write; writers compare and set it.
+    :ivar status_reason: as its owner reads it; status_detail: the whole of
+        it, for administrators, where that is more.
     :ivar attempt: changes with each claim; fences workers that wake late.
     :ivar due_at: when a worker must look at the lease next; None: never.
         While a worker holds the lease, when its claim expires.
@@ -114,6 +178,15 @@ class Lease:
     updated_at: datetime.datetime | None
     reservations: tuple[Reservation, ...]
     events: tuple[Event, ...]
+    status_detail: str | None = None
+
+    @property
+    def why(self) -> Reason | None:
+        if self.status_reason is None:
+            return None
+        return Reason(
+            self.status_reason, self.status_detail or self.status_reason
+        )
 
     @property
     def window(self) -> interval.Interval:
@@ -217,6 +290,33 @@ class Allocation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Condition:
+    """Whether a resource works, as far as is known.
+
+    :ivar hold: why no new lease gets it although it has not failed; None:
+        nothing speaks against it, or it has failed.
+    :ivar held_since: since when.
+    :ivar down_since: when it was found to have failed; None: it has not.
+    :ivar forced_down: it has failed, and who knows has said that nothing
+        runs on it.
+    """
+
+    hold: states.Hold | None = None
+    held_since: datetime.datetime | None = None
+    down_since: datetime.datetime | None = None
+    forced_down: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.down_since is not None
+
+    @property
+    def works(self) -> bool:
+        """Whether it answers, or is not expected to."""
+        return not self.failed and self.hold != states.Hold.DOWN
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Holding:
     """A resource that a reservation has, or that it has not left yet.
 
@@ -226,6 +326,10 @@ class Holding:
     :ivar given: it was given in place of another one, and the owner has not
         taken note yet.
     :ivar replaced: another one was given in its place.
+    :ivar forced_down: it has failed, and nothing runs on it.
+    :ivar hold: why no new lease is to have it, though it has not failed;
+        held_since: since when.
+    :ivar braked: it has failed with so many others that none is replaced.
     """
 
     resource: Resource
@@ -233,6 +337,10 @@ class Holding:
     occupied: bool
     given: bool
     replaced: bool
+    forced_down: bool = False
+    hold: states.Hold | None = None
+    held_since: datetime.datetime | None = None
+    braked: bool = False
 
     @property
     def usable(self) -> bool:
@@ -289,9 +397,12 @@ class Host:
 
     :ivar reservable: leases may be placed on it; False until its enrolment
         is complete.
-    :ivar down_since: when it was found to have failed; None: it works.
+    :ivar down_since: when it was found to have failed; None: it has not.
+    :ivar hold: why no new lease gets it although it has not failed.
+    :ivar braked: it has failed with so many others that nothing is moved.
     :ivar fenced_for: the lease that a donor is emptied for, or has yet to
         be given back from.
+    :ivar status_reason: what its enrolment waits for, for an operator.
     """
 
     id: int
@@ -303,6 +414,14 @@ class Host:
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     fenced_for: str | None = None
+    hold: states.Hold | None = None
+    braked: bool = False
+    status_reason: str | None = None
+
+    @property
+    def bookable(self) -> bool:
+        """Whether a new lease may get it, if it is free."""
+        return self.reservable and self.down_since is None and not self.hold
 
     @property
     def resource(self) -> Resource:
@@ -310,6 +429,9 @@ class Host:
             self.id, HOST, self.facts.service_host, self.facts.uuid
         )
 
+
+HINT = 'reservation'
+"""The scheduler hint by which a server is created in a reservation."""
 
 HOST = 'physical:host'
 
@@ -373,6 +495,7 @@ class Property:
 class LeaseQuery:
     """A page of leases; what is None filters nothing.
 
+    :ivar over_after: leaves out leases that were over before it.
     :ivar marker: the id of the last lease of the page before.
     """
 
@@ -381,6 +504,7 @@ class LeaseQuery:
     name: str | None = None
     start_after: datetime.datetime | None = None
     end_before: datetime.datetime | None = None
+    over_after: datetime.datetime | None = None
     limit: int | None = None
     marker: str | None = None
     sort_key: str = 'created_at'
@@ -404,14 +528,13 @@ class HostQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapacityPoint:
-    """How many hosts there are, and how many of them leases hold at the
-    busiest instant from start until just before end."""
+    """How many hosts there are, how many of them leases hold at some instant
+    from start until just before end, and how many a lease of just that time
+    would be granted now: not what has failed, is held back, or is held by a
+    lease that should be over."""
 
     start: datetime.datetime
     end: datetime.datetime
     hosts: int
     reserved: int
-
-    @property
-    def free(self) -> int:
-        return self.hosts - self.reserved
+    free: int

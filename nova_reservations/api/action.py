@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 from typing import TypeAlias
 
+from nova_reservations.api import listing
 from nova_reservations.api import validation
 
 
@@ -20,7 +21,7 @@ class Action:
     :ivar refusals: statuses of those that not every request may get.
     """
 
-    run: Callable[..., dict[str, Any] | None]
+    run: Callable[..., dict[str, Any] | listing.Listing | None]
     status: int = 200
     query: validation.Schema | None = None
     body: validation.Schema | None = None

@@ -36,7 +36,15 @@ class Call:
         return self.request.environ['nova.context']
 
     def now(self) -> datetime.datetime:
-        """The time by which leases start and end."""
+        """The time by which leases start and end.
+
+        What is planned must not be by a wrong clock. To look, and to delete,
+        any will do.
+
+        :raises: ClocksDisagree, DatabaseUnavailable
+        """
+        if self.request.method in ('POST', 'PUT'):
+            return self.services.clock.now()
         return self.services.database.now()
 
     @property

@@ -75,7 +75,7 @@ def is_due(
     flavor = hints.flavor(body)
     if flavor in group.default_reservation_exempt_flavors:
         return False
-    return not (values.is_id(flavor) and promises.access(flavor) is not None)
+    return not promises.has_flavor(project_id, flavor)
 
 
 def terms(

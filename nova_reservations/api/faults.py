@@ -28,6 +28,7 @@ STATUS: Mapping[type[Exception], int] = {
     exception.AmbiguousHost: 409,
     exception.Conflict: 409,
     exception.CloudRefused: 409,
+    exception.ClocksDisagree: 503,
     exception.Contended: 503,
     exception.DatabaseUnavailable: 503,
     exception.CloudUnavailable: 503,

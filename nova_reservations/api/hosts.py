@@ -14,6 +14,7 @@ from nova_reservations import exception
 from nova_reservations import values
 from nova_reservations.api import call as api_call
 from nova_reservations.api import dates
+from nova_reservations.api import listing
 from nova_reservations.api import validation
 from nova_reservations.api.views import hosts as view
 from nova_reservations.policies import hosts as policies
@@ -82,14 +83,16 @@ def delete(call: api_call.Call, host_id: str) -> None:
     call.services.hosts.remove(_id(host_id), call.now())
 
 
-def allocations(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
+def allocations(call: api_call.Call, query: dict[str, str]) -> listing.Listing:
     call.context.can(policies.ALLOCATIONS)
     held = call.services.hosts.allocations(call.now(), **query)
-    return {
-        'allocations': [
-            view.allocation(host_id, its) for host_id, its in held.items()
-        ]
-    }
+    return listing.Listing(
+        'allocations',
+        (
+            [view.allocation(host_id, its) for host_id, its in page.items()]
+            for page in held
+        ),
+    )
 
 
 def allocation(
@@ -117,7 +120,7 @@ def capacity(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
     return {
         'capacity': [
             view.capacity(point)
-            for point in call.services.hosts.capacity(start, end, step)
+            for point in call.services.hosts.capacity(start, end, step, now)
         ]
     }
 

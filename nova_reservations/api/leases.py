@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from collections.abc import Mapping
 import datetime
+import functools
 from typing import Any
 
 from nova import exception as nova_exception
@@ -14,6 +15,7 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.api import call as api_call
 from nova_reservations.api import dates
+from nova_reservations.api import listing
 from nova_reservations.api import validation
 from nova_reservations.api.views import leases as view
 from nova_reservations.engine import leases as engine
@@ -21,7 +23,7 @@ from nova_reservations.plugins import base
 from nova_reservations.policies import leases as policies
 
 
-def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
+def index(call: api_call.Call, query: dict[str, str]) -> listing.Listing:
     own = call.context.project_id
     call.context.can(policies.INDEX, target={'project_id': own})
     project_id = query.get('project_id')
@@ -34,17 +36,22 @@ def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
     ):
         project_id = own
     limit = int(query['limit']) if 'limit' in query else None
-    details = _details(call)
-    shown = [
-        view.show(lease, details)
-        for lease in call.services.leases.find(
-            _lease_query(query, project_id, limit, call)
-        )
-    ]
-    answer: dict[str, Any] = {'leases': shown[:limit]}
-    if limit is not None and len(shown) > limit:
-        answer['leases_links'] = call.next_link(query, shown[limit - 1]['id'])
-    return answer
+    show_one = _view(call)
+    found = call.services.leases.pages(
+        _lease_query(query, project_id, limit, call)
+    )
+    return listing.Listing(
+        'leases',
+        ([show_one(lease) for lease in page] for page in found),
+        limit,
+        lambda last: call.next_link(query, last['id']),
+    )
+
+
+_SELECTIVE = frozenset(
+    {'limit', 'status', 'name', 'start_after', 'end_before'}
+)
+"""Who asks for one of these may mean what was long ago."""
 
 
 def _lease_query(
@@ -53,11 +60,14 @@ def _lease_query(
     limit: int | None,
     call: api_call.Call,
 ) -> values.LeaseQuery:
-    bounds = {
-        key: dates.parse(query[key], call.now())
+    now = call.now()
+    bounds: dict[str, datetime.datetime] = {
+        key: dates.parse(query[key], now)
         for key in ('start_after', 'end_before')
         if key in query
     }
+    if _SELECTIVE.isdisjoint(query):
+        bounds['over_after'] = now - call.services.leases.options.list_history
     return values.LeaseQuery(
         project_id=project_id,
         status=states.Lease(query['status']) if 'status' in query else None,
@@ -166,6 +176,15 @@ def update(
     lease = _visible(call, lease_id)
     call.context.can(policies.UPDATE, target={'project_id': lease.project_id})
     now = call.now()
+    if 'replace_failed' in body:
+        if len(body) > 1:
+            raise exception.InvalidInput(
+                'Ask for replace_failed by itself: nothing else is changed '
+                'with it'
+            )
+        return _answer(
+            call, call.services.healing.replace_failed(lease_id, now)
+        )
     changes = engine.LeaseChanges(
         name=body.get('name'),
         start=_date(body, 'start_date', now),
@@ -246,7 +265,19 @@ def _visible(call: api_call.Call, lease_id: str) -> values.Lease:
 
 
 def _answer(call: api_call.Call, lease: values.Lease) -> dict[str, Any]:
-    return {'lease': view.show(lease, _details(call))}
+    return {'lease': _view(call)(lease)}
+
+
+def _view(call: api_call.Call) -> Callable[[values.Lease], dict[str, Any]]:
+    """Return what shows leases to the caller."""
+    in_full = call.context.can(
+        policies.REASON_IN_FULL,
+        target={'project_id': call.context.project_id},
+        fatal=False,
+    )
+    return functools.partial(
+        view.show, details=_details(call), in_full=in_full
+    )
 
 
 def _details(

@@ -78,9 +78,9 @@ def make(
     :param body: of the request, as Nova would read it
     :param terms: of the body and the time, returns what lease that is
     :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
-        CloudRefused, CloudUnavailable, DatabaseUnavailable
+        ClocksDisagree, CloudRefused, CloudUnavailable, DatabaseUnavailable
     """
-    now = services.database.now()
+    now = services.clock.now()
     asked = _asked(request, body, terms(body, now), services)
     lease = services.server_leases.request(asked, now)
     [reservation] = lease.reservations
@@ -107,13 +107,13 @@ def _asked(
         terms = dataclasses.replace(
             terms, asked={**terms.asked, **_what_for(body)}
         )
+    context = request.environ['nova.context']
     flavor = hints.flavor(body)
-    if values.is_id(flavor) and services.leases.access(flavor):
+    if services.leases.has_flavor(context.project_id, flavor):
         raise exception.InvalidInput(
             f'Flavor {flavor} is that of a reservation, whose lease its '
             f'servers are in: the hint "{hints.LEASE}" asks for another one'
         )
-    context = request.environ['nova.context']
     return lease_params.new_lease(terms, context.project_id, context.user_id)
 
 
@@ -131,6 +131,8 @@ def _what_for(body: Any) -> dict[str, Any]:
         )
     server = body['server']
     zone = server.get('availability_zone') or CONF.default_schedule_zone
+    # Both are looked up before Nova has seen them.
+    validation.check_storable([flavor, zone])
     return {
         'flavor_id': flavor,
         'amount': max(

@@ -2,7 +2,8 @@
 """The paste filter ``reservations``: our part of Nova's API.
 
 It stands right after keystonecontext, in the pipelines of both /v2 and
-/v2.1; a request that is none of ours costs it two comparisons.
+/v2.1; a request that is none of ours costs it two comparisons, and one that
+may have Nova move a server is passed on with what judges moves.
 """
 
 from collections.abc import Callable
@@ -14,8 +15,8 @@ from typing import Any
 
 from nova import exception as nova_exception
 from nova.api import wsgi
-from nova.api.openstack import wsgi as openstack_wsgi
 import nova.conf
+from nova.policies import servers as server_policies
 from oslo_serialization import jsonutils
 import webob
 import webob.exc
@@ -38,7 +39,6 @@ from nova_reservations.policies import leases as policies
 _PROJECT = '/(?:(?P<project_id>[0-9a-f-]+)/)?'
 _LEASES = re.compile(f'{_PROJECT}{routes.MOUNT[1:]}(?P<path>/.*)?', re.DOTALL)
 _CREATE = re.compile(f'{_PROJECT}(?:servers|os-volumes_boot)$')
-_ACTION = re.compile(f'{_PROJECT}servers/(?P<server_id>[^/]+?)/action$')
 
 # Nova reads no body of others. A PUT is one because of Nova's router, which
 # takes it for a POST if the query says _method=POST.
@@ -57,6 +57,7 @@ class Reservations(wsgi.Middleware):
         if services is None:
             bootstrap.check(nova.conf.CONF)
         making.install()
+        moves.install()
         self._services = services
         self._building = threading.Lock()
 
@@ -103,14 +104,14 @@ class Reservations(wsgi.Middleware):
         try:
             if _CREATE.match(path):
                 return self._create(environ)
-            if match := _ACTION.match(path):
-                self._check_move(environ, match['server_id'])
+            return moves.ask(
+                webob.Request(environ), self.application, self.services
+            )
         except (
             exception.ReservationsError,
             nova_exception.PolicyNotAuthorized,
         ) as error:
             return faults.nova_fault(error)
-        return self.application
 
     def _create(self, environ: dict[str, Any]) -> Any:
         request = webob.Request(environ)
@@ -123,7 +124,13 @@ class Reservations(wsgi.Middleware):
         body = _parsed(request.body)
         context = environ['nova.context']
         services = self.services()
-        hints.check(body, context.project_id, services.leases)
+        try:
+            hints.check(body, context.project_id, services.leases)
+        except exception.ReservationsError:
+            if not _may_create(context):
+                # Nova says so, and no more.
+                return self.application
+            raise
         terms: Any
         if hints.LEASE in hints.given(body):
             target = {'project_id': context.project_id}
@@ -138,15 +145,13 @@ class Reservations(wsgi.Middleware):
             return self.application
         return making.make(request, body, terms, self.application, services)
 
-    def _check_move(self, environ: dict[str, Any], server_id: str) -> None:
-        request = openstack_wsgi.Request(environ)
-        if not moves.may_move(request.body):
-            return
-        version = moves.version(request)
-        if version is not None:
-            moves.check(
-                _parsed(request.body), server_id, version, self.services()
-            )
+
+def _may_create(context: Any) -> bool:
+    target = {'project_id': context.project_id, 'user_id': context.user_id}
+    allowed: bool = context.can(
+        server_policies.SERVERS % 'create', target=target, fatal=False
+    )
+    return allowed
 
 
 def _parsed(body: bytes) -> Any:

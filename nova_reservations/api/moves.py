@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves of servers that go past the scheduler, and so past every lease, and
-resizes to flavors of others: refused where a lease is concerned."""
+resizes to flavors of others: refused where a lease is concerned.
 
-import re
+They are judged where Nova's controllers call Nova's compute API. By then Nova
+has checked its policy and whose the server is: who may not move a server is
+answered by Nova alone, and learns nothing of leases.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import contextvars
+import functools
+import inspect
 from typing import Any
-from typing import TypeAlias
 
-from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
-from nova.api.openstack import api_version_request
-from nova.api.openstack import wsgi
-from oslo_utils import strutils
+from nova.compute import api as compute_api
 from oslo_utils import uuidutils
+import webob
+import webob.exc
+import wrapt
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
@@ -20,105 +29,153 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.api import hints
 
-Version: TypeAlias = api_version_request.APIVersionRequest
 
-# Action -> the first microversion that asks the scheduler about a host that
-# the request names, unless ``force`` is set. Since 2.68 there is no force.
-ASKS_SINCE = {'os-migrateLive': Version('2.30'), 'evacuate': Version('2.29')}
-LAST_FORCE = Version('2.67')
+class _Judge:
+    """What judges the moves of one request.
 
-# Of what Nova's schema lets through, what can be the name of a host.
-_HOST = re.compile('[a-zA-Z0-9._-]{1,255}')
+    :ivar refusal: why a move was refused, if it was.
+    """
+
+    def __init__(self, services: Callable[[], bootstrap.Services]) -> None:
+        self._services = services
+        self.refusal: exception.ReservationsError | None = None
+
+    @contextlib.contextmanager
+    def services(self) -> Iterator[bootstrap.Services]:
+        """Give what moves are judged by; what it raises refuses the move."""
+        try:
+            yield self._services()
+        except exception.ReservationsError as error:
+            self.refusal = error
+            # Nova's controllers let this one pass, and none of ours.
+            raise webob.exc.HTTPConflict from error
 
 
-def may_move(body: bytes) -> bool:
-    """Whether it is worth parsing; JSON can spell a key with escapes."""
+# There is none where the engine moves servers.
+_judge: contextvars.ContextVar[_Judge | None] = contextvars.ContextVar(
+    'nova_reservations_judge', default=None
+)
+
+
+def ask(
+    request: webob.Request,
+    application: Any,
+    services: Callable[[], bootstrap.Services],
+) -> webob.Response:
+    """Return Nova's answer to the request, whose moves are judged.
+
+    :raises: InvalidState, CloudUnavailable, DatabaseUnavailable
+    """
+    judge = _Judge(services)
+    token = _judge.set(judge)
+    try:
+        answer = request.get_response(application)
+    finally:
+        _judge.reset(token)
+    if judge.refusal is not None:
+        raise judge.refusal
+    return answer
+
+
+@functools.cache
+def install() -> None:
+    """Have moves judged that Nova's API asks for; once per process."""
+    for method, wrapper in (
+        ('live_migrate', _live_migrate),
+        ('evacuate', _evacuate),
+        ('resize', _resize),
+    ):
+        wrapt.wrap_function_wrapper(compute_api, f'API.{method}', wrapper)
+
+
+def _arguments(wrapped: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return name -> argument of a call."""
+    bound = inspect.signature(wrapped).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _live_migrate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    if judge := _judge.get():
+        asked = _arguments(wrapped, args, kwargs)
+        _check_forced(judge, asked, asked['host_name'])
+    return wrapped(*args, **kwargs)
+
+
+def _evacuate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    if judge := _judge.get():
+        asked = _arguments(wrapped, args, kwargs)
+        _check_forced(judge, asked, asked['host'])
+    return wrapped(*args, **kwargs)
+
+
+def _check_forced(
+    judge: _Judge, asked: dict[str, Any], target: str | None
+) -> None:
+    """Refuse to move a leased server, or any onto a leased host, unseen."""
+    # Where the scheduler shall be asked, ``force`` is False. Microversions
+    # that never ask it about a host that they name do not have it.
+    if not target or asked['force'] is False:
+        return
+    instance = asked['instance']
+    with judge.services() as services:
+        if services.hosts.is_enrolled(target):
+            raise _refusal(instance, f'host {target} can be leased')
+        if instance.host and services.hosts.is_enrolled(instance.host):
+            raise _refusal(instance, 'it is on a host that can be leased')
+        lease = _lease_of(asked, services)
+        if lease is not None:
+            raise _refusal(instance, f'it is in lease {lease.lease_id}')
+
+
+def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    judge = _judge.get()
+    if judge is None:
+        return wrapped(*args, **kwargs)
+    asked = _arguments(wrapped, args, kwargs)
+    flavor_id = asked['flavor_id']
+    if flavor_id is None:
+        # A cold migration, about which the scheduler is asked.
+        return wrapped(*args, **kwargs)
+    with judge.services() as services:
+        hidden = _is_of_others(flavor_id, asked, services)
+        if not hidden:
+            _check_resize(flavor_id, asked, services)
+    if not hidden:
+        return wrapped(*args, **kwargs)
+    # Nova does not ask whose a flavor is when a server is resized. What it
+    # answers about a flavor that is not there depends on the server, too.
+    missing = {'flavor_id': uuidutils.generate_uuid()}
+    try:
+        return wrapped(**asked | missing)
+    except nova_exception.FlavorNotFound:
+        raise nova_exception.FlavorNotFound(flavor_id=flavor_id) from None
+
+
+def _is_of_others(
+    flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
+) -> bool:
+    """Whether it is the flavor of a reservation of another project."""
+    access = _access(flavor_id, services)
     return (
-        b'os-migrateLive' in body
-        or b'evacuate' in body
-        or b'resize' in body
-        or b'\\u' in body
+        access is not None
+        and access.project_id != asked['instance'].project_id
     )
 
 
-def version(request: wsgi.Request) -> Version | None:
-    """Return the microversion asked for; None where Nova will refuse it."""
-    if request.script_name.endswith('/v2'):
-        # Its pipeline takes such headers away, further in.
-        return Version(wsgi.DEFAULT_API_VERSION)
-    try:
-        request.set_api_version_request()
-    except (
-        nova_exception.InvalidAPIVersionString,
-        nova_exception.InvalidGlobalAPIVersion,
-    ):
-        return None
-    return request.api_version_request
-
-
-def check(
-    body: Any, server_id: str, asked: Version, services: bootstrap.Services
-) -> None:
-    """Refuse to move a leased server, or any onto a leased host, unseen.
-
-    :param body: of the request, parsed as Nova does; what Nova's own schema
-        refuses is left to it.
-    :raises: InvalidState, NotFound
-    """
-    _check_resize(body, server_id, services)
-    target = forced_target(body, asked)
-    if target is None:
-        return
-    if services.hosts.is_enrolled(target):
-        raise _refusal(server_id, f'host {target} can be leased')
-    if not uuidutils.is_uuid_like(server_id):
-        return
-    try:
-        host, hint = _where(server_id)
-    except (
-        nova_exception.InstanceMappingNotFound,
-        nova_exception.RequestSpecNotFound,
-        nova_exception.InstanceNotFound,
-    ):
-        # Nova says so, each in its way.
-        return
-    if host and services.hosts.is_enrolled(host):
-        raise _refusal(server_id, f'it is on host {host}, which can be leased')
-    # Hints of servers that are older than this filter may be anything.
-    if values.is_id(hint):
-        access = services.leases.access(hint)
-        if access and access.status in states.OPEN:
-            raise _refusal(server_id, f'it is in lease {access.lease_id}')
-
-
 def _check_resize(
-    body: Any, server_id: str, services: bootstrap.Services
+    flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
 ) -> None:
     """Refuse what does not fit into the place that a server was guaranteed,
-    and a slot that it has no right to: Nova itself does not ask whose a
-    flavor is when a server is resized.
+    and a slot of its project that it can't have.
 
-    :raises: InvalidState, NotFound
+    :raises: InvalidState
     """
-    flavor = resized_to(body)
-    if flavor is None or not uuidutils.is_uuid_like(server_id):
-        return
-    services.server_leases.check_resize(server_id, flavor)
-    if not values.is_id(flavor):
-        return
-    access = services.leases.access(flavor)
+    server_id = asked['instance'].uuid
+    services.server_leases.check_resize(server_id, flavor_id)
+    access = _access(flavor_id, services)
     if access is None:
         return
-    try:
-        project_id, hint = _whose(server_id)
-    except (
-        nova_exception.InstanceMappingNotFound,
-        nova_exception.RequestSpecNotFound,
-    ):
-        # Nova says so, each in its way.
-        return
-    if access.project_id != project_id:
-        raise exception.NotFound(kind='Flavor', id=flavor)
     if access.status != states.Lease.ACTIVE:
         raise exception.InvalidState(
             kind='Lease',
@@ -127,71 +184,54 @@ def _check_resize(
             reason='servers can be resized to its flavor only while it is '
             'ACTIVE',
         )
-    if values.is_id(hint) and hint != flavor:
-        other = services.leases.access(hint)
-        if other and other.status in states.OPEN:
-            raise exception.InvalidState(
-                kind='Server',
-                id=server_id,
-                status=f'in lease {other.lease_id}',
-                reason='a server can be in one reservation only',
-            )
+    lease = _lease_of(asked, services)
+    if lease is not None and lease.reservation_id != flavor_id:
+        raise exception.InvalidState(
+            kind='Server',
+            id=server_id,
+            status=f'in lease {lease.lease_id}',
+            reason='a server can be in one reservation only',
+        )
 
 
-def resized_to(body: Any) -> str | None:
-    """Return the flavor that a server is to have."""
-    if not (isinstance(body, dict) and isinstance(body.get('resize'), dict)):
+def _lease_of(
+    asked: dict[str, Any], services: bootstrap.Services
+) -> values.Access | None:
+    """Return the reservation that the server was created in, if its lease is
+    not over."""
+    instance = asked['instance']
+    try:
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            asked['context'], instance.uuid
+        )
+    except nova_exception.RequestSpecNotFound:
+        # Nova says so.
         return None
-    flavor = body['resize'].get('flavorRef')
-    if not isinstance(flavor, str):
+    access = _access(spec.get_scheduler_hint(hints.RESERVATION), services)
+    if (
+        access is not None
+        and access.project_id == instance.project_id
+        and access.status in states.OPEN
+    ):
+        return access
+    return None
+
+
+def _access(
+    reservation_id: Any, services: bootstrap.Services
+) -> values.Access | None:
+    # Hints of servers that are older than this filter may be anything.
+    if not values.is_id(reservation_id):
         return None
-    # Requests may give it as a URL, too.
-    return flavor.rsplit('/', 1)[-1]
+    return services.leases.access(reservation_id)
 
 
-def _whose(server_id: str) -> tuple[str, Any]:
-    """Return the server's project, and the hint that it was created with."""
-    context = nova_context.get_admin_context()
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
-    spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
-    return mapping.project_id, spec.get_scheduler_hint(hints.RESERVATION)
-
-
-def _where(server_id: str) -> tuple[str | None, Any]:
-    """Return the server's host, and the hint that it was created with."""
-    context = nova_context.get_admin_context()
-    mapping = objects.InstanceMapping.get_by_instance_uuid(context, server_id)
-    spec = objects.RequestSpec.get_by_instance_uuid(context, server_id)
-    hint = spec.get_scheduler_hint(hints.RESERVATION)
-    if mapping.cell_mapping is None:
-        return None, hint
-    with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-        host = objects.Instance.get_by_uuid(
-            cell, server_id, expected_attrs=[]
-        ).host
-    return host, hint
-
-
-def forced_target(body: Any, asked: Version) -> str | None:
-    """Return the host that Nova would not ask the scheduler about."""
-    if not (isinstance(body, dict) and len(body) == 1):
-        return None
-    [(action, arguments)] = body.items()
-    if action not in ASKS_SINCE or not isinstance(arguments, dict):
-        return None
-    host = arguments.get('host')
-    if not (isinstance(host, str) and _HOST.fullmatch(host)):
-        return None
-    forced = asked <= LAST_FORCE and strutils.bool_from_string(
-        arguments.get('force')
-    )
-    return host if asked < ASKS_SINCE[action] or forced else None
-
-
-def _refusal(server_id: str, reason: str) -> exception.InvalidState:
+def _refusal(
+    instance: objects.Instance, reason: str
+) -> exception.InvalidState:
     return exception.InvalidState(
         kind='Server',
-        id=server_id,
+        id=instance.uuid,
         status='not to be moved by force',
         reason=f'{reason}; use a microversion and arguments by which the '
         'scheduler is asked',

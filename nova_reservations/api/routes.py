@@ -17,6 +17,7 @@ from nova_reservations.api import call as api_call
 from nova_reservations.api import faults
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
+from nova_reservations.api import listing
 from nova_reservations.api import openapi
 from nova_reservations.api import validation
 from nova_reservations.api import versions
@@ -198,6 +199,8 @@ def _answer(
     result = action.run(api_call.Call(request, path, services), **names)
     if result is None:
         return webob.Response(status=action.status, content_type=None)
+    if isinstance(result, listing.Listing):
+        return listing.response(action.status, result)
     return _json(action.status, result)
 
 

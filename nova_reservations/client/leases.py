@@ -188,6 +188,12 @@ class SetLease(command.ShowOne):
         parser = super().get_parser(prog_name)
         options.add_lease(parser)
         parser.add_argument('--name', metavar='<name>', help='New name')
+        parser.add_argument(
+            '--replace-failed',
+            action='store_true',
+            help='Have others, that are free now, in place of hosts that '
+            'have failed; by itself',
+        )
         options.add_dates(parser)
         options.add_endings(parser)
         options.add_reservations(parser)

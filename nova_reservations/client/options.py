@@ -151,6 +151,7 @@ def changes(
         end_date=asked.end,
         before_end_date=asked.before_end_date,
         reservations=[*reservations.values()] or None,
+        replace_failed=asked.replace_failed or None,
     )
     if not body:
         raise exceptions.CommandError('Say what shall change: see --help')

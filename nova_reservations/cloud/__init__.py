@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from nova_reservations import ports
 from nova_reservations.cloud import aggregates
+from nova_reservations.cloud import building
 from nova_reservations.cloud import draining
 from nova_reservations.cloud import hosts
 from nova_reservations.cloud import leaving
@@ -23,6 +24,7 @@ __all__ = ['NovaCloud', 'notify']
 
 class NovaCloud(
     aggregates.Aggregates,
+    building.Building,
     draining.Draining,
     hosts.Hosts,
     leaving.Leaving,
@@ -33,8 +35,13 @@ class NovaCloud(
 ):
     """The Nova that this process is of; opens nothing until it is used."""
 
-    def __init__(self, conf: cfg.ConfigOpts, moved: ports.Moved) -> None:
-        aggregates.Aggregates.__init__(self, moved)
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        moved: ports.Moved,
+        identity: ports.Identity,
+    ) -> None:
+        aggregates.Aggregates.__init__(self, moved, identity)
         hosts.Hosts.__init__(self, conf)
         servers.Servers.__init__(self)
         tenants.Tenants.__init__(self, conf)

@@ -17,6 +17,7 @@ import functools
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
+from nova.objects import aggregate as nova_aggregate
 from nova.scheduler import rpcapi
 from oslo_db import exception as db_exc
 from oslo_log import log
@@ -34,11 +35,13 @@ LOG = log.getLogger(__name__)
 POOL = 'freepool'
 POOL_KEY = 'reservations:pool'
 RESERVATION_KEY = 'reservations:reservation'
+DATABASE_KEY = 'reservations:database'
 
 
 class Aggregates:
-    def __init__(self, moved: ports.Moved) -> None:
+    def __init__(self, moved: ports.Moved, identity: ports.Identity) -> None:
         self._moved = moved
+        self._identity = identity
 
     # The pool
 
@@ -123,7 +126,7 @@ class Aggregates:
         check: ports.Check,
     ) -> None:
         check()
-        aggregate = _ensure(reservation_id, project_id)
+        aggregate = _ensure(reservation_id, project_id, self._identity())
         wanted, present = {host.name for host in hosts}, {*aggregate.hosts}
         check()
         members.remove(aggregate.id, present - wanted)
@@ -145,19 +148,21 @@ class Aggregates:
         }
 
     @failures.translated()
-    def disband(self, reservation_id: str, check: ports.Check) -> None:
+    def disband(self, reservation_id: str, check: ports.Check) -> bool:
         # Placement first: what a crash leaves is found by Nova's aggregate.
-        self._moved(placement.set_members(reservation_id, [], check))
+        moves = placement.set_members(reservation_id, [], check)
+        self._moved(moves)
         aggregate = _find(reservation_id)
         if aggregate is None:
-            return
+            return bool(moves)
         check()
         members.remove(aggregate.id, aggregate.hosts)
         try:
             aggregate.destroy()
         except nova_exception.AggregateNotFound:
-            return
+            return True
         self._cast('delete_aggregate', aggregate=aggregate)
+        return True
 
     @failures.translated()
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
@@ -169,6 +174,23 @@ class Aggregates:
             # Not one that somebody has given our metadata.
             if aggregate.name == aggregate.uuid
         }
+
+    @failures.translated()
+    def origins(self) -> Mapping[str, str | None]:
+        # What is found by its metadata has only that of them.
+        names: dict[str, str] = {
+            aggregate.uuid: aggregate.metadata[DATABASE_KEY]
+            for aggregate in objects.AggregateList.get_by_metadata_key(
+                nova_context.get_admin_context(), DATABASE_KEY
+            )
+        }
+        return {uuid: names.get(uuid) for uuid in self.lease_aggregates()}
+
+    @failures.translated()
+    def sign(self, reservation_id: str) -> None:
+        aggregate = _find(reservation_id)
+        if aggregate is not None:
+            aggregate.update_metadata({DATABASE_KEY: self._identity()})
 
     def _tell_schedulers(self, uuid: str) -> None:
         """Cast the aggregate as the database has it now: of two workers that
@@ -229,18 +251,19 @@ def _pool() -> objects.Aggregate:
     )
 
 
-def _ensure(reservation_id: str, project_id: str) -> objects.Aggregate:
+def _ensure(
+    reservation_id: str, project_id: str, database: str
+) -> objects.Aggregate:
     metadata = {
         RESERVATION_KEY: reservation_id,
         'reservations:owner': project_id,
         'blazar:owner': project_id,
+        DATABASE_KEY: database,
     }
     aggregate = _find(reservation_id)
     if aggregate is None:
         try:
-            return _create(
-                name=reservation_id, uuid=reservation_id, metadata=metadata
-            )
+            return _create_quietly(reservation_id, metadata)
         except nova_exception.AggregateNameExists as error:
             # Another worker was first, or it is somebody else's.
             aggregate = _find(reservation_id)
@@ -265,6 +288,26 @@ def _create(**fields: object) -> objects.Aggregate:
             aggregate_name=aggregate.name
         ) from error
     return aggregate
+
+
+def _create_quietly(
+    reservation_id: str, metadata: Mapping[str, str]
+) -> objects.Aggregate:
+    """Create an aggregate without Nova's notifications of it, which would
+    hold up the start of a lease while the message bus is down."""
+    try:
+        nova_aggregate._aggregate_create_in_db(
+            nova_context.get_admin_context(),
+            {'name': reservation_id, 'uuid': reservation_id},
+            metadata=dict(metadata),
+        )
+    except db_exc.DBDuplicateEntry as error:
+        raise nova_exception.AggregateNameExists(
+            aggregate_name=reservation_id
+        ) from error
+    return objects.Aggregate.get_by_uuid(
+        nova_context.get_admin_context(), reservation_id
+    )
 
 
 def _find(uuid: str) -> objects.Aggregate | None:

@@ -18,6 +18,7 @@ from nova_reservations import exception
 
 CONF = nova.conf.CONF
 GROUP = 'service_user'
+ADMIN = 'admin'
 
 
 def are_configured() -> bool:
@@ -55,6 +56,24 @@ def context() -> nova_context.RequestContext:
         is_admin=True,
         overwrite=False,
     )
+
+
+def context_for_deletions() -> nova_context.RequestContext:
+    """Return an administrator's context, with a token if that may delete
+    ports too.
+
+    With a token Nova asks Neutron and Cinder by it. Without one it asks by
+    what is in [neutron] and [cinder]: the latter few clouds have, and then
+    the volumes of a server stay attached to what is gone. To Neutron an
+    administrator is who has the role of that name.
+
+    :raises: CloudUnavailable if keystone gives none
+    """
+    if are_configured():
+        acting = context()
+        if any(role.lower() == ADMIN for role in acting.roles):
+            return acting
+    return nova_context.get_admin_context()
 
 
 def _access() -> Any:

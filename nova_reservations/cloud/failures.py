@@ -27,6 +27,8 @@ def translated() -> Iterator[None]:
         db_exc.CantStartEngineError,
         # What oslo.db does not know, as PostgreSQL's server being down.
         sa_exc.OperationalError,
+        # All connections of the pool are in use.
+        sa_exc.TimeoutError,
     ) as error:
         raise exception.CloudUnavailable(
             service="Nova's database", reason=error

@@ -121,7 +121,7 @@ class Leaving(orders.Orders):
         return None
 
     def _delete(self, uuid: str, keep_images: bool = False) -> str | None:
-        context = nova_context.get_admin_context()
+        context = credentials.context_for_deletions()
         instance = self._get(context, uuid)
         if instance.disable_terminate:
             # Nova would say nothing, and do nothing.

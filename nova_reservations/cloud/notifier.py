@@ -2,20 +2,29 @@
 """Notifications, where Nova's own go: ``[oslo_messaging_notifications]``."""
 
 from collections.abc import Mapping
+import functools
 from typing import Any
 
 from nova import context as nova_context
 from nova import rpc
 
+from nova_reservations.cloud import outbox
+
 PUBLISHER = 'blazar.lease'
 """Consumers tell ours by it from Nova's, and know it from Blazar."""
 
+OUTBOX = outbox.Outbox()
+"""Of this process: oslo.messaging waits for a bus that is down."""
+
 
 def notify(event_type: str, payload: Mapping[str, Any]) -> None:
-    """Emit a notification; oslo.messaging logs it if that fails.
+    """Emit a notification, in a moment; oslo.messaging logs it if that fails.
 
     Not through Nova's get_notifier(), which warns of each event that is
     none of Nova's.
     """
     notifier = rpc.LEGACY_NOTIFIER.prepare(publisher_id=PUBLISHER)
-    notifier.info(nova_context.get_admin_context(), event_type, dict(payload))
+    context = nova_context.get_admin_context()
+    OUTBOX.put(
+        functools.partial(notifier.info, context, event_type, dict(payload))
+    )

@@ -140,12 +140,7 @@ def each(
             raise
         except Exception as error:
             LOG.warning('Server %s stays as it is', uuid, exc_info=True)
-            failed[uuid] = (
-                error.format_message()
-                if isinstance(error, nova_exception.NovaException)
-                # A compute host that is asked on the way fails in any words.
-                else 'Nova failed at it'
-            )
+            failed[uuid] = _said(error)
         else:
             if reason is not None:
                 waiting[uuid] = reason
@@ -153,3 +148,13 @@ def each(
     # One that is being moved is on two hosts.
     parallel.each(ask, sorted({server.uuid for server in servers}))
     return ports.Outcome(waiting, failed)
+
+
+def _said(error: Exception) -> str:
+    """Return what the server's owner reads of an error: no name of a host,
+    and a compute host that is asked on the way fails in any words."""
+    if isinstance(error, nova_exception.NovaException) and not any(
+        'host' in name or 'node' in name for name in error.kwargs
+    ):
+        return str(error.format_message())
+    return 'Nova failed at it'

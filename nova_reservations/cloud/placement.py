@@ -5,7 +5,9 @@ Only the client's get and put are used: its other methods turn failures into
 None, and keep a cache of providers that is nova-compute's alone.
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 import dataclasses
 import functools
 import time
@@ -22,6 +24,9 @@ from nova_reservations.cloud import parallel
 
 POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
 """On the provider of every enrolled host, from enrolment to removal."""
+
+SHARING = 'MISC_SHARES_VIA_AGGREGATE'
+"""On providers that are of no host: disks that several hosts share."""
 
 VERSION = '1.36'
 ATTEMPTS = 10
@@ -105,6 +110,29 @@ def aggregates(provider: str) -> frozenset[str]:
     return frozenset(
         answer.json()['aggregates'] if answer.status_code == 200 else ()
     )
+
+
+def traits(provider: str) -> frozenset[str]:
+    """Return the traits of the provider; none if it is gone."""
+    answer = _request('get', f'/resource_providers/{provider}/traits', 404)
+    return frozenset(
+        answer.json()['traits'] if answer.status_code == 200 else ()
+    )
+
+
+def roots(providers: Iterable[str]) -> list[str]:
+    """Return the roots of the trees that the providers are in."""
+    found: list[str] = []
+    seen: set[str] = set()
+    for provider in providers:
+        if provider in seen:
+            continue
+        tree = _request('get', f'/resource_providers?in_tree={provider}')
+        for node in tree.json()['resource_providers']:
+            seen.add(node['uuid'])
+            if node['parent_provider_uuid'] is None:
+                found.append(node['uuid'])
+    return found
 
 
 def _set(
@@ -254,6 +282,35 @@ def consumers(root: str) -> set[str]:
             if answer.status_code == 200
         ),
         set(),
+    )
+
+
+def keep_allocations(
+    consumer: str, is_kept: Callable[[str, Collection[str]], bool]
+) -> None:
+    """Take from the consumer what it holds of other providers.
+
+    :param is_kept: whether that of a provider stays, of all these
+    :raises: CloudUnavailable
+    """
+    url = f'/allocations/{consumer}'
+    for _ in range(ATTEMPTS):
+        body = _request('get', url).json()
+        held = body['allocations']
+        kept = {
+            provider: {'resources': each['resources']}
+            for provider, each in held.items()
+            if is_kept(provider, held)
+        }
+        if len(kept) == len(held):
+            return
+        body['allocations'] = kept
+        # With the generation that was read, as for providers.
+        if _request('put', url, 409, body=body).status_code != 409:
+            return
+    raise exception.CloudUnavailable(
+        service='Placement',
+        reason=f'consumer {consumer} was changed by others each time',
     )
 
 

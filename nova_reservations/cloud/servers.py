@@ -20,6 +20,7 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+from nova_reservations.cloud import stored
 
 # A server that is on one host, in one of these states, and holds something
 # of another, is on its way there. In any other state it was evacuated from
@@ -96,6 +97,22 @@ class Servers:
             )
             for name in names
         }
+
+    @failures.translated()
+    def let_in(
+        self, reservation_id: str, servers: Collection[str]
+    ) -> Collection[str]:
+        return stored.hinted(values.HINT, reservation_id, servers)
+
+    def building_servers(
+        self, reservation_id: str, project_id: str
+    ) -> Sequence[ports.Server]:
+        building = {
+            instance.uuid: instance.on(instance.host or '')
+            for instance in cells.ask(_building, project_id)
+        }
+        ours = self.let_in(reservation_id, building)
+        return [building[uuid] for uuid in sorted(ours)]
 
     @failures.translated()
     def find_servers(
@@ -202,6 +219,14 @@ def _left(instance: Instance, host: str) -> bool:
         instance.consumer == instance.uuid
         and instance.host not in (None, host)
         and instance.task_state not in MOVING
+    )
+
+
+def _building(
+    context: nova_context.RequestContext, project_id: str
+) -> list[Instance]:
+    return instances(
+        context, project_id=[project_id], vm_state=[vm_states.BUILDING]
     )
 
 

@@ -22,10 +22,17 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud import failures
 
 LOG = log.getLogger(__name__)
 
 BINARY = 'nova-compute'
+
+AUTO = 'AUTO: '
+"""How the reasons begin for which Nova disables a service by itself.
+
+Source: nova.virt.libvirt.driver.
+"""
 
 
 class Services:
@@ -40,6 +47,8 @@ class Services:
                 up=self._is_up(service, now),
                 disabled=service.disabled,
                 forced_down=service.forced_down,
+                gave_up=service.disabled
+                and (service.disabled_reason or '').startswith(AUTO),
             )
             for service in cells.ask(_services, host)
         }
@@ -54,6 +63,17 @@ class Services:
         return silence <= datetime.timedelta(
             seconds=self._configuration.service_down_time
         )
+
+    @failures.translated()
+    def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
+        wanted = set(names)
+        return {
+            mapping.host: mapping.cell_mapping.identity
+            for mapping in objects.HostMappingList.get_all(
+                nova_context.get_admin_context()
+            )
+            if mapping.host in wanted
+        }
 
     def evacuate(
         self, servers: Collection[ports.Server], check: ports.Check

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova has stored of servers' flavors, by which it schedules them
-anew.
+"""What Nova has stored of how servers were asked for: their flavors, by
+which it schedules them anew, and their hints.
 
-In each server's cell, and with the request that it was created by.
+Flavors are in each server's cell, and with the request that it was created
+by; hints are in the request alone.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -16,6 +17,7 @@ from nova.db.api import api as api_db
 from nova.db.api import models as api_models
 from nova.db.main import api as main_db
 from nova.db.main import models as main_models
+from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
 from nova_reservations.cloud import cells
@@ -33,6 +35,36 @@ def naming(text: str, servers: Collection[str]) -> list[str]:
         found.update(cells.ask(_in_cell, text, some))
         found.update(_in_requests(text, some))
     return sorted(found)
+
+
+def hinted(hint: str, value: str, servers: Collection[str]) -> set[str]:
+    """Return those of the servers that were asked for with the hint: one
+    query for hundreds of servers."""
+    uuids = sorted(servers)
+    found: set[str] = set()
+    for first in range(0, len(uuids), _AT_ONCE):
+        found.update(_hinted(hint, value, uuids[first : first + _AT_ONCE]))
+    return found
+
+
+def _hinted(hint: str, value: str, uuids: list[str]) -> list[str]:
+    spec = api_models.RequestSpec
+    context = nova_context.get_admin_context()
+    with api_db.context_manager.reader.using(context):
+        rows = context.session.execute(
+            sa.select(spec.instance_uuid, spec.spec).where(
+                spec.instance_uuid.in_(uuids),
+                # Most that have it anywhere have it as the hint.
+                spec.spec.contains(value, autoescape=True),
+            )
+        ).all()
+    return [row.instance_uuid for row in rows if value in _hint(row, hint)]
+
+
+def _hint(row: sa.Row[tuple[str, str]], hint: str) -> list[str]:
+    """Return the values of a hint; Nova stores a list, also of one."""
+    stored = jsonutils.loads(row.spec)['nova_object.data']
+    return (stored.get('scheduler_hints') or {}).get(hint) or []
 
 
 def _in_cell(

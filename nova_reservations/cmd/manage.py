@@ -7,6 +7,7 @@ Everything it does may be repeated: what is done already is left as it is.
 import argparse
 from collections.abc import Callable
 from collections.abc import Mapping
+import datetime
 import sys
 import time
 from typing import Any
@@ -23,9 +24,13 @@ from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
+from nova_reservations.engine import brake
 
 PAUSE = 5
-"""Seconds between two looks of an audit."""
+"""Seconds between two looks of an audit, or at a host that waits."""
+
+PATIENCE = datetime.timedelta(seconds=10)
+"""Until it is said that what a host waits for has taken too long."""
 
 COLUMNS = (
     'ID',
@@ -53,7 +58,7 @@ def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
 
     :raises: SchemaTooOld, and any ReservationsError
     """
-    if conf.command.name in ('audit', 'host'):
+    if conf.command.name in ('audit', 'heal', 'host'):
         migration.check(services.database)
     return conf.command.act(services, conf.command)
 
@@ -86,6 +91,12 @@ def _add_parsers(commands: Any) -> None:
         metavar='NAME=VALUE',
         help='what users may ask for in resource_properties; may be repeated',
     )
+    add.add_argument(
+        '--wait',
+        action='store_true',
+        help='return when they are reservable; exit 1 if one is not after '
+        '[reservations] build_wait',
+    )
     remove = _parser(
         hosts, 'remove', 'open hosts to everybody again', _host_remove
     )
@@ -94,6 +105,21 @@ def _add_parsers(commands: Any) -> None:
         nargs='+',
         metavar='ID|NAME',
         help='number, service host or hypervisor hostname of an enrolled host',
+    )
+
+    heal = _parser(
+        commands,
+        'heal',
+        'have leases leave hosts that failed with many others of their cell: '
+        'these are lost, and do not come back in a moment',
+        _heal,
+    )
+    heal.add_argument(
+        'names',
+        nargs='*',
+        metavar='ID|NAME',
+        help='number, service host or hypervisor hostname of an enrolled '
+        'host; none: all that are not healed for that reason',
     )
 
     look = _parser(
@@ -198,7 +224,7 @@ def _host_list(services: bootstrap.Services, _: Any) -> int:
                 facts.vcpus,
                 facts.memory_mb,
                 facts.local_gb,
-                host.reservable,
+                _reservable(host),
                 ', '.join(
                     f'{name}={value}'
                     for name, value in host.properties.items()
@@ -209,16 +235,57 @@ def _host_list(services: bootstrap.Services, _: Any) -> int:
     return 0
 
 
+def _reservable(host: values.Host) -> str:
+    """Return whether a new lease may get the host, and if not, why."""
+    if host.bookable:
+        return 'True'
+    if not host.reservable:
+        return 'False'
+    if host.braked:
+        return 'False (failed with many others; see "heal")'
+    return f'False ({host.hold or "failed"})'
+
+
 def _host_add(services: bootstrap.Services, arguments: Any) -> int:
     properties = dict(arguments.properties)
-    return _each(
-        arguments.names, lambda name: _enrol(services, name, properties)
+    waiting: list[values.Host] = []
+    exit_code = _each(
+        arguments.names,
+        lambda name: _enrol(services, name, properties, waiting),
     )
+    if arguments.wait:
+        for host in waiting:
+            exit_code |= _wait_for(services, host)
+    return exit_code
+
+
+def _wait_for(services: bootstrap.Services, host: values.Host) -> int:
+    """Wait for a host to be reservable; return the exit code."""
+    patience = services.hosts.options.build_wait
+    deadline = services.database.now() + patience + PATIENCE
+    while not host.reservable and services.database.now() < deadline:
+        time.sleep(PAUSE)
+        # Also where no nova-scheduler does it.
+        services.hosts.go_on(services.database.now())
+        host = services.hosts.get(host.id)
+    name = host.facts.service_host
+    if host.reservable:
+        print(f'Host {name} is reservable, as host {host.id}')
+        return 0
+    print(f'{name}: not reservable yet. {host.status_reason}', file=sys.stderr)
+    return 1
 
 
 def _enrol(
-    services: bootstrap.Services, name: str, properties: Mapping[str, str]
+    services: bootstrap.Services,
+    name: str,
+    properties: Mapping[str, str],
+    waiting: list[values.Host],
 ) -> str:
+    """Return what to say.
+
+    :param waiting: gets the host if it is not reservable yet
+    """
     now = services.database.now()
     try:
         host = services.hosts.enrol(name, properties, now)
@@ -228,6 +295,12 @@ def _enrol(
         if properties:
             services.hosts.update(host_id, properties, now)
         return str(error)
+    if not host.reservable:
+        waiting.append(host)
+        return (
+            f'Host {host.facts.service_host} is closed, as host {host.id}, '
+            f'and not reservable yet. {host.status_reason}'
+        )
     return f'Host {host.facts.service_host} is enrolled, as host {host.id}'
 
 
@@ -239,6 +312,20 @@ def _remove(services: bootstrap.Services, name: str) -> str:
     host = _find(services, name)
     services.hosts.remove(host.id, services.database.now())
     return f'Host {host.facts.service_host} is no longer enrolled'
+
+
+def _heal(services: bootstrap.Services, arguments: Any) -> int:
+    names = {_find(services, name).resource.name for name in arguments.names}
+    released = brake.release(
+        services.database, values.HOST, names, services.database.now()
+    )
+    for name in released:
+        print(f'What has host {name} is healed now')
+    for name in sorted(names.difference(released)):
+        print(f'Host {name} has not failed with many others: nothing to do')
+    if not arguments.names and not released:
+        print('No hosts have failed with many others: nothing to do')
+    return 0
 
 
 def _find(services: bootstrap.Services, name: str) -> values.Host:

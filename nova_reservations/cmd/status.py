@@ -226,8 +226,41 @@ class Checks(upgradecheck.UpgradeCommands):
             Code.WARNING,
             [
                 finding.problem
-                for look in (self._audit.of_leases, self._audit.of_aggregates)
-                for finding in look(now)
+                for finding in (
+                    *self._audit.of_leases(now),
+                    *self._audit.of_aggregates(now),
+                    *self._audit.of_leftovers(),
+                )
+            ],
+        )
+
+    @_with_database
+    def clocks(self) -> Result:
+        try:
+            self.services.clock.now()
+        except exception.ClocksDisagree as error:
+            return Result(
+                Code.FAILURE,
+                f'{error}. Where a nova-scheduler finds the same, it neither '
+                'starts nor ends leases.',
+            )
+        return Result(Code.SUCCESS)
+
+    @_with_database
+    def mass_failure(self) -> Result:
+        held = sorted(
+            host.facts.service_host
+            for host in self.services.hosts.find(values.HostQuery())
+            if host.braked
+        )
+        return _result(
+            Code.WARNING,
+            held
+            and [
+                'Many hosts of a cell have failed at once, and what has them '
+                'is not healed. If they are lost: nova-reservations-manage '
+                'heal',
+                *held,
             ],
         )
 
@@ -291,6 +324,8 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Database', database),
         ('Enrolled hosts', pool),
         ('Leases', leases),
+        ('Clocks', clocks),
+        ('Mass failure', mass_failure),
         ('Before uninstalling', uninstalling),
         ('Service user token', service_user),
     )

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What brings us into nova-compute: a notification driver that says nothing.
+"""What brings us into nova-compute and nova-conductor: a notification driver
+that says nothing.
 
 oslo.messaging makes it while Nova reads its configuration, before Nova
-imports its compute manager: this module imports nothing of Nova. In other
-processes of Nova, which may have the same configuration, nothing happens.
+imports the manager of the process, by which we tell which process it is:
+this module imports nothing of Nova. In other processes of Nova, which may
+have the same configuration, nothing happens.
 """
 
 import functools
@@ -27,32 +29,41 @@ class Driver:
         self, conf: cfg.ConfigOpts, topics: Any, transport: Any
     ) -> None:
         options.register_opts(conf)
+        _wait_for_manager('conductor')
         if conf.compute_resources or conf.metrics_plugins.enabled:
-            _wait_for_nova_compute()
+            _wait_for_manager('compute')
 
     def notify(self, ctxt: Any, msg: Any, priority: Any, retry: Any) -> None:
         """Leave it to the other drivers."""
 
 
 @functools.cache
-def _wait_for_nova_compute() -> None:
-    # Only nova-compute imports its manager. There may be many of us, there
-    # is one process.
-    wrapt.register_post_import_hook(_install, 'nova.compute.manager')
+def _wait_for_manager(process: str) -> None:
+    # There may be many of us, there is one process.
+    wrapt.register_post_import_hook(
+        lambda _: install(process), f'nova.{process}.manager'
+    )
 
 
-def _install(_: Any) -> None:
-    install()
+_INSTALLED = {
+    'compute': (
+        'compute.audits',
+        'compute.tracking',
+        'compute.metrics.service',
+    ),
+    'conductor': ('conductor.guard',),
+}
+"""Modules that hook into a process once it has its manager."""
 
 
 @functools.cache
-def install() -> None:
-    """Hook into this process's Nova, which has its compute manager.
+def install(process: str) -> None:
+    """Hook into this process's Nova.
 
     :raises: UnsupportedNova, which ends the process
     """
-    hooks.check('compute')
+    hooks.check(process)
     # Not before: they import Nova.
-    for name in ('audits', 'tracking', 'metrics.service'):
-        importlib.import_module(f'nova_reservations.compute.{name}').install()
-    LOG.info('Resource and metric plugins of nova_reservations are in use')
+    for name in _INSTALLED[process]:
+        importlib.import_module(f'nova_reservations.{name}').install()
+    LOG.info('nova-%s is hooked into by nova_reservations', process)

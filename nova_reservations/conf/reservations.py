@@ -2,6 +2,8 @@
 from oslo_config import cfg
 from oslo_config import types
 
+from nova_reservations.conf import database
+
 GROUP = cfg.OptGroup(
     'reservations',
     title='Advance reservations',
@@ -30,6 +32,7 @@ Related options:
 * ``[api_database] connection``
 """,
     ),
+    *database.OPTS,
     cfg.ListOpt(
         'resource_types',
         default=['physical:host'],
@@ -52,6 +55,9 @@ The region that this Nova is in.
 
 A requirement on ``region`` is compared with it; another region is refused
 with 400.
+
+Leases that were asked for by another name than it has now end as planned, but
+what fails of them is not replaced, and they can not be changed.
 
 Possible values:
 
@@ -101,6 +107,23 @@ Possible values:
 * Any number of minutes; for a lease that is shorter, its start
 """,
     ),
+    cfg.IntOpt(
+        'list_history',
+        min=0,
+        max=36500,
+        default=30,
+        help="""
+Days for which a lease that is over is still in lists of all leases.
+
+Nothing is deleted: a list that asks for a status, a time or a name, or that
+is read by pages with ``limit``, has older ones too.
+
+Possible values:
+
+* 0: only leases that are not over
+* Any number of days
+""",
+    ),
     cfg.ListOpt(
         'before_end_actions',
         default=['notify', 'snapshot'],
@@ -144,6 +167,8 @@ Related options:
     cfg.ListOpt(
         'webhook_addresses',
         default=[],
+        # They may have credentials in them.
+        secret=True,
         item_type=types.URI(schemes=['https', 'http']),
         help="""
 Where ``before_end = webhook`` posts to that a lease ends soon: to each of
@@ -559,6 +584,55 @@ Related options:
 * ``best_effort_aggregate``
 """,
     ),
+    cfg.BoolOpt(
+        'conductors_guarded',
+        default=False,
+        help="""
+Whether every nova-conductor, those of cells too, looks at what it claims.
+
+A build, a resize or a cold migration that fails on its host goes on to
+another one, which nova-conductor claims without asking nova-scheduler. Where
+``[oslo_messaging_notifications] driver`` of each nova-conductor names
+``nova_reservations`` besides what it names already, it takes no host that was
+enrolled meanwhile.
+
+Possible values:
+
+* ``True``: a host is reservable as soon as it is found empty. If one
+  nova-conductor has not that line, or has not been restarted since it got it,
+  servers of others may be on leased hosts
+* ``False``: those builds, resizes and cold migrations that were in flight
+  when the host was closed are waited for
+
+Related options:
+
+* ``build_wait``
+""",
+    ),
+    cfg.IntOpt(
+        'build_wait',
+        default=1800,
+        min=0,
+        help="""
+How long an enrolment, and the emptying of a host for a lease of type
+``best_effort``, waits for what was in flight when the host was closed, in
+seconds.
+
+Only where nova-conductors are not guarded. The default is for slow images and
+large disks: it is beyond what Nova's own periodic tasks leave alone. After
+that those still in flight are named, in ``os-hosts`` and in the log, and an
+administrator decides; a host that was to be emptied is given up.
+
+Possible values:
+
+* A number of seconds
+
+Related options:
+
+* ``conductors_guarded``
+* ``best_effort_timeout``
+""",
+    ),
     cfg.IntOpt(
         'host_refresh_interval',
         min=1,
@@ -602,9 +676,9 @@ Related options:
         help="""
 Seconds between two looks of the monitors.
 
-A compute host that has stopped is seen to have failed within Nova's
-``service_down_time`` and this; one that was disabled or forced down within
-this.
+A compute host that has stopped is seen to be down within Nova's
+``service_down_time`` and this, and has failed at the first look that is
+``down_after`` later; one that was disabled or forced down is seen within this.
 
 Possible values:
 
@@ -638,6 +712,31 @@ Related options:
 * ``enable_polling_monitor``
 """,
     ),
+    cfg.IntOpt(
+        'down_after',
+        min=0,
+        default=120,
+        help="""
+Seconds for which a resource must be down until it has failed.
+
+For a compute host they begin when it is seen that its nova-compute has not
+reported for Nova's ``service_down_time``, or was disabled by Nova itself. From
+then on no new lease gets it; its leases are healed when it has failed. A host
+that is forced down has failed at once; one that an administrator has disabled
+does not fail by being down.
+
+Possible values:
+
+* 0: what is down has failed
+* Any number of seconds
+
+Related options:
+
+* ``[DEFAULT] service_down_time``
+* ``polling_interval``
+* ``heal_active``
+""",
+    ),
     cfg.FloatOpt(
         'healing_interval',
         min=0,
@@ -654,6 +753,58 @@ Possible values:
 * 0: there is no check; all leases are healed when a resource fails, whenever
   they begin
 * Any number of minutes
+""",
+    ),
+    cfg.StrOpt(
+        'heal_active',
+        default='failed',
+        choices=[
+            ('failed', 'of what has failed, or no longer is what they want'),
+            ('forced_down', 'only of hosts that are forced down'),
+            ('never', 'of nothing, unless their owner asks for it'),
+        ],
+        help="""
+What active leases get something else in place of by themselves.
+
+Servers on a host that is only silent may still run, and it may be back soon;
+that nothing runs there any more is said by who forces it down. Whatever this
+says, ``missing_resources`` and ``degraded`` tell that a lease lacks something,
+its owner may ask for a replacement (``openstack lease set --replace-failed``),
+and leases that have not begun get other resources in time.
+
+Possible values:
+
+* ``failed``, ``forced_down`` or ``never``
+
+Related options:
+
+* ``down_after``
+* ``healing_interval``
+* ``heal_evacuate``
+""",
+    ),
+    cfg.IntOpt(
+        'heal_limit',
+        min=1,
+        max=100,
+        default=30,
+        help="""
+Per cent of the enrolled hosts of a cell that may fail within 10 minutes.
+
+If more do, and at least 3, then nothing is moved off them: rather the network
+or the message bus has failed than they. An error in the log and the
+notification ``resources.mass_failure`` tell so. It ends when most of them are
+back, or when an administrator says that they are lost:
+``nova-reservations-manage heal``.
+
+Possible values:
+
+* 100: all may fail, and are healed
+* 1 to 99
+
+Related options:
+
+* ``heal_active``
 """,
     ),
     cfg.BoolOpt(

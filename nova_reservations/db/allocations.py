@@ -4,7 +4,9 @@
 Every function joins the caller's transaction.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 import datetime
 from typing import Any
@@ -17,6 +19,7 @@ from nova_reservations import interval
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import models
+from nova_reservations.db import pages
 
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
@@ -155,22 +158,46 @@ def delete(
     session: orm.Session, reservation_id: str, resource_ids: Collection[int]
 ) -> None:
     if resource_ids:
-        session.execute(
-            sa.delete(AMOUNT).where(
-                AMOUNT.c.allocation_id.in_(
-                    sa.select(ALLOCATION.c.id).where(
-                        ALLOCATION.c.reservation_id == reservation_id,
-                        ALLOCATION.c.resource_id.in_(resource_ids),
-                    )
+        forget(
+            session,
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.resource_id.in_(resource_ids),
+        )
+
+
+def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> None:
+    """Delete all that meet conditions on their columns, with their amounts.
+
+    Nobody may be giving them out, or taking them back, at the same time:
+    callers have locked the row of their lease, or of their resource.
+    """
+    # Row by row of what is there: what names a range locks its gaps too, in
+    # which others are writing new ones.
+    amounts = defaultdict(list)
+    for allocation_id, name in session.execute(
+        sa.select(AMOUNT.c.allocation_id, AMOUNT.c.resource_class)
+        .join(ALLOCATION, ALLOCATION.c.id == AMOUNT.c.allocation_id)
+        .where(*conditions)
+    ):
+        amounts[name].append(allocation_id)
+    for name, allocation_ids in sorted(amounts.items()):
+        for page in pages.of(allocation_ids):
+            session.execute(
+                sa.delete(AMOUNT).where(
+                    AMOUNT.c.resource_class == name,
+                    AMOUNT.c.allocation_id.in_(page),
                 )
             )
-        )
-        session.execute(
-            sa.delete(ALLOCATION).where(
-                ALLOCATION.c.reservation_id == reservation_id,
-                ALLOCATION.c.resource_id.in_(resource_ids),
-            )
-        )
+    for page in _pages(session, *conditions):
+        session.execute(sa.delete(ALLOCATION).where(ALLOCATION.c.id.in_(page)))
+
+
+def _pages(
+    session: orm.Session, *conditions: sa.ColumnElement[bool]
+) -> Iterator[list[int]]:
+    return pages.of(
+        session.scalars(sa.select(ALLOCATION.c.id).where(*conditions))
+    )
 
 
 def move(
@@ -189,11 +216,16 @@ def move(
 
 def release(session: orm.Session, reservation_ids: Collection[str]) -> None:
     """Let others have what the reservations held; the rows stay."""
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(ALLOCATION.c.reservation_id.in_(reservation_ids))
-        .values(released=True)
-    )
+    for page in _pages(
+        session,
+        ALLOCATION.c.reservation_id.in_(reservation_ids),
+        ALLOCATION.c.released == sa.false(),
+    ):
+        session.execute(
+            sa.update(ALLOCATION)
+            .where(ALLOCATION.c.id.in_(page))
+            .values(released=True)
+        )
 
 
 def holdings(
@@ -213,6 +245,10 @@ def holdings(
             RESOURCE.c.name,
             RESOURCE.c.uuid,
             RESOURCE.c.down_since,
+            RESOURCE.c.forced_down,
+            RESOURCE.c.hold,
+            RESOURCE.c.held_since,
+            RESOURCE.c.braked_at,
             occupied().label('occupied'),
         )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
@@ -231,6 +267,10 @@ def holdings(
                 occupied=row.occupied,
                 given=row.given_at is not None,
                 replaced=row.replaced_at is not None,
+                forced_down=row.forced_down,
+                hold=row.hold and states.Hold(row.hold),
+                held_since=row.held_since,
+                braked=row.braked_at is not None,
             )
         )
     return {key: tuple(value) for key, value in found.items()}
@@ -329,7 +369,7 @@ def find(
     ending_after: datetime.datetime | None = None,
     lease_id: str | None = None,
     reservation_id: str | None = None,
-    resource_id: int | None = None,
+    resource_ids: Collection[int] | None = None,
 ) -> list[values.Allocation]:
     """Return allocations, in the order of their start.
 
@@ -345,16 +385,21 @@ def find(
     wanted: list[tuple[sa.ColumnElement[Any], Any]] = [
         (RESERVATION.c.lease_id, lease_id),
         (ALLOCATION.c.reservation_id, reservation_id),
-        (ALLOCATION.c.resource_id, resource_id),
     ]
     for column, value in wanted:
         if value is not None:
             statement = statement.where(column == value)
+    if resource_ids is not None:
+        statement = statement.where(ALLOCATION.c.resource_id.in_(resource_ids))
     if ending_after is not None:
+        # Two ranges of the index; what is over is in neither.
         statement = statement.where(
             sa.or_(
-                ALLOCATION.c.end_date >= ending_after,
                 ALLOCATION.c.released == sa.false(),
+                sa.and_(
+                    ALLOCATION.c.released == sa.true(),
+                    ALLOCATION.c.end_date >= ending_after,
+                ),
             )
         )
     return [

@@ -6,6 +6,7 @@ transaction; engine functions own it, by ``with database.writer()``.
 """
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import datetime
 import sqlite3
@@ -53,11 +54,21 @@ class Database:
     before a fork is as good after it.
     """
 
-    def __init__(self, url: str) -> None:
-        """:raises: DatabaseUnavailable if no driver understands the URL"""
+    def __init__(
+        self,
+        url: str,
+        parameters: str = '',
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """:param parameters: more of the URL's query
+        :param options: of the engine, by the names that oslo.db has for them
+        :raises: DatabaseUnavailable if no driver understands the URL
+        """
         self.url = url
         try:
             parsed = sa.make_url(url)
+            if parameters:
+                parsed = parsed.update_query_string(parameters, append=True)
             parsed.get_dialect().import_dbapi()
         except (sa.exc.ArgumentError, ImportError) as error:
             raise exception.DatabaseUnavailable(reason=error) from error
@@ -72,6 +83,7 @@ class Database:
             expire_on_commit=False,
             mysql_sql_mode='TRADITIONAL',
             max_retries=0,
+            **(options or {}),
         )
         if parsed.get_backend_name() == 'sqlite':
             self._facade.append_on_engine_create(_prepare_sqlite)
@@ -136,17 +148,6 @@ class _Context:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (
-        db_exc.DBConnectionError,
-        db_exc.DBNonExistentDatabase,
-    ) as error:
-        raise exception.DatabaseUnavailable(reason=_cause(error)) from error
-    # oslo.db lets through what it does not know: a server of PostgreSQL that
-    # is down, a password that is wrong, a disk that is full.
-    except sa.exc.OperationalError as error:
-        if _is_refused(error):
-            raise
-        raise exception.DatabaseUnavailable(reason=_cause(error)) from error
     except db_exc.DBDeadlock as error:
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
@@ -155,12 +156,29 @@ def _translated() -> Iterator[None]:
         raise exception.Conflict(kind='row', id=error.constraint) from error
     except db_exc.DBDuplicateEntry as error:
         raise exception.Conflict(kind='row', id=error.columns) from error
+    # oslo.db lets through what it does not know: a server of PostgreSQL that
+    # is down, a password that is wrong, a disk that is full; and what is
+    # said by SQLAlchemy's pool: that all connections are in use.
+    except (
+        db_exc.DBError,
+        db_exc.CantStartEngineError,
+        sa.exc.OperationalError,
+        sa.exc.TimeoutError,
+        sa.exc.DisconnectionError,
+    ) as error:
+        if _is_refused(error):
+            raise
+        raise exception.DatabaseUnavailable(reason=_cause(error)) from error
 
 
-def _is_refused(error: sa.exc.OperationalError) -> bool:
+def _is_refused(error: Exception) -> bool:
     """Whether the server works, and has no place for such a row: a bug of
     ours, which drivers of MySQL take for a failure of the server."""
-    return error.orig is not None and error.orig.args[:1] in _CHECK_VIOLATED
+    cause = getattr(error, 'inner_exception', error)
+    if isinstance(cause, sa.exc.IntegrityError):
+        return True
+    orig = getattr(cause, 'orig', None)
+    return orig is not None and orig.args[:1] in _CHECK_VIOLATED
 
 
 _CHECK_VIOLATED = ((3819,), (4025,))

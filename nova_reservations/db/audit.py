@@ -33,6 +33,9 @@ MOVING = frozenset(states.Lease) - {
 }
 """States that a worker takes a lease out of, sooner or later."""
 
+LEAVING = frozenset({states.Lease.TERMINATING, states.Lease.DELETING})
+"""States in which it is looked at again and again."""
+
 
 def overdue(session: orm.Session, since: datetime.datetime) -> list[str]:
     """Return leases that no worker has looked at since they were due."""
@@ -64,6 +67,10 @@ def forgotten(session: orm.Session, later: datetime.datetime) -> list[str]:
                     ),
                     sa.and_(
                         LEASE.c.due_at > later,
+                        LEASE.c.status.in_(LEAVING),
+                    ),
+                    sa.and_(
+                        LEASE.c.due_at > later,
                         LEASE.c.status.in_(states.OPEN),
                         sa.exists().where(
                             EVENT.c.lease_id == LEASE.c.id,
@@ -84,6 +91,17 @@ def wake(session: orm.Session, lease_id: str, now: datetime.datetime) -> None:
         sa.update(LEASE)
         .where(LEASE.c.id == lease_id, LEASE.c.claimed_by.is_(None))
         .values(due_at=now)
+    )
+
+
+def redate(
+    session: orm.Session, lease_id: str, now: datetime.datetime
+) -> None:
+    """Have what a wrong clock says has yet to begin have begun now."""
+    session.execute(
+        sa.update(EVENT)
+        .where(EVENT.c.lease_id == lease_id, EVENT.c.updated_at > now)
+        .values(updated_at=now)
     )
 
 

@@ -18,8 +18,10 @@ from nova_reservations import demand
 from nova_reservations import interval
 from nova_reservations import requirements
 from nova_reservations import values
+from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
+from nova_reservations.planner import occupation
 from nova_reservations.planner import selection
 
 PAGE = 32
@@ -92,6 +94,46 @@ def shortage(
     return selection.Shortage(matching, taken=matching - free)
 
 
+def count(session: orm.Session, resource_type: str) -> int:
+    """Count what new leases can have, at one time or another."""
+    query = sa.select(sa.func.count()).select_from(models.Resource)
+    return session.scalar(query.where(_of_type(resource_type))) or 0
+
+
+def taken(
+    session: orm.Session,
+    resource_type: str,
+    window: interval.Interval,
+    now: datetime.datetime,
+    cleaning: datetime.timedelta,
+) -> list[occupation.Window]:
+    """Return when what is counted can't be had, as far as the window goes.
+
+    A part of the window meets one of these exactly if a lease of just that
+    part would not get the resource.
+    """
+    held = models.Allocation
+    rows = session.execute(
+        sa.select(held.resource_id, held.start_date, held.end_date)
+        .join(models.Resource, models.Resource.id == held.resource_id)
+        .where(
+            _of_type(resource_type),
+            held.released == sa.false(),
+            *_in_the_way(held, window.padded(cleaning), now),
+        )
+    )
+    # What is over is in the way of all that begins now, cleaning included.
+    at_least = now + cleaning + datetime.timedelta.resolution
+    return [
+        (
+            row.resource_id,
+            row.start_date - cleaning,
+            max(row.end_date + cleaning, at_least),
+        )
+        for row in rows
+    ]
+
+
 def meeting(
     session: orm.Session,
     expression: requirements.Expression | None,
@@ -134,11 +176,7 @@ class _Offers:
         if ignore:
             self._holds.append(held.reservation_id.not_in(ignore))
         self._held = held
-        taken = [held.start_date < window.end]
-        if window.start > now:
-            # What is over but not released is occupied still, and nobody
-            # knows for how long: only windows that begin now mind.
-            taken.append(held.end_date > window.start)
+        taken = _in_the_way(held, window, now)
         # The offset, of nothing, keeps optimizers from joining all that is
         # held with all resources where a page of them is wanted.
         overlap = self._of_resource(sa.literal_column('1'), *taken)
@@ -214,9 +252,25 @@ class _Offers:
         )
 
 
+def _in_the_way(
+    held: Any, window: interval.Interval, now: datetime.datetime
+) -> list[sa.ColumnElement[bool]]:
+    """Return what makes allocations that are not released take a window.
+
+    :param window: with the time for cleaning before and after it.
+    """
+    conditions = [held.start_date < window.end]
+    if window.start > now:
+        # What is over but not released is occupied still, and nobody knows
+        # for how long: only windows that begin now mind.
+        conditions.append(held.end_date > window.start)
+    return conditions
+
+
 def _keepable(demand: demand.Demand) -> sa.ColumnElement[bool]:
-    """As _of_type, and donors too: those that a reservation has already, or
-    that were emptied for it."""
+    """As _of_type, and what only who has it already may have, disabled ones;
+    and donors too: those that a reservation has already, or that were
+    emptied for it."""
     return sa.and_(
         models.Resource.resource_type == demand.resource_type,
         sa.or_(
@@ -227,16 +281,17 @@ def _keepable(demand: demand.Demand) -> sa.ColumnElement[bool]:
     )
 
 
-def _of_type(demand: demand.Demand) -> sa.ColumnElement[bool]:
+def _of_type(resource_type: str) -> sa.ColumnElement[bool]:
     return sa.and_(
-        models.Resource.resource_type == demand.resource_type,
+        models.Resource.resource_type == resource_type,
         models.Resource.reservable == sa.true(),
-        models.Resource.down_since.is_(None),
+        holds.bookable(),
     )
 
 
 def _meeting(demand: demand.Demand, query: sa.Select[Any]) -> sa.Select[Any]:
-    return _required(demand.requirements, query.where(_of_type(demand)))
+    offered = query.where(_of_type(demand.resource_type))
+    return _required(demand.requirements, offered)
 
 
 def _required(

@@ -22,7 +22,9 @@ from nova_reservations import interval
 from nova_reservations import requirements
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import closings
 from nova_reservations.db import counters
+from nova_reservations.db import holds
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
@@ -110,9 +112,7 @@ def offers(
     mine = RESOURCE.c.fenced_for == lease_id
     found: list[Donor] = []
     for taken in (mine, RESOURCE.c.fenced_for.is_(None)):
-        statement = _select(
-            taken, RESOURCE.c.down_since.is_(None), ~unfit, ~held
-        )
+        statement = _select(taken, holds.bookable(), ~unfit, ~held)
         if expression is not None:
             statement = statement.where(sql.clause(expression))
         found += map(_donor, session.execute(statement.limit(limit)))
@@ -167,6 +167,7 @@ def unfence(
             updated_at=now,
         )
     )
+    closings.delete(session, resource_id)
     counters.increment(session, hosts.POOL)
 
 

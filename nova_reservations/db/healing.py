@@ -17,12 +17,14 @@ from nova_reservations import interval
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
-from nova_reservations.db import counters
+from nova_reservations.db import holds
 from nova_reservations.db import models
+from nova_reservations.db import pages
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
 RESOURCE = models.table(models.Resource)
 
 MONITOR = 'monitor'
@@ -34,10 +36,16 @@ HEAL = 'heal'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Known:
-    """:ivar down: its failure has been seen, and its recovery not yet."""
+    """:ivar condition: whether it works, as far as has been seen.
+
+    :ivar braked_at: when it was last seen to have failed with many others.
+    :ivar brake_off: whether an administrator has said to heal it anyway.
+    """
 
     resource: values.Resource
-    down: bool
+    condition: values.Condition
+    braked_at: datetime.datetime | None
+    brake_off: bool
 
 
 def known(
@@ -52,38 +60,74 @@ def known(
         RESOURCE.c.resource_type,
         RESOURCE.c.name,
         RESOURCE.c.uuid,
+        RESOURCE.c.hold,
+        RESOURCE.c.held_since,
         RESOURCE.c.down_since,
+        RESOURCE.c.forced_down,
+        RESOURCE.c.braked_at,
+        RESOURCE.c.brake_off,
     ).where(RESOURCE.c.resource_type == resource_type)
     if names is not None:
         statement = statement.where(RESOURCE.c.name.in_(names))
     return [
-        Known(values.Resource(*row[:4]), row.down_since is not None)
+        Known(
+            values.Resource(*row[:4]),
+            values.Condition(
+                row.hold and states.Hold(row.hold),
+                row.held_since,
+                row.down_since,
+                row.forced_down,
+            ),
+            row.braked_at,
+            row.brake_off,
+        )
         for row in session.execute(statement)
     ]
 
 
-def set_down(
+def set_condition(
     session: orm.Session,
-    resource_ids: Collection[int],
-    since: datetime.datetime | None,
+    resource_id: int,
+    condition: values.Condition,
     now: datetime.datetime,
 ) -> None:
-    """Record that resources have failed, or (None) that they are back.
+    """Record whether a resource works.
 
-    Bookings that were planned on what was before fail; Nova is brought in
-    line with what the leases that have begun can use now.
+    Bookings that were planned on what was before fail. Of one that has not
+    failed it is forgotten that others had failed with it.
+    """
+    columns: dict[str, Any] = dataclasses.asdict(condition)
+    if not condition.failed:
+        columns |= {'braked_at': None, 'brake_off': False}
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
+        .values(
+            generation=RESOURCE.c.generation + 1, updated_at=now, **columns
+        )
+    )
+
+
+def set_brake(
+    session: orm.Session,
+    resource_ids: Collection[int],
+    braked_at: datetime.datetime | None,
+    *,
+    off: bool = False,
+) -> None:
+    """Have what has failed be healed, or (with a date) not.
+
+    :param off: whether that is what an administrator has said
     """
     for resource_id in sorted(resource_ids):
         session.execute(
             sa.update(RESOURCE)
-            .where(RESOURCE.c.id == resource_id)
-            .values(
-                down_since=since,
-                generation=RESOURCE.c.generation + 1,
-                updated_at=now,
+            .where(
+                RESOURCE.c.id == resource_id,
+                RESOURCE.c.down_since.is_not(None),
             )
+            .values(braked_at=braked_at, brake_off=off)
         )
-    stir(session, resource_ids, now)
 
 
 def stir(
@@ -102,45 +146,63 @@ def stir(
             ALLOCATION.c.replaced_at.is_(None),
         )
     )
-    # Read first: MariaDB would look at every lease for the update.
-    lease_ids = sorted(set(session.scalars(holders)))
-    concerned = (
-        LEASE.c.id.in_(lease_ids),
-        LEASE.c.status.in_(states.OPEN),
-        LEASE.c.in_nova == sa.true(),
-    )
-    # First those that no worker holds: one that does finds it by the version.
-    session.execute(
-        sa.update(LEASE)
-        .where(*concerned, LEASE.c.claimed_by.is_(None))
-        .values(due_at=now)
-    )
-    session.execute(
-        sa.update(LEASE)
-        .where(*concerned)
-        .values(prepared=False, version=LEASE.c.version + 1)
-    )
+    for page in pages.of(session.scalars(holders)):
+        concerned = (
+            LEASE.c.id.in_(page),
+            LEASE.c.status.in_(states.OPEN),
+            LEASE.c.in_nova == sa.true(),
+        )
+        # Due are those that no worker holds: one that does finds it by the
+        # version.
+        session.execute(
+            sa.update(LEASE)
+            .where(*concerned, LEASE.c.claimed_by.is_(None))
+            .values(due_at=now)
+        )
+        session.execute(
+            sa.update(LEASE)
+            .where(*concerned)
+            .values(prepared=False, version=LEASE.c.version + 1)
+        )
 
 
-def ailing(session: orm.Session, until: datetime.datetime | None) -> list[str]:
+def ailing(
+    session: orm.Session,
+    until: datetime.datetime | None,
+    prepared_until: datetime.datetime | None,
+) -> list[str]:
     """Return the leases that may have to be healed, those first that have
     begun, or will sooner.
 
     :param until: the latest start that is looked at; None: all
+    :param prepared_until: the same where what they hold has not failed, but
+        is disabled
     """
     begins = [] if until is None else [LEASE.c.start_date <= until]
     opened = LEASE.c.status.in_(states.OPEN)
-    held = (
+    holding = (
         sa.select(LEASE.c.id)
         .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             opened,
-            *begins,
             ALLOCATION.c.released == sa.false(),
             ALLOCATION.c.replaced_at.is_(None),
         )
     )
+    held = holding.where(*begins)
+    disabled = holding.join(
+        RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
+    ).where(
+        RESOURCE.c.hold == states.Hold.DISABLED,
+        # Who had it before that may go on.
+        sa.or_(
+            LEASE.c.status == states.Lease.PENDING,
+            LEASE.c.start_date > RESOURCE.c.held_since,
+        ),
+    )
+    if prepared_until is not None:
+        disabled = disabled.where(LEASE.c.start_date <= prepared_until)
     left = ALLOCATION.alias()
     ids: set[str] = set()
     for statement in (
@@ -148,6 +210,7 @@ def ailing(session: orm.Session, until: datetime.datetime | None) -> list[str]:
         held.join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id).where(
             RESOURCE.c.down_since.is_not(None)
         ),
+        disabled,
         held.join(left, left.c.resource_id == ALLOCATION.c.resource_id).where(
             left.c.replaced_at.is_not(None),
             left.c.released == sa.false(),
@@ -347,6 +410,68 @@ def replaced(session: orm.Session, before: datetime.datetime) -> set[str]:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Former:
+    """What a reservation had before it was replaced, and could have again.
+
+    :ivar slots: how many it had there; 0: it had all of it.
+    """
+
+    resource_id: int
+    slots: int
+
+
+def former(session: orm.Session, reservation_id: str) -> list[Former]:
+    """Return what the reservation had, and others may have by now."""
+    count = AMOUNT.alias()
+    return [
+        Former(row.resource_id, row.amount or 0)
+        for row in session.execute(
+            sa.select(ALLOCATION.c.resource_id, count.c.amount)
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .outerjoin(
+                count,
+                sa.and_(
+                    count.c.allocation_id == ALLOCATION.c.id,
+                    count.c.resource_class
+                    == values.slot_class(reservation_id),
+                ),
+            )
+            .where(
+                ALLOCATION.c.reservation_id == reservation_id,
+                ALLOCATION.c.replaced_at.is_not(None),
+                holds.bookable(),
+            )
+            .order_by(ALLOCATION.c.resource_id)
+        )
+    ]
+
+
+def returned(session: orm.Session) -> set[str]:
+    """Return active leases that were given something in place of what is
+    back by now."""
+    given = ALLOCATION.alias()
+    return set(
+        session.scalars(
+            sa.select(LEASE.c.id)
+            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .join(given, given.c.reservation_id == RESERVATION.c.id)
+            .where(
+                LEASE.c.degraded == sa.true(),
+                LEASE.c.status == states.Lease.ACTIVE,
+                RESERVATION.c.resources_changed == sa.true(),
+                ALLOCATION.c.replaced_at.is_not(None),
+                holds.bookable(),
+                given.c.given_at.is_not(None),
+                given.c.replaced_at.is_(None),
+                given.c.released == sa.false(),
+            )
+        )
+    )
+
+
 def down(session: orm.Session, before: datetime.datetime) -> set[str]:
     """Return leases with something that has failed until then."""
     return set(
@@ -383,22 +508,19 @@ def vacate(
     ]
     if resource_ids is not None:
         conditions.append(ALLOCATION.c.resource_id.in_(resource_ids))
-    free = list(
-        session.scalars(sa.select(ALLOCATION.c.resource_id).where(*conditions))
-    )
-    if free:
-        session.execute(
-            sa.update(ALLOCATION).where(*conditions).values(released=True)
+    free = {
+        row.id: row.resource_id
+        for row in session.execute(
+            sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
+                *conditions
+            )
         )
-        stir(session, free, now)
-
-
-def capacity_came_free(session: orm.Session, now: datetime.datetime) -> None:
-    """Have leases that lack something look at once whether it is there."""
-    lacking = session.scalar(
-        sa.select(LEASE.c.id)
-        .where(LEASE.c.degraded == sa.true(), LEASE.c.status.in_(states.OPEN))
-        .limit(1)
-    )
-    if lacking is not None:
-        counters.hurry(session, HEAL, now)
+    }
+    for page in pages.of(free):
+        session.execute(
+            sa.update(ALLOCATION)
+            .where(ALLOCATION.c.id.in_(page), *conditions)
+            .values(released=True)
+        )
+    if free:
+        stir(session, free.values(), now)

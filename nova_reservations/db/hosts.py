@@ -18,8 +18,10 @@ from nova_reservations import exception
 from nova_reservations import requirements
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.db import resources
 
 RESOURCE = models.table(models.Resource)
@@ -31,6 +33,7 @@ HOST_PROPERTY = models.table(models.HostProperty)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
+CLOSING = models.table(models.Closing)
 
 SORT_KEYS = {
     'id': RESOURCE.c.id,
@@ -125,6 +128,12 @@ def set_facts(
     now: datetime.datetime,
 ) -> None:
     """Write changed facts; plans that were made on the old ones fail."""
+    before = session.scalar(
+        sa.select(RESOURCE.c.name).where(RESOURCE.c.id == resource_id)
+    )
+    if before != facts.service_host:
+        # By its name the scheduler knows the host.
+        counters.increment(session, POOL)
     session.execute(
         sa.update(RESOURCE)
         .where(RESOURCE.c.id == resource_id)
@@ -175,17 +184,18 @@ def move_provider_generations(
         before, after = moves[row.uuid]
         steps.setdefault(after - before, []).append((row.id, before))
     for step, marks in steps.items():
-        session.execute(
-            sa.update(HOST)
-            .where(
-                # For optimizers that find no key in a pair.
-                HOST.c.resource_id.in_([each for each, _ in marks]),
-                sa.tuple_(HOST.c.resource_id, HOST.c.provider_generation).in_(
-                    marks
-                ),
+        for page in pages.of(marks):
+            session.execute(
+                sa.update(HOST)
+                .where(
+                    # For optimizers that find no key in a pair.
+                    HOST.c.resource_id.in_([each for each, _ in page]),
+                    sa.tuple_(
+                        HOST.c.resource_id, HOST.c.provider_generation
+                    ).in_(page),
+                )
+                .values(provider_generation=HOST.c.provider_generation + step)
             )
-            .values(provider_generation=HOST.c.provider_generation + step)
-        )
 
 
 def delete(session: orm.Session, resource_id: int) -> None:
@@ -198,6 +208,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
         raise exception.HostInUse(
             host=resource_id, reason=f'{held} reservations hold it'
         )
+    closings.delete(session, resource_id)
     for table in (UNFIT, HOST_PROPERTY, INVENTORY, TRAIT, HOST):
         session.execute(
             sa.delete(table).where(table.c.resource_id == resource_id)
@@ -333,10 +344,14 @@ def marks(session: orm.Session) -> dict[str, Mark]:
     }
 
 
-def ids(session: orm.Session) -> list[int]:
+def ids(session: orm.Session, after: int, limit: int) -> list[int]:
+    """Return the next ids in their order."""
     return list(
         session.scalars(
-            sa.select(HOST.c.resource_id).order_by(HOST.c.resource_id)
+            sa.select(HOST.c.resource_id)
+            .where(HOST.c.resource_id > after)
+            .order_by(HOST.c.resource_id)
+            .limit(limit)
         )
     )
 
@@ -410,8 +425,10 @@ def advance(
 
 
 def _select() -> sa.Select[Any]:
-    return sa.select(RESOURCE, HOST).join(
-        HOST, HOST.c.resource_id == RESOURCE.c.id
+    return (
+        sa.select(RESOURCE, HOST, CLOSING.c.reason.label('status_reason'))
+        .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        .outerjoin(CLOSING, CLOSING.c.resource_id == RESOURCE.c.id)
     )
 
 
@@ -472,6 +489,8 @@ def _host(
         reservable=row.reservable,
         role=states.Role(row.role),
         down_since=row.down_since,
+        hold=row.hold and states.Hold(row.hold),
+        braked=row.braked_at is not None,
         facts=values.HostFacts(
             uuid=row.uuid,
             service_host=row.name,
@@ -483,6 +502,7 @@ def _host(
         created_at=row.created_at,
         updated_at=row.updated_at,
         fenced_for=row.fenced_for,
+        status_reason=row.status_reason,
     )
 
 

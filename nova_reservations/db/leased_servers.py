@@ -15,6 +15,7 @@ from sqlalchemy import orm
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import models
+from nova_reservations.db import pages
 
 LEASED = models.table(models.LeasedServer)
 RESERVATION = models.table(models.Reservation)
@@ -78,7 +79,8 @@ def release(
     now: datetime.datetime,
 ) -> None:
     """Write that their leases have no more to do with the servers."""
-    _release(session, LEASED.c.server_uuid.in_(server_uuids), now)
+    for page in pages.of(server_uuids):
+        _release(session, LEASED.c.server_uuid.in_(page), now)
 
 
 def release_all(

@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
+import operator
 from typing import Any
 from typing import NamedTuple
 
@@ -19,8 +21,10 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import allocations
 from nova_reservations.db import leased_servers
 from nova_reservations.db import models
+from nova_reservations.db import pages
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
@@ -28,9 +32,20 @@ EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 
-SORT_KEYS = frozenset(
-    {'created_at', 'start_date', 'end_date', 'name', 'status', 'id'}
-)
+SORT_KEYS: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
+    **{
+        key: (LEASE.c[key], LEASE.c.id)
+        for key in ('created_at', 'start_date', 'end_date', 'name')
+    },
+    # So many are alike that the index has them by their age.
+    'status': (LEASE.c.status, LEASE.c.created_at, LEASE.c.id),
+    'id': (LEASE.c.id,),
+}
+"""Key -> the columns that leases are sorted by; the last tells any two
+apart."""
+
+Position = tuple[Any, ...]
+"""A place in a list: the values of the columns that it is sorted by."""
 
 _CHUNK = 500
 
@@ -99,29 +114,42 @@ def meeting(
     return list(_assembled(session, rows))
 
 
-def find(
-    session: orm.Session, query: values.LeaseQuery
-) -> Iterator[values.Lease]:
-    """Return a page of leases, or all of them where there is no limit.
+def page(
+    session: orm.Session,
+    query: values.LeaseQuery,
+    after: Position | None = None,
+) -> tuple[list[values.Lease], Position | None]:
+    """Return leases up to the limit, and where the next page begins; None
+    where there is none.
 
+    :param after: where this one begins, in place of the marker.
     :raises: InvalidInput if the marker is no lease that the query could see
     """
-    key = LEASE.c[query.sort_key]
-    order = (
-        (key.desc(), LEASE.c.id.desc())
-        if query.descending
-        else (key.asc(), LEASE.c.id.asc())
+    columns = SORT_KEYS[query.sort_key]
+    if after is None and query.marker is not None:
+        after = _marked(session, query)
+    statement = sa.select(*columns).where(*_conditions(query))
+    if after is not None:
+        statement = statement.where(_beyond(columns, after, query.descending))
+    order = sa.desc if query.descending else sa.asc
+    # First the ids, of an index alone: what it passes over is not read.
+    rows = session.execute(
+        statement.order_by(*map(order, columns)).limit(query.limit)
+    ).all()
+    found: dict[str, values.Lease] = {}
+    for start in range(0, len(rows), _CHUNK):
+        ids = [row.id for row in rows[start : start + _CHUNK]]
+        found |= {lease.id: lease for lease in get_all(session, ids)}
+    is_full = len(rows) == query.limit
+    return (
+        # One may have been deleted since its id was read.
+        [found[row.id] for row in rows if row.id in found],
+        tuple(rows[-1]) if is_full else None,
     )
-    statement = sa.select(LEASE).where(*_conditions(query)).order_by(*order)
-    if query.marker is not None:
-        statement = statement.where(_after(session, query, key))
-    if query.limit is not None:
-        statement = statement.limit(query.limit)
-    return _assembled(session, session.execute(statement))
 
 
 def _conditions(query: values.LeaseQuery) -> list[sa.ColumnElement[bool]]:
-    conditions = []
+    conditions: list[sa.ColumnElement[bool]] = []
     for name in ('project_id', 'status', 'name'):
         if (wanted := getattr(query, name)) is not None:
             conditions.append(LEASE.c[name] == wanted)
@@ -129,28 +157,56 @@ def _conditions(query: values.LeaseQuery) -> list[sa.ColumnElement[bool]]:
         conditions.append(LEASE.c.start_date >= query.start_after)
     if query.end_before is not None:
         conditions.append(LEASE.c.end_date <= query.end_before)
+    if query.over_after is not None:
+        conditions.append(
+            sa.or_(
+                LEASE.c.end_date >= query.over_after,
+                LEASE.c.status.not_in(states.OVER),
+                LEASE.c.in_nova == sa.true(),
+            )
+        )
     return conditions
 
 
-def _after(
-    session: orm.Session, query: values.LeaseQuery, key: sa.ColumnElement[Any]
-) -> sa.ColumnElement[bool]:
-    mine = dataclasses.replace(
-        query, status=None, name=None, start_after=None, end_before=None
-    )
+def _marked(session: orm.Session, query: values.LeaseQuery) -> Position:
+    conditions = [LEASE.c.id == query.marker]
+    if query.project_id is not None:
+        conditions.append(LEASE.c.project_id == query.project_id)
     marker = session.execute(
-        sa.select(key, LEASE.c.id).where(
-            LEASE.c.id == query.marker, *_conditions(mine)
-        )
+        sa.select(*SORT_KEYS[query.sort_key]).where(*conditions)
     ).first()
     if marker is None:
         raise exception.InvalidInput(
             reason=f'marker {query.marker} is no lease'
         )
-    last, last_id = marker
-    if query.descending:
-        return sa.or_(key < last, sa.and_(key == last, LEASE.c.id < last_id))
-    return sa.or_(key > last, sa.and_(key == last, LEASE.c.id > last_id))
+    return tuple(marker)
+
+
+def _beyond(
+    columns: Sequence[sa.ColumnElement[Any]],
+    after: Position,
+    descending: bool,
+) -> sa.ColumnElement[bool]:
+    """Return the condition for what comes after a position.
+
+    It is said twice: PostgreSQL and SQLite find the place in an index by the
+    first, MariaDB by the second.
+    """
+    bounds = [
+        sa.literal(value, column.type)
+        for column, value in zip(columns, after, strict=True)
+    ]
+    compare = operator.lt if descending else operator.gt
+    stepwise = [
+        sa.and_(
+            *map(operator.eq, columns[:length], bounds[:length]),
+            compare(columns[length], bounds[length]),
+        )
+        for length in range(len(columns))
+    ]
+    return sa.and_(
+        compare(sa.tuple_(*columns), sa.tuple_(*bounds)), sa.or_(*stepwise)
+    )
 
 
 def _assembled(
@@ -198,6 +254,7 @@ def _lease(
         updated_at=row.updated_at,
         reservations=reservations,
         events=events,
+        status_detail=row.status_detail,
     )
 
 
@@ -264,8 +321,11 @@ def change(
 
     Neither a request nor a worker that has claimed it: both count.
 
+    :param columns: of the table; ``status_reason`` may be a values.Reason.
     :raises: Conflict
     """
+    if 'status_reason' in columns:
+        columns |= _reason_columns(columns['status_reason'])
     done = session.execute(
         sa.update(LEASE)
         .where(
@@ -277,6 +337,14 @@ def change(
     )
     if _rowcount(done) != 1:
         raise exception.Conflict(kind='Lease', id=seen.id)
+
+
+def _reason_columns(
+    reason: values.Reason | str | None,
+) -> dict[str, str | None]:
+    if isinstance(reason, values.Reason):
+        return {'status_reason': reason.told, 'status_detail': reason.detail}
+    return {'status_reason': reason, 'status_detail': None}
 
 
 def activate(
@@ -335,20 +403,7 @@ def delete(session: orm.Session, seen: values.Lease) -> None:
     if _rowcount(done) != 1:
         raise exception.Conflict(kind='Lease', id=seen.id)
     ids = [reservation.id for reservation in seen.reservations]
-    session.execute(
-        sa.delete(models.AllocationAmount).where(
-            models.AllocationAmount.allocation_id.in_(
-                sa.select(ALLOCATION.c.id).where(
-                    ALLOCATION.c.reservation_id.in_(ids)
-                )
-            )
-        )
-    )
-    session.execute(
-        sa.delete(models.Allocation).where(
-            models.Allocation.reservation_id.in_(ids)
-        )
-    )
+    allocations.forget(session, ALLOCATION.c.reservation_id.in_(ids))
     for servers in (models.Server, models.LeasedServer):
         session.execute(
             sa.delete(servers).where(servers.reservation_id.in_(ids))
@@ -509,25 +564,28 @@ def wake_successors(
     """Have a worker look at once at leases that should have started, and
     wait for what these reservations hold."""
     theirs, mine = ALLOCATION.alias(), ALLOCATION.alias()
+    late = (
+        LEASE.c.status == states.Lease.PENDING,
+        LEASE.c.start_date <= now,
+        LEASE.c.claimed_by.is_(None),
+    )
     waiting = (
-        sa.select(RESERVATION.c.lease_id)
+        sa.select(LEASE.c.id)
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
         .join(theirs, theirs.c.reservation_id == RESERVATION.c.id)
         .join(mine, mine.c.resource_id == theirs.c.resource_id)
         .where(
             mine.c.reservation_id.in_(reservation_ids),
             theirs.c.released == sa.false(),
+            *late,
         )
     )
-    session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id.in_(waiting),
-            LEASE.c.status == states.Lease.PENDING,
-            LEASE.c.start_date <= now,
-            LEASE.c.claimed_by.is_(None),
+    for page in pages.of(session.scalars(waiting)):
+        session.execute(
+            sa.update(LEASE)
+            .where(LEASE.c.id.in_(page), *late)
+            .values(due_at=now)
         )
-        .values(due_at=now)
-    )
 
 
 def hurry(
@@ -538,16 +596,17 @@ def hurry(
     One that has a lease in its hands does so when it is done: it finds that
     the version has changed.
     """
-    session.execute(
-        sa.update(LEASE)
-        .where(LEASE.c.id.in_(lease_ids))
-        .values(
-            version=LEASE.c.version + 1,
-            due_at=sa.case(
-                (LEASE.c.claimed_by.is_(None), now), else_=LEASE.c.due_at
-            ),
+    for page in pages.of(lease_ids):
+        session.execute(
+            sa.update(LEASE)
+            .where(LEASE.c.id.in_(page))
+            .values(
+                version=LEASE.c.version + 1,
+                due_at=sa.case(
+                    (LEASE.c.claimed_by.is_(None), now), else_=LEASE.c.due_at
+                ),
+            )
         )
-    )
 
 
 def renew(
@@ -564,6 +623,26 @@ def renew(
         .values(due_at=until)
     )
     return _rowcount(done) == 1
+
+
+def give_back(
+    session: orm.Session,
+    lease_id: str,
+    attempt: int,
+    worker: str,
+    now: datetime.datetime,
+) -> None:
+    """Have another worker look at the lease at once, if the claim stands;
+    whoever still works on it finds that it was lost."""
+    session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.attempt == attempt,
+            LEASE.c.claimed_by == worker,
+        )
+        .values(claimed_by=None, attempt=attempt + 1, due_at=now)
+    )
 
 
 def is_held(

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy import types
 
+from nova_reservations import reasons
 from nova_reservations import states
 
 
@@ -36,6 +37,18 @@ class UTCDateTime(types.TypeDecorator[datetime.datetime]):
         self, value: datetime.datetime | None, dialect: sa.Dialect
     ) -> datetime.datetime | None:
         return value.replace(tzinfo=datetime.UTC) if value else None
+
+
+class Reason(types.TypeDecorator[str]):
+    """Words for the owner of a lease, as many as are of use."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: str | None, dialect: sa.Dialect
+    ) -> str | None:
+        return None if value is None else reasons.fit(value)
 
 
 def _one_of(column: str, values: type[enum.StrEnum]) -> sa.CheckConstraint:
@@ -86,6 +99,11 @@ class Resource(Base, Timestamps):
 
     fenced_for is the lease that a donor is emptied for, or was: until it is
     given back nobody else has it, also if the lease is gone.
+
+    down_since is set while it has failed; hold, and since when, while it has
+    not but no new lease is to have it. forced_down: who knows has said that
+    nothing runs on it. braked_at: it failed with many others, and nobody is
+    moved off it; brake_off: an administrator has said to move them.
     """
 
     __tablename__ = 'nr_resources'
@@ -122,6 +140,19 @@ class Resource(Base, Timestamps):
     fenced_for: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
     fenced_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
+    )
+    hold: orm.Mapped[str | None] = orm.mapped_column(sa.String(16))
+    held_since: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    forced_down: orm.Mapped[bool] = orm.mapped_column(
+        sa.Boolean, server_default='0'
+    )
+    braked_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    brake_off: orm.Mapped[bool] = orm.mapped_column(
+        sa.Boolean, server_default='0'
     )
 
 
@@ -224,9 +255,27 @@ class Lease(Base, Timestamps):
     __table_args__ = _table_args(
         _one_of('status', states.Lease),
         _one_of('lease_type', states.LeaseType),
-        # Lists: of one project, of all; each ends in id, for markers.
-        sa.Index('ix_nr_leases_project', 'project_id', 'created_at', 'id'),
-        sa.Index('ix_nr_leases_created', 'created_at', 'id'),
+        # Lists: of one project, of all. What is beyond the id, which markers
+        # need, tells which leases are over long since.
+        sa.Index(
+            'ix_nr_leases_listed_project',
+            'project_id',
+            'created_at',
+            'id',
+            'end_date',
+            'status',
+            'in_nova',
+        ),
+        sa.Index(
+            'ix_nr_leases_listed',
+            'created_at',
+            'id',
+            'end_date',
+            'status',
+            'in_nova',
+        ),
+        sa.Index('ix_nr_leases_start', 'start_date', 'id'),
+        sa.Index('ix_nr_leases_end', 'end_date', 'id'),
         # What is due next: asked twice a second by every worker.
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
         # Which leases wait? Asked by whoever books, or frees, anything.
@@ -252,7 +301,8 @@ class Lease(Base, Timestamps):
     arrival: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
     duration: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
-    status_reason: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
+    status_reason: orm.Mapped[str | None] = orm.mapped_column(Reason)
+    status_detail: orm.Mapped[str | None] = orm.mapped_column(Reason)
     degraded: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
     in_nova: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
     prepared: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
@@ -441,7 +491,39 @@ class UnfitDonor(Base):
     resource_id: orm.Mapped[int] = orm.mapped_column(
         sa.ForeignKey('nr_resources.id'), primary_key=True, index=True
     )
-    reason: orm.Mapped[str] = orm.mapped_column(sa.Text)
+    reason: orm.Mapped[str] = orm.mapped_column(Reason)
+
+
+class Closing(Base):
+    """A host that is being closed to servers without a reservation.
+
+    attempt is who does it. listed_at is when those servers were listed that
+    Nova was building or moving then; reason says what is waited for.
+    """
+
+    __tablename__ = 'nr_closings'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_resources.id'), primary_key=True, autoincrement=False
+    )
+    attempt: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    listed_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    reason: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
+
+
+class AwaitedServer(Base):
+    """A server that may land on a host which is being closed."""
+
+    __tablename__ = 'nr_awaited_servers'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_resources.id'), primary_key=True
+    )
+    server_id: orm.Mapped[str] = orm.mapped_column(
+        sa.String(36), primary_key=True
+    )
 
 
 class Task(Base):
@@ -460,3 +542,14 @@ class Counter(Base):
 
     name: orm.Mapped[str] = orm.mapped_column(sa.String(64), primary_key=True)
     value: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+
+
+class Identity(Base):
+    """The name of this database; one row."""
+
+    __tablename__ = 'nr_identity'
+
+    id: orm.Mapped[int] = orm.mapped_column(
+        primary_key=True, autoincrement=False
+    )
+    uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))

@@ -12,11 +12,11 @@ from sqlalchemy import orm
 
 from nova_reservations import states
 from nova_reservations import values
+from nova_reservations.db import allocations
 from nova_reservations.db import models
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
-AMOUNT = models.table(models.AllocationAmount)
 
 
 def insert(
@@ -87,18 +87,7 @@ def withdraw(session: orm.Session, resource_id: int) -> int:
     )
     if held:
         return held
-    session.execute(
-        sa.delete(AMOUNT).where(
-            AMOUNT.c.allocation_id.in_(
-                sa.select(ALLOCATION.c.id).where(
-                    ALLOCATION.c.resource_id == resource_id
-                )
-            )
-        )
-    )
-    session.execute(
-        sa.delete(ALLOCATION).where(ALLOCATION.c.resource_id == resource_id)
-    )
+    allocations.forget(session, ALLOCATION.c.resource_id == resource_id)
     return 0
 
 

@@ -17,6 +17,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import counters
 from nova_reservations.db import hosts
 from nova_reservations.db import models
+from nova_reservations.db import pages
 
 SERVER = models.table(models.Server)
 RESERVATION = models.table(models.Reservation)
@@ -100,9 +101,10 @@ def forget(session: orm.Session, reservation_ids: Collection[str]) -> None:
 
 
 def unrecord(session: orm.Session, server_uuids: Collection[str]) -> None:
-    session.execute(
-        sa.delete(SERVER).where(SERVER.c.server_uuid.in_(server_uuids))
-    )
+    for page in pages.of(server_uuids):
+        session.execute(
+            sa.delete(SERVER).where(SERVER.c.server_uuid.in_(page))
+        )
 
 
 # Reservations that are open

@@ -22,6 +22,7 @@ from sqlalchemy import orm
 from nova_reservations import demand
 from nova_reservations import interval
 from nova_reservations import values
+from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
 from nova_reservations.planner import sharing
@@ -69,7 +70,7 @@ def find(
     """
     look = _Look(session, share, window, now, cleaning, ignore, keep)
     if keep:
-        look.at(_meeting(share, look.rows(), recheck), list(keep))
+        look.at(_fitting(share, look.rows(), recheck), list(keep))
     if snug:
         look.at(_meeting(share, look.rows()), look.shared())
         if enough(look.rooms):
@@ -263,9 +264,14 @@ class _Look:
             yield held.reservation_id.not_in(self._ignore)
 
 
-def _meeting(
+def _meeting(share: demand.Share, query: sa.Select[Any]) -> sa.Select[Any]:
+    return _fitting(share, query).where(holds.bookable())
+
+
+def _fitting(
     share: demand.Share, query: sa.Select[Any], requirements: bool = True
 ) -> sa.Select[Any]:
+    """As _meeting, and those too that only who has them already may have."""
     query = query.where(
         models.Resource.resource_type == share.resource_type,
         models.Resource.reservable == sa.true(),

@@ -19,6 +19,7 @@ from nova_reservations.db import counters
 from nova_reservations.db import donors
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
+from nova_reservations.engine import leftovers
 
 PATIENCE = datetime.timedelta(seconds=60)
 """How long after its time a lease may wait: two claims of dead workers."""
@@ -50,6 +51,7 @@ class Audit:
             *self.of_donors(now),
             *self.of_aggregates(now),
             *self.of_slots(now),
+            *self.of_leftovers(),
         ]
 
     def lasting(self, pause: Callable[[], None]) -> list[Finding]:
@@ -135,7 +137,12 @@ class Audit:
                     self._call(self.cloud.join_pool, host),
                 )
         for half in known:
-            if half.role == states.Role.POOL and not half.reservable:
+            if (
+                half.role == states.Role.POOL
+                and not half.reservable
+                # One that waits goes on by itself.
+                and half.status_reason is None
+            ):
                 yield Finding(
                     f'Host {half.facts.service_host} is enrolled half-way: '
                     'add it again, or remove it'
@@ -198,7 +205,7 @@ class Audit:
             known = audit.reservations(
                 session, set().union(*in_placement.values())
             )
-            alive = leases.in_nova(session, {*in_nova, *known})
+            alive = leases.in_nova(session, known)
         for reservation_id, (lease_id, names) in wanted.items():
             if set(in_nova.get(reservation_id, ())) != names:
                 where = 'Nova'
@@ -211,15 +218,16 @@ class Audit:
                 'than were given to it',
                 self._write(audit.regather, lease_id, now),
             )
-        for reservation_id in sorted({*in_nova, *known} - alive):
+        for reservation_id in sorted(known - alive - in_nova.keys()):
             yield Finding(
-                f'Aggregate {reservation_id} is of no lease any more',
+                f'Aggregate {reservation_id} is of no lease any more, and '
+                'still in placement',
                 self._disband(reservation_id),
             )
 
     def of_slots(self, now: datetime.datetime) -> Iterator[Finding]:
-        """Yield what is wrong with slots: promised, and not offered; offered,
-        and of nobody; more promised than there is room for.
+        """Yield what is wrong with slots: promised, and not offered; more
+        promised than there is room for.
 
         :raises: CloudUnavailable
         """
@@ -230,7 +238,6 @@ class Audit:
                 for host in hosts.find(session, values.HostQuery())
             ]
         offered = self.cloud.offered_slots(enrolled)
-        counted = self.cloud.slot_classes()
         for reservation_id, (lease_id, slots) in wanted.items():
             if offered.get(reservation_id, {}) != slots:
                 yield Finding(
@@ -239,15 +246,7 @@ class Audit:
                     self._write(audit.regather, lease_id, now),
                 )
         with self.database.reader() as session:
-            alive = leases.in_nova(session, counted)
             overbooked = audit.overbooked(session)
-        for reservation_id in sorted(set(counted) - alive):
-            if not self.cloud.owns_slots(reservation_id):
-                continue
-            yield Finding(
-                f'Slots of {reservation_id} are of no lease any more',
-                self._clear(reservation_id),
-            )
         for name, resource_class, most, capacity in overbooked:
             yield Finding(
                 f'Host {name} has {capacity} {resource_class}, of which '
@@ -255,11 +254,35 @@ class Audit:
                 'delete one of them, or give the host more'
             )
 
-    def _clear(self, reservation_id: str) -> Callable[[], None]:
-        def repair() -> None:
-            self.cloud.clear(reservation_id, [], check=lambda: None)
+    def of_leftovers(self) -> Iterator[Finding]:
+        """Yield what Nova has of no lease, and whose it is.
 
-        return repair
+        What is of another database is left to who knows that: this command
+        may have been given the wrong one.
+
+        :raises: CloudUnavailable
+        """
+        for one in leftovers.find(self.database, self.cloud).leftovers:
+            what = 'Aggregate' if one.gathered else 'Slots of'
+            problem = f'{what} {one.reservation_id} is of no lease'
+            if one.ours:
+                yield Finding(f'{problem} any more', self._take_away(one))
+            elif one.origin is None:
+                yield Finding(
+                    f'{problem} that this database knows, and does not say '
+                    'of which it is: see that no other one is in use before '
+                    'you repair it',
+                    self._take_away(one),
+                )
+            else:
+                yield Finding(
+                    f'{problem} of this database, but of database '
+                    f'{one.origin}: see which of both is in use. If that one '
+                    'is gone for ever, delete it in Nova'
+                )
+
+    def _take_away(self, one: leftovers.Leftover) -> Callable[[], None]:
+        return lambda: leftovers.take_away(one, self.cloud)
 
     def _write(
         self, function: Callable[..., None], *args: object
@@ -283,7 +306,10 @@ class Audit:
         )
 
     def _disband(self, reservation_id: str) -> Callable[[], None]:
-        return lambda: self.cloud.disband(reservation_id, check=lambda: None)
+        def disband() -> None:
+            self.cloud.disband(reservation_id, check=lambda: None)
+
+        return disband
 
 
 def _members(

@@ -3,24 +3,31 @@
 their facts true."""
 
 from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
+from typing import Any
 
 from oslo_log import log
+from oslo_utils import uuidutils
 
 from nova_reservations import exception
+from nova_reservations import interval
 from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import candidates
+from nova_reservations.db import capacity
+from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import donors
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
-from nova_reservations.db import leases
-from nova_reservations.db import waiters
+from nova_reservations.engine import builds
 from nova_reservations.engine import contention
 from nova_reservations.engine import settings
 from nova_reservations.planner import occupation
@@ -29,6 +36,12 @@ LOG = log.getLogger(__name__)
 
 REFRESH = 'refresh'
 """The task that reads the facts of hosts that may have changed."""
+
+LOOK = datetime.timedelta(seconds=5)
+"""Between two looks at servers that an enrolment waits for."""
+
+PAGE = 100
+"""The allocations of so many hosts are in memory at once."""
 
 MAX_POINTS = 10_000
 """As many steps of capacity are told at once: a week of minutes."""
@@ -44,6 +57,7 @@ class Hosts:
         self.database = database
         self.cloud = cloud
         self.options = options
+        self.builds = builds.Builds(cloud, options)
 
     def get(self, host_id: int) -> values.Host:
         """:raises: NotFound"""
@@ -62,11 +76,14 @@ class Hosts:
     def enrol(
         self, name: str, properties: Mapping[str, str], now: datetime.datetime
     ) -> values.Host:
-        """Make the host reservable, and closed to all who have no lease.
+        """Close the host to all who have no lease, and make it reservable.
 
-        First it is marked, so that no new server lands there, then it must
-        be found empty. What a crash leaves half-way is finished by doing it
-        again.
+        First it is marked, so that no request that begins now finds it; then
+        it must be found empty. Where nova-conductors are not guarded, and
+        Nova was building or moving servers at that moment, the host is
+        returned not reservable yet, and ``go_on`` completes it. What a crash
+        leaves half-way is finished by doing it again. Done again after
+        ``build_wait``, it goes on without those that are not over.
 
         :param name: a service host, hypervisor hostname or node UUID
         :raises: NotFound, AmbiguousHost, AlreadyEnrolled, HostInUse,
@@ -76,33 +93,152 @@ class Hosts:
         facts = self.cloud.facts([resource])
         if not facts:
             raise exception.NotFound(kind='Host', id=resource.name)
-        host = contention.settle(
+        host, closing = contention.settle(
             lambda _: self._register(facts[0], properties, now)
         )
         self.cloud.ensure_pool()
         self.cloud.mark(resource)
-        occupancy = self.cloud.occupancy([resource])[resource.name]
-        if not occupancy.empty:
-            self._withdraw(host)
-            with self.database.writer() as session:
-                # It may be a donor.
-                counters.hurry(session, donors.TASK, now)
-            raise exception.HostInUse(
-                host=resource.name, reason=_occupants(occupancy)
-            )
-        self.cloud.join_pool(resource)
+        if closing.listed_at is not None:
+            return self._complete(host, closing, now)
+        closing = self._list(host, closing, now)
+        if not closing.servers:
+            occupancy = self.cloud.occupancy([resource])[resource.name]
+            if not occupancy.empty:
+                self._withdraw(host, closing)
+                with self.database.writer() as session:
+                    # It may be a donor.
+                    counters.hurry(session, donors.TASK, now)
+                raise exception.HostInUse(
+                    host=resource.name, reason=_occupants(occupancy)
+                )
+        return self._complete(host, closing, now)
+
+    def go_on(self, now: datetime.datetime) -> None:
+        """Complete the enrolments that wait, as far as it is time."""
+        with self.database.reader() as session:
+            waiting = [
+                (hosts.get(session, host_id), closings.get(session, host_id))
+                for host_id in closings.listed(session)
+            ]
+        for host, closing in waiting:
+            if closing is None:
+                continue
+            try:
+                self._complete(host, closing, now)
+            except exception.ReservationsError as error:
+                LOG.warning(
+                    'Host %(name)s is not reservable yet: %(reason)s',
+                    {'name': host.facts.service_host, 'reason': error},
+                )
+
+    def _list(
+        self,
+        host: values.Host,
+        closing: closings.Closing,
+        now: datetime.datetime,
+    ) -> closings.Closing:
+        servers = frozenset(
+            self.builds.listed([host.resource])[host.facts.service_host]
+        )
         with self.database.writer() as session:
-            hosts.set_reservable(session, host.id, True, now)
-            # It may not work, and somebody may lack it.
-            counters.hurry(session, healing.MONITOR, now)
-            healing.capacity_came_free(session, now)
-            waiters.wake(session, now)
-            enrolled = hosts.get(session, host.id)
+            if not closings.set_list(session, closing, servers, now):
+                raise _overtaken(host)
+        return dataclasses.replace(closing, listed_at=now, servers=servers)
+
+    def _complete(
+        self,
+        host: values.Host,
+        closing: closings.Closing,
+        now: datetime.datetime,
+    ) -> values.Host:
+        """Make a host reservable that nothing can land on any more, and that
+        is empty; else say what it waits for.
+
+        :raises: HostInUse if somebody else is enrolling or removing it
+        """
+        left = self.builds.left(closing.servers)
+        if left:
+            return self._wait(
+                host, closing, left, self._told(closing, left, now), now
+            )
+        # After what was in flight has landed, wherever it did.
+        occupancy = self.cloud.occupancy([host.resource])
+        there = occupancy[host.facts.service_host]
+        if not there.empty:
+            reason = f'{_occupants(there)}: move them away, or remove the host'
+            return self._wait(host, closing, left, reason, now)
+        self.cloud.join_pool(host.resource)
+        with self.database.writer() as session:
+            done = closings.end(session, closing)
+            if done:
+                hosts.set_reservable(session, host.id, True, now)
+                # It may not work, and somebody may lack it.
+                counters.hurry(session, healing.MONITOR, now)
+                enrolled = hosts.get(session, host.id)
+                capacity.freed(session, now)
+        if not done:
+            self._leave_to_others(host)
         LOG.info(
             'Host %(name)s is enrolled as host %(id)s',
-            {'name': resource.name, 'id': host.id},
+            {'name': host.facts.service_host, 'id': host.id},
         )
         return enrolled
+
+    def _told(
+        self,
+        closing: closings.Closing,
+        left: Collection[str],
+        now: datetime.datetime,
+    ) -> str:
+        if not self.builds.is_overdue(closing, now):
+            return (
+                'Waiting for servers that were being built or moved when the '
+                f'host was closed: {builds.named(left)}'
+            )
+        wait = self.options.build_wait.total_seconds()
+        return (
+            'Servers that were being built or moved when the host was closed '
+            f'still are after {wait:.0f} seconds: {builds.named(left)}. '
+            'Delete those that are stuck; or add the host again, to go on '
+            'without all of them'
+        )
+
+    def _wait(
+        self,
+        host: values.Host,
+        closing: closings.Closing,
+        left: Collection[str],
+        reason: str,
+        now: datetime.datetime,
+    ) -> values.Host:
+        with self.database.writer() as session:
+            if not closings.set_reason(session, closing, reason):
+                raise _overtaken(host)
+            closings.forget(session, closing, closing.servers - set(left))
+            counters.hurry(session, closings.TASK, now + LOOK)
+            waiting = hosts.get(session, host.id)
+        if reason != host.status_reason:
+            LOG.warning(
+                'Host %(name)s is not reservable yet. %(reason)s',
+                {'name': host.facts.service_host, 'reason': reason},
+            )
+        return waiting
+
+    def _leave_to_others(self, host: values.Host) -> None:
+        """Take back what was done to a host that somebody else has enrolled,
+        or removed.
+
+        :raises: AlreadyEnrolled, HostInUse
+        """
+        with self.database.reader() as session:
+            known = hosts.by_uuid(session, host.facts.uuid)
+        if known is None:
+            self.cloud.leave_pool(host.resource)
+        elif known.reservable:
+            raise exception.AlreadyEnrolled(
+                host=host.facts.service_host, id=known.id
+            )
+        raise _overtaken(host)
 
     def _find(self, name: str) -> values.Resource:
         found = self.cloud.find_hosts(name)
@@ -117,13 +253,14 @@ class Hosts:
         facts: values.HostFacts,
         properties: Mapping[str, str],
         now: datetime.datetime,
-    ) -> values.Host:
+    ) -> tuple[values.Host, closings.Closing]:
         """Write the host, not reservable yet; take up one left half-way."""
         with self.database.writer() as session:
             known = hosts.by_uuid(session, facts.uuid)
             if known is None:
                 host_id = hosts.insert(session, facts, properties, now)
-                return hosts.get(session, host_id)
+                closing = closings.begin(session, host_id, _attempt())
+                return hosts.get(session, host_id), closing
             if known.reservable:
                 raise exception.AlreadyEnrolled(
                     host=facts.service_host, id=known.id
@@ -142,7 +279,25 @@ class Hosts:
                 {**dict.fromkeys(known.properties), **properties},
                 now,
             )
-            return hosts.get(session, known.id)
+            closing = self._take_up(session, known, now)
+            return hosts.get(session, known.id), closing
+
+    def _take_up(
+        self, session: Any, host: values.Host, now: datetime.datetime
+    ) -> closings.Closing:
+        """Go on with an enrolment that waits; begin any other anew."""
+        closing = closings.get(session, host.id)
+        if (
+            closing is None
+            or closing.listed_at is None
+            or host.role == states.Role.DONOR
+        ):
+            return closings.begin(session, host.id, _attempt())
+        if self.builds.is_overdue(closing, now):
+            # An administrator has decided.
+            closings.forget(session, closing, closing.servers)
+            return dataclasses.replace(closing, servers=frozenset())
+        return closing
 
     def mend(self, host_id: int) -> None:
         """Give an enrolled host back what marks it, where it was lost.
@@ -166,7 +321,26 @@ class Hosts:
                 reason='it is a donor: take it out of the aggregate '
                 f'{self.options.best_effort_aggregate}',
             )
-        contention.settle(lambda _: self._close(host, now))
+        closing = contention.settle(lambda _: self._close(host, now))
+        # What is on a host that was never reservable is ordinary servers.
+        if host.reservable:
+            self._check_empty(host, closing, now)
+        self._withdraw(host, closing)
+        LOG.info(
+            'Host %(name)s is no longer enrolled',
+            {'name': host.facts.service_host},
+        )
+
+    def _check_empty(
+        self,
+        host: values.Host,
+        closing: closings.Closing,
+        now: datetime.datetime,
+    ) -> None:
+        """Let leases take the host again if it is not empty.
+
+        :raises: HostInUse, CloudUnavailable
+        """
         try:
             left = self.cloud.occupancy([host.resource])
             if not left[host.facts.service_host].empty:
@@ -176,17 +350,16 @@ class Hosts:
                 )
         except exception.ReservationsError:
             with self.database.writer() as session:
-                hosts.set_reservable(session, host_id, host.reservable, now)
-                waiters.wake(session, now)
+                if closings.end(session, closing):
+                    hosts.set_reservable(session, host.id, True, now)
+                    capacity.freed(session, now)
             raise
-        self._withdraw(host)
-        LOG.info(
-            'Host %(name)s is no longer enrolled',
-            {'name': host.facts.service_host},
-        )
 
-    def _close(self, host: values.Host, now: datetime.datetime) -> None:
-        """Let no lease take the host any more, if none has."""
+    def _close(
+        self, host: values.Host, now: datetime.datetime
+    ) -> closings.Closing:
+        """Let no lease take the host any more, if none has; and no enrolment
+        go on with it."""
         with self.database.writer() as session:
             # First, for its lock: bookings that come now are refused, those
             # that came before are seen.
@@ -194,7 +367,7 @@ class Hosts:
             held = [
                 allocation
                 for allocation in allocations.find(
-                    session, values.HOST, resource_id=host.id
+                    session, values.HOST, resource_ids=[host.id]
                 )
                 if not allocation.released
             ]
@@ -204,13 +377,31 @@ class Hosts:
                     reason=f'it is allocated to {len(held)} reservations; '
                     '"os-hosts/allocations" lists them',
                 )
+            return closings.begin(session, host.id, _attempt())
 
-    def _withdraw(self, host: values.Host) -> None:
-        """Undo the enrolment, the row last: what is left is found by it."""
+    def _withdraw(self, host: values.Host, closing: closings.Closing) -> None:
+        """Undo the enrolment, the row last: what is left is found by it.
+
+        Not one that another request has made its own: what that relies on
+        stays.
+
+        :raises: HostInUse
+        """
+        mine = dataclasses.replace(closing, attempt=_attempt())
+        with self.database.writer() as session:
+            # Before anything is undone: whoever looked before is too late.
+            if not closings.take(session, closing, mine.attempt):
+                raise _overtaken(host)
         self.cloud.leave_pool(host.resource)
         self.cloud.unmark(host.resource)
         with self.database.writer() as session:
-            hosts.delete(session, host.id)
+            done = closings.end(session, mine)
+            if done:
+                hosts.delete(session, host.id)
+        if not done:
+            # Somebody has begun to enrol it meanwhile.
+            self.cloud.mark(host.resource)
+            raise _overtaken(host)
 
     def update(
         self,
@@ -255,7 +446,7 @@ class Hosts:
                     f'{", ".join(sorted(wanted))}',
                 )
             hosts.set_properties(session, host_id, properties, now)
-            waiters.wake(session, now)
+            capacity.freed(session, now)
             return host
 
     def properties(self, include_private: bool) -> list[values.Property]:
@@ -274,23 +465,32 @@ class Hosts:
         now: datetime.datetime,
         lease_id: str | None = None,
         reservation_id: str | None = None,
-    ) -> Mapping[int, list[values.Allocation]]:
-        """Return host id -> its allocations, of every host: those that are
-        not over, or all of one lease or reservation."""
+    ) -> Iterator[Mapping[int, list[values.Allocation]]]:
+        """Yield host id -> its allocations, of every host: those that are
+        not over, or all of one lease or reservation.
+
+        Some hosts at a time, as they are wanted, each time in a transaction
+        of its own.
+        """
         selected = lease_id or reservation_id
-        with self.database.reader() as session:
-            found: dict[int, list[values.Allocation]] = {
-                host_id: [] for host_id in hosts.ids(session)
-            }
-            for allocation in allocations.find(
-                session,
-                values.HOST,
-                ending_after=None if selected else now,
-                lease_id=lease_id,
-                reservation_id=reservation_id,
-            ):
-                found.setdefault(allocation.resource_id, []).append(allocation)
-        return found
+        after: int | None = 0
+        while after is not None:
+            with self.database.reader() as session:
+                ids = hosts.ids(session, after, PAGE)
+                found: dict[int, list[values.Allocation]] = {
+                    host_id: [] for host_id in ids
+                }
+                for allocation in allocations.find(
+                    session,
+                    values.HOST,
+                    ending_after=None if selected else now,
+                    lease_id=lease_id,
+                    reservation_id=reservation_id,
+                    resource_ids=ids,
+                ):
+                    found[allocation.resource_id].append(allocation)
+            yield found
+            after = ids[-1] if len(ids) == PAGE else None
 
     def host_allocations(
         self,
@@ -309,7 +509,7 @@ class Hosts:
                 ending_after=None if selected else now,
                 lease_id=lease_id,
                 reservation_id=reservation_id,
-                resource_id=host_id,
+                resource_ids=[host_id],
             )
 
     def capacity(
@@ -317,8 +517,10 @@ class Hosts:
         start: datetime.datetime,
         end: datetime.datetime,
         step: datetime.timedelta,
+        now: datetime.datetime,
     ) -> list[values.CapacityPoint]:
-        """Tell, for each step from start to end, how many hosts are held.
+        """Tell, for each step from start to end, how many hosts are held,
+        and how many a lease of just that step would be granted.
 
         :raises: InvalidInput
         """
@@ -335,15 +537,28 @@ class Hosts:
         with self.database.reader() as session:
             total = hosts.count_reservable(session)
             windows = hosts.held_windows(session, start, end)
+            bookable = candidates.count(session, values.HOST)
+            taken = candidates.taken(
+                session,
+                values.HOST,
+                interval.Interval(start, end),
+                now,
+                self.options.cleaning_time,
+            )
         return [
             values.CapacityPoint(
                 start=start + index * step,
                 end=start + min((index + 1) * step, length),
                 hosts=total,
                 reserved=reserved,
+                free=bookable - unavailable,
             )
-            for index, reserved in enumerate(
-                occupation.held(windows, start, end, step)
+            for index, (reserved, unavailable) in enumerate(
+                zip(
+                    occupation.held(windows, start, end, step),
+                    occupation.held(taken, start, end, step),
+                    strict=True,
+                )
             )
         ]
 
@@ -397,35 +612,13 @@ class Hosts:
                     )
                     continue
                 hosts.set_facts(session, host.id, facts, now)
-                waiters.wake(session, now)
+                capacity.freed(session, now)
             count += 1
             LOG.info(
                 'The facts of host %(name)s have changed',
                 {'name': facts.service_host},
             )
         return count
-
-    def sweep(self) -> int:
-        """Disband aggregates, and clear slots, of reservations that are no
-        longer in Nova; return how many aggregates.
-
-        A worker that was stopped in mid-action, and woke after another had
-        finished, may leave one.
-        """
-        gathered = self.cloud.lease_aggregates()
-        counted = self.cloud.slot_classes()
-        with self.database.reader() as session:
-            alive = leases.in_nova(session, {*gathered, *counted})
-        left = sorted(set(gathered) - alive)
-        for reservation_id in left:
-            LOG.warning('Aggregate %s is of no lease any more', reservation_id)
-            self.cloud.disband(reservation_id, check=_unchecked)
-        for reservation_id in sorted(set(counted) - alive):
-            if not self.cloud.owns_slots(reservation_id):
-                continue
-            LOG.warning('Slots of %s are of no lease any more', reservation_id)
-            self.cloud.clear(reservation_id, [], check=_unchecked)
-        return len(left)
 
 
 def remember(database: api.Database, moves: Mapping[str, ports.Move]) -> None:
@@ -442,8 +635,16 @@ def remember(database: api.Database, moves: Mapping[str, ports.Move]) -> None:
         LOG.debug('Hosts will be looked at again: %s', error)
 
 
-def _unchecked() -> None:
-    """Nobody else acts on what belongs to no lease."""
+def _attempt() -> str:
+    return uuidutils.generate_uuid()
+
+
+def _overtaken(host: values.Host) -> exception.HostInUse:
+    return exception.HostInUse(
+        host=host.facts.service_host,
+        reason='another request is enrolling or removing it at this moment; '
+        'see "os-hosts"',
+    )
 
 
 def _occupants(occupancy: ports.Occupancy) -> str:

@@ -32,9 +32,12 @@ from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import donors
 from nova_reservations.db import leases
+from nova_reservations.engine import builds
 from nova_reservations.engine import contention
 from nova_reservations.engine import donors as donors_engine
 from nova_reservations.engine import notifications
@@ -53,6 +56,8 @@ PAGE = 128
 
 AT_ONCE = 8
 """Servers that are moved for a lease at the same time."""
+
+TOO_FEW = 'Not enough hosts can be emptied'
 
 MOVABLE = frozenset({'active', 'paused', 'stopped'})
 """The states of servers that Nova can move: live, or cold."""
@@ -91,9 +96,9 @@ Look = Callable[[Any, values.Lease, datetime.datetime], Ground]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pause:
-    """:ivar reason: what the lease waits for, in words for its owner."""
+    """:ivar reason: what the lease waits for."""
 
-    reason: str
+    reason: values.Reason
     length: datetime.timedelta = SOON
 
 
@@ -145,6 +150,7 @@ class Hunting:
         self.strategy = strategy
         self.options = options
         self.notify = notify
+        self.builds = builds.Builds(cloud, options)
 
     def go_on(
         self, lease: values.Lease, now: datetime.datetime, check: ports.Check
@@ -156,9 +162,22 @@ class Hunting:
         """
         try:
             return self._go_on(lease, now, check)
+        except exception.InvalidInput as error:
+            # It was valid when it was asked for, and will not be again.
+            why = values.Reason.of(error)
+            self._end(lease, states.Lease.ERROR, why, now)
+            return None
         except exception.CloudRefused as error:
-            # An operator may mend it, or it is too late at last.
-            return Pause(error.public, LATER)
+            # An operator may mend it, or it is too late at last. It may name
+            # hosts of others, who are still there.
+            return Pause(
+                values.Reason(
+                    'The hosts that could be emptied can not be used at this '
+                    'moment: an administrator can see why',
+                    str(error),
+                ),
+                LATER,
+            )
 
     def _go_on(
         self, lease: values.Lease, now: datetime.datetime, check: ports.Check
@@ -177,18 +196,19 @@ class Hunting:
 
     def _too_late(
         self, lease: values.Lease, now: datetime.datetime
-    ) -> str | None:
+    ) -> values.Reason | None:
         """Return why the hunt is over; None: it is not."""
         try:
             waiting.window(lease, now)
         except exception.NotEnoughResources as error:
-            return str(error)
+            return values.Reason.of(error)
         timeout = self.options.best_effort_timeout
         if now < lease.created_at + timeout:
             return None
-        return (
+        last = lease.why or values.Reason.plain('nothing')
+        return last.after(
             f'No hosts could be emptied within {timeout.total_seconds():.0f} '
-            f'seconds. The last was: {lease.status_reason}'
+            'seconds. The last was: '
         )
 
     # Choose, and fence
@@ -199,17 +219,20 @@ class Hunting:
         if not ground.suffices():
             with self.database.reader() as session:
                 reasons = donors.unfit(session, lease.id)
-            reason = '; '.join(['Not enough hosts can be emptied', *reasons])
             if not reasons:
                 # Others have them, and may not need them in the end.
-                return Pause(reason, LATER)
-            self._end(lease, states.Lease.ERROR, reason, now)
+                return Pause(values.Reason.plain(TOO_FEW), LATER)
+            why = _too_few(reasons)
+            self._end(lease, states.Lease.ERROR, why, now)
             return None
         chosen = self._choose(ground, now)
         if not chosen:
             return Pause(
-                'No hosts can be emptied now: their servers can not be moved '
-                'in the state that they are in, or have nowhere to go',
+                values.Reason.plain(
+                    'No hosts can be emptied now: their servers can not be '
+                    'moved in the state that they are in, or have nowhere to '
+                    'go'
+                ),
                 LATER,
             )
 
@@ -330,7 +353,25 @@ class Hunting:
             and now < donor.fenced_at + self.options.settle
             for donor in needed
         ):
-            return Pause('Waiting for servers that are on their way')
+            return Pause(
+                values.Reason.plain(
+                    'Waiting for servers that are on their way'
+                )
+            )
+        closed = self._closings(lease, hosts, now)
+        if overdue := self._overdue(closed, now):
+            self._give_up(lease, overdue, now)
+            return None
+        left = self.builds.left(
+            frozenset[str]().union(*(each.servers for each in closed))
+        )
+        if left:
+            return Pause(
+                values.Reason.plain(
+                    f'Waiting for {len(left)} servers that were being built '
+                    'or moved when the hosts were taken'
+                )
+            )
         occupancies = self.cloud.occupancy(hosts)
         full = {
             name: occupancy
@@ -342,19 +383,80 @@ class Hunting:
         failed = self._move(lease, hosts, full, now, check)
         if failed:
             ids = {host.name: host.id for host in hosts}
-            reasons = {ids[name]: reason for name, reason in failed.items()}
-
-            def give_up(session: Any) -> None:
-                donors.set_unfit(session, lease.id, reasons, now)
-
-            # Before anything is undone.
-            self._write(lease, now, give_up)
+            self._give_up(
+                lease,
+                {ids[name]: reason for name, reason in failed.items()},
+                now,
+            )
             return None
-        return Pause(
-            'Waiting for '
-            f'{sum(len(each.servers) for each in full.values())} servers to '
-            f'leave {", ".join(sorted(full))}'
-        )
+        return Pause(_full(full))
+
+    def _give_up(
+        self,
+        lease: values.Lease,
+        reasons: Mapping[int, str],
+        now: datetime.datetime,
+    ) -> None:
+        def give_up(session: Any) -> None:
+            donors.set_unfit(session, lease.id, reasons, now)
+
+        # Before anything is undone.
+        self._write(lease, now, give_up)
+
+    def _closings(
+        self,
+        lease: values.Lease,
+        hosts: Sequence[values.Resource],
+        now: datetime.datetime,
+    ) -> list[closings.Closing]:
+        """Return what was in flight when the hosts, which are marked, were;
+        list it where that was not done yet."""
+        with self.database.reader() as session:
+            known = [closings.get(session, host.id) for host in hosts]
+        if all(each and each.attempt == lease.id for each in known):
+            return [each for each in known if each is not None]
+        servers = self.builds.listed(hosts)
+        begun: list[closings.Closing] = []
+
+        def begin(session: Any) -> None:
+            begun.clear()
+            for host in hosts:
+                closing = closings.begin(session, host.id, lease.id)
+                closings.set_list(session, closing, servers[host.name], now)
+                begun.append(
+                    dataclasses.replace(
+                        closing,
+                        listed_at=now,
+                        servers=frozenset(servers[host.name]),
+                    )
+                )
+
+        self._write(lease, now, begin)
+        return begun
+
+    def _overdue(
+        self, closed: Collection[closings.Closing], now: datetime.datetime
+    ) -> dict[int, str]:
+        """Return those of the hosts that have waited for too long."""
+        found = {}
+        for closing in closed:
+            if not self.builds.is_overdue(closing, now):
+                continue
+            left = self.builds.left(closing.servers)
+            if left:
+                LOG.warning(
+                    'Host %(id)s is given up: these servers were being built '
+                    'or moved when it was closed, and still are: %(servers)s',
+                    {
+                        'id': closing.resource_id,
+                        'servers': builds.named(left),
+                    },
+                )
+                found[closing.resource_id] = (
+                    'servers that were being built or moved when it was '
+                    'taken still are'
+                )
+        return found
 
     def _move(
         self,
@@ -410,15 +512,16 @@ class Hunting:
                     session, lease, now, self.book, empty, snug=attempt == 1
                 )
                 donors.came_free(session, lease.id, now)
+                capacity.freed(session, now)
                 return granted
 
         try:
             granted = contention.settle(grant)
         except exception.NotEnoughResources as refusal:
             # What was free in the pool is not any more.
-            return Pause(str(refusal))
+            return Pause(values.Reason.of(refusal))
         except exception.Contended as error:
-            return Pause(str(error))
+            return Pause(values.Reason.of(error))
         LOG.info(
             'Hosts were emptied for lease %(lease)s of project %(project)s, '
             'which is promised from %(start)s to %(end)s',
@@ -437,7 +540,7 @@ class Hunting:
         self,
         lease: values.Lease,
         status: states.Lease,
-        reason: str,
+        reason: values.Reason,
         now: datetime.datetime,
     ) -> None:
         """Record that it is over, before anything is undone."""
@@ -494,6 +597,22 @@ class Hunting:
             raise exception.ClaimLost(
                 id=lease.id, worker=lease.claimed_by
             ) from error
+
+
+def _too_few(reasons: Collection[str]) -> values.Reason:
+    """:param reasons: why hosts could not be emptied; of others, still."""
+    return values.Reason(
+        f'{TOO_FEW}; {len(reasons)} could not be',
+        '; '.join([TOO_FEW, *reasons]),
+    )
+
+
+def _full(hosts: Mapping[str, ports.Occupancy]) -> values.Reason:
+    servers = sum(len(occupancy.servers) for occupancy in hosts.values())
+    waits = f'Waiting for {servers} servers to leave'
+    return values.Reason(
+        f'{waits} {len(hosts)} hosts', f'{waits} {", ".join(sorted(hosts))}'
+    )
 
 
 def _is_movable(server: ports.Server) -> bool:

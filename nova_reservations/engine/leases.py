@@ -27,6 +27,7 @@ from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
+from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import donors
 from nova_reservations.db import healing
@@ -52,6 +53,12 @@ LOG = log.getLogger(__name__)
 CHANGEABLE = frozenset(
     {*states.WAITING, states.Lease.PENDING, states.Lease.ACTIVE}
 )
+
+PAGE = 500
+"""So many leases of a list are in memory at once."""
+
+LONGEST = datetime.timedelta(days=24_855)
+"""Of a duration that is kept: its seconds are 31 bits in the database."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,14 +138,48 @@ class Leases:
             return leases.get(session, lease_id)
 
     def find(self, query: values.LeaseQuery) -> Iterator[values.Lease]:
-        """:raises: InvalidInput if the marker is unknown"""
-        with self.database.reader() as session:
-            yield from leases.find(session, query)
+        """Yield leases as they are wanted.
+
+        :raises: InvalidInput if the marker is unknown
+        """
+        for page in self.pages(query):
+            yield from page
+
+    def pages(self, query: values.LeaseQuery) -> Iterator[list[values.Lease]]:
+        """Yield leases a page at a time, as they are wanted.
+
+        Each page is a transaction of its own, so that none is open while
+        somebody reads slowly. A lease that is there from the first page to
+        the last is yielded once, unless what the list is sorted by is
+        changed meanwhile.
+
+        :raises: InvalidInput if the marker is unknown
+        """
+        after, left = None, query.limit
+        while left != 0:
+            size = PAGE if left is None else min(PAGE, left)
+            wanted = dataclasses.replace(query, limit=size)
+            with self.database.reader() as session:
+                page, after = leases.page(session, wanted, after)
+            if page:
+                yield page
+            if after is None:
+                return
+            if left is not None:
+                left -= size
 
     def access(self, reservation_id: str) -> values.Access | None:
         """Return what decides who may use the reservation."""
         with self.database.reader() as session:
             return allocations.access(session, reservation_id)
+
+    def has_flavor(self, project_id: str, flavor_id: str | None) -> bool:
+        """Whether it is the flavor of a reservation of the project; Nova
+        gives nobody else that flavor."""
+        if not values.is_id(flavor_id):
+            return False
+        access = self.access(flavor_id)
+        return access is not None and access.project_id == project_id
 
     def admit(
         self, reservation_id: str, project_id: str, *, in_slot: bool
@@ -151,6 +192,7 @@ class Leases:
         """
         access = self.access(reservation_id)
         if access is None or access.project_id != project_id:
+            self._check_is_no_lease(reservation_id, project_id)
             raise exception.NotFound(kind='Reservation', id=reservation_id)
         if access.status != states.Lease.ACTIVE:
             raise exception.InvalidState(
@@ -175,6 +217,22 @@ class Leases:
                 'or are not free yet'
             )
         return access
+
+    def _check_is_no_lease(self, given: str, project_id: str) -> None:
+        """Say so if a reservation was asked for by its lease's id.
+
+        :raises: InvalidInput
+        """
+        try:
+            lease = self.get(given)
+        except exception.NotFound:
+            return
+        if lease.project_id == project_id:
+            ids = ', '.join(item.id for item in lease.reservations)
+            raise exception.InvalidInput(
+                f'{given} is the id of a lease: give that of its reservation '
+                f'instead: {ids}'
+            )
 
     def share(self, access: values.Access) -> demands.Share | None:
         """Return what one slot of the reservation holds, if it is of any."""
@@ -562,7 +620,14 @@ class Leases:
             for other in first
             for theirs in other.reservations
             if theirs.resource_type in self.types
-            and (demand := self._demand(theirs)) is not None
+            and (
+                demand := base.stored_demand(
+                    self.types[theirs.resource_type],
+                    theirs.params,
+                    f'lease {other.id}',
+                )
+            )
+            is not None
         ]
         try:
             self._book(
@@ -834,8 +899,7 @@ class Leases:
             columns |= self._acknowledge(session, seen, changes, now)
         leases.change(session, seen, now, **columns)
         if not changes.only_rename:
-            healing.capacity_came_free(session, now)
-            waiters.wake(session, now)
+            capacity.freed(session, now)
 
     def _acknowledge(
         self,
@@ -1037,9 +1101,8 @@ class Leases:
                     )
                 if not seen.in_nova:
                     leases.delete(session, seen)
-                    waiters.wake(session, now)
                     donors.came_free(session, lease_id, now)
-                    healing.capacity_came_free(session, now)
+                    capacity.freed(session, now)
                     return seen
                 if seen.status == states.Lease.DELETING:
                     return None
@@ -1103,12 +1166,20 @@ def _lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
 
 def _duration(asked: NewLease, kind: states.LeaseType) -> int | None:
     """Return the seconds that a lease has which may start later than asked;
-    of all others the end is known."""
+    of all others the end is known.
+
+    :raises: InvalidInput
+    """
     if asked.duration is None or kind not in (
         states.LeaseType.RETRY,
         states.LeaseType.BEST_EFFORT,
     ):
         return None
+    if asked.duration > LONGEST:
+        raise exception.InvalidInput(
+            f'The duration of a lease of type {kind} can be {LONGEST.days} '
+            'days at most'
+        )
     return int(asked.duration.total_seconds())
 
 

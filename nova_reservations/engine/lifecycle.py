@@ -25,12 +25,12 @@ from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import capacity
 from nova_reservations.db import donors
 from nova_reservations.db import healing
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import servers
-from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
 from nova_reservations.engine import hunting
 from nova_reservations.engine import notifications
@@ -103,6 +103,17 @@ class Lifecycle:
     def run(self, claim: Claim) -> None:
         """Take the lease as far as it goes now, and give it back.
 
+        Where the clocks disagree it is left as it is, and claimed: the claim
+        ends at a time that was right.
+        """
+        try:
+            self._advance(claim)
+        except exception.ClocksDisagree as error:
+            LOG.error('Lease %s is left: %s', claim.lease_id, error)
+
+    def _advance(self, claim: Claim) -> None:
+        """Do one step after the other, until there is none to do now.
+
         A request that changes the lease meanwhile makes the next record
         fail with ClaimLost: the lease is looked at anew, with the same
         claim if that still stands.
@@ -137,7 +148,8 @@ class Lifecycle:
                 wait = LATER
                 if lease.status != states.Lease.ERROR:
                     # What it failed for is worth more to its owner.
-                    self._explain(claim, lease, now, error.public, wait)
+                    why = values.Reason.of(error)
+                    self._explain(claim, lease, now, why, wait)
             if wait is not None and self._put_off(claim, lease, wait):
                 return
 
@@ -149,7 +161,11 @@ class Lifecycle:
         """
         try:
             started = self._start_ready(claims)
-        except (exception.ClaimLost, exception.CloudUnavailable) as error:
+        except (
+            exception.ClaimLost,
+            exception.ClocksDisagree,
+            exception.CloudUnavailable,
+        ) as error:
             LOG.info('Leases start one by one: %s', error)
             started = frozenset()
         for claim in claims:
@@ -262,17 +278,17 @@ class Lifecycle:
     def _put_off(
         self, claim: Claim, seen: values.Lease, wait: datetime.timedelta
     ) -> bool:
-        """Give the lease back until later; False if it was deleted since
-        seen, which is not to wait."""
+        """Give the lease back until later; False if a request has deleted it
+        since seen, or has it do something else: that is not to wait."""
         lease = self._held(claim)
-        if (
-            lease is not None
-            and lease.status != seen.status
-            and lease.status == states.Lease.DELETING
-        ):
-            return False
         if lease is None:
             return True
+        now = self.clock()
+        deleted = states.Lease.DELETING in (lease.status, seen.status)
+        if (deleted and lease.status != seen.status) or agenda.step(
+            lease, now, self.options
+        ) is not agenda.step(seen, now, self.options):
+            return False
         return self._give_back(
             lease, agenda.put_off(lease, self.clock(), wait)
         )
@@ -328,6 +344,7 @@ class Lifecycle:
                     )
                 if release:
                     self._release(session, lease, now)
+                    capacity.freed(session, now)
                 recorded = leases.get(session, lease.id)
         except exception.Conflict as error:
             raise exception.ClaimLost(
@@ -341,9 +358,7 @@ class Lifecycle:
                     'lease': lease.id,
                     'project': lease.project_id,
                     'status': recorded.status,
-                    'reason': f': {recorded.status_reason}'
-                    if recorded.status_reason
-                    else '',
+                    'reason': f': {recorded.why}' if recorded.why else '',
                 },
             )
         return recorded
@@ -355,28 +370,31 @@ class Lifecycle:
         leases.wake_successors(session, ids, now)
         healing.vacate(session, ids, now)
         allocations.release(session, ids)
-        waiters.wake(session, now)
         servers.forget(session, ids)
         if lease.server_reservation is not None:
             leased_servers.release_all(session, ids, now)
-        healing.capacity_came_free(session, now)
-        donors.came_free(session, lease.id, now)
         if any(item.resources_changed for item in lease.reservations):
             leases.set_reservations(
                 session, lease.id, now, resources_changed=False
             )
+        donors.came_free(session, lease.id, now)
 
     def _explain(
         self,
         claim: Claim,
         lease: values.Lease,
         now: datetime.datetime,
-        reason: str,
+        reason: values.Reason,
         wait: datetime.timedelta,
     ) -> datetime.timedelta:
         """Tell the owner what the lease waits for; return how long."""
         current = self._held(claim)
-        if current is not None and current.status_reason != reason:
+        if current is not None and current.why != reason.fitted():
+            if reason.detail:
+                LOG.info(
+                    'Lease %(lease)s waits: %(reason)s',
+                    {'lease': lease.id, 'reason': reason},
+                )
             try:
                 self._record(claim, current, now, status_reason=reason)
             except exception.ClaimLost:
@@ -452,7 +470,9 @@ class Lifecycle:
             claim,
             lease,
             now,
-            'The request that was to make its servers has made none',
+            values.Reason.plain(
+                'The request that was to make its servers has made none'
+            ),
         )
 
     def _prepare(
@@ -465,7 +485,7 @@ class Lifecycle:
             try:
                 waiting = kind.prepare(booking)
             except exception.Hopeless as error:
-                self._fail(claim, lease, now, str(error))
+                self._fail(claim, lease, now, values.Reason.of(error))
                 return None
             except exception.CloudRefused as error:
                 # The start tries again, and says so if it fails.
@@ -475,10 +495,11 @@ class Lifecycle:
                 )
             else:
                 if waiting is not None:
-                    waits.append(waiting.reason)
+                    waits.append(waiting.why)
         if waits:
             pause = _pause(now - lease.created_at)
-            return self._explain(claim, lease, now, '; '.join(waits), pause)
+            why = values.Reason.join(waits)
+            return self._explain(claim, lease, now, why, pause)
         self._record(claim, lease, now, prepared=True, status_reason=None)
         return None
 
@@ -488,13 +509,8 @@ class Lifecycle:
         with self.database.reader() as session:
             earlier = allocations.predecessors(session, [lease])
         if earlier:
-            names = ', '.join(sorted(earlier[lease.id]))
             return self._explain(
-                claim,
-                lease,
-                now,
-                f'Waiting for earlier leases to leave {names}',
-                SOON,
+                claim, lease, now, _earlier(earlier[lease.id]), SOON
             )
         if lease.status == states.Lease.PENDING:
             # From here on no request moves it, or gives it other resources.
@@ -509,17 +525,18 @@ class Lifecycle:
             )
         try:
             waits = [
-                waiting.reason
+                waiting.why
                 for kind, booking in self._bookings({claim: lease}, now)
                 if (waiting := kind.start(booking)) is not None
             ]
         except exception.CloudRefused as error:
-            self._fail(claim, lease, now, str(error))
+            self._fail(claim, lease, now, values.Reason.of(error))
             return None
         if waits:
             begun = _event(lease, states.EventType.START).updated_at or now
             pause = _pause(now - begun)
-            return self._explain(claim, lease, now, '; '.join(waits), pause)
+            why = values.Reason.join(waits)
+            return self._explain(claim, lease, now, why, pause)
         self._activate({lease.id: lease}, now)
         return _Turn.OVER
 
@@ -528,7 +545,7 @@ class Lifecycle:
         claim: Claim,
         lease: values.Lease,
         now: datetime.datetime,
-        reason: str,
+        reason: values.Reason,
     ) -> None:
         """Record that the start is given up, before anything is undone."""
         lease = self._record(
@@ -550,12 +567,12 @@ class Lifecycle:
     def _miss(
         self, claim: Claim, lease: values.Lease, now: datetime.datetime
     ) -> None:
+        why = lease.why or values.Reason.plain('no worker was there')
         self._fail(
             claim,
             lease,
             now,
-            'It could not be started before its '
-            f'end: {lease.status_reason or "no worker was there"}',
+            why.after('It could not be started before its end: '),
         )
 
     def _update(
@@ -572,7 +589,8 @@ class Lifecycle:
                 'Lease %(lease)s lacks resources that were added: %(reason)s',
                 {'lease': lease.id, 'reason': error},
             )
-            return self._explain(claim, lease, now, str(error), SELDOM)
+            why = values.Reason.of(error)
+            return self._explain(claim, lease, now, why, SELDOM)
         self._record(claim, lease, now, prepared=True, status_reason=None)
         return None
 
@@ -593,7 +611,8 @@ class Lifecycle:
         bookings = list(self._bookings({claim: lease}, now))
         waits, failures = _run_before_end(bookings, overdue)
         if waits and not overdue:
-            return self._explain(claim, lease, now, '; '.join(waits), SOON)
+            why = values.Reason.join(waits)
+            return self._explain(claim, lease, now, why, SOON)
         failures += waits
         for resource_type, booking in bookings:
             try:
@@ -603,12 +622,12 @@ class Lifecycle:
                 exception.CloudUnavailable,
             ) as error:
                 LOG.warning('Lease %s: %s', lease.id, error)
-                failures.append(error.public)
+                failures.append(values.Reason.of(error))
         lease = self._record(
             claim,
             lease,
             now,
-            status_reason='; '.join(failures) or None,
+            status_reason=values.Reason.join(failures) if failures else None,
             events={
                 kind: states.Event.ERROR if failures else states.Event.DONE
             },
@@ -655,7 +674,7 @@ class Lifecycle:
         now: datetime.datetime,
         waits: Collection[base.Waiting],
     ) -> datetime.timedelta:
-        reason = '; '.join(waiting.reason for waiting in waits)
+        reason = values.Reason.join(waiting.why for waiting in waits)
         ending = self._ending(lease, now) or datetime.timedelta(0)
         overdue = ending >= self.options.end_timeout + self._aftermath(lease)
         if overdue and lease.status == states.Lease.TERMINATING:
@@ -694,6 +713,7 @@ class Lifecycle:
                 with self.database.writer() as session:
                     self._release(session, lease, now)
                     leases.delete(session, lease)
+                    capacity.freed(session, now)
             except exception.Conflict as error:
                 raise exception.ClaimLost(
                     id=lease.id, worker=claim.worker
@@ -735,6 +755,7 @@ def _active(lease: values.Lease, now: datetime.datetime) -> values.Lease:
         lease,
         status=states.Lease.ACTIVE,
         status_reason=None,
+        status_detail=None,
         prepared=True,
         updated_at=now,
         reservations=tuple(
@@ -749,6 +770,14 @@ def _active(lease: values.Lease, now: datetime.datetime) -> values.Lease:
             else event
             for event in lease.events
         ),
+    )
+
+
+def _earlier(names: Collection[str]) -> values.Reason:
+    """Say that others still have resources, by their names."""
+    return values.Reason(
+        f'Waiting for earlier leases to leave {len(names)} of its hosts',
+        f'Waiting for earlier leases to leave {", ".join(sorted(names))}',
     )
 
 
@@ -772,20 +801,20 @@ def _event(lease: values.Lease, kind: states.EventType) -> values.Event:
 def _run_before_end(
     bookings: Collection[tuple[base.ResourceType, base.Booking]],
     overdue: bool,
-) -> tuple[list[str], list[str]]:
-    """Return what waits, and what has failed, in words for the owner."""
+) -> tuple[list[values.Reason], list[values.Reason]]:
+    """Return what waits, and what has failed."""
     waits, failures = [], []
     for resource_type, booking in bookings:
         try:
             waiting = resource_type.before_end(booking)
         except exception.CloudRefused as error:
             LOG.warning('Lease %s: %s', booking.lease.id, error)
-            failures.append(error.public)
+            failures.append(values.Reason.of(error))
         except exception.CloudUnavailable as error:
             if not overdue:
                 raise
-            failures.append(error.public)
+            failures.append(values.Reason.of(error))
         else:
             if waiting is not None:
-                waits.append(waiting.reason)
+                waits.append(waiting.why)
     return waits, failures

@@ -5,32 +5,69 @@ Healing is another task, which becomes due in the transaction that records a
 failure or a recovery: whoever is there does it.
 """
 
+from collections import defaultdict
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import datetime
 from typing import Any
 
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations import values
 from nova_reservations.db import api
+from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import healing
-from nova_reservations.db import waiters
+from nova_reservations.engine import brake
 from nova_reservations.engine import contention
 from nova_reservations.engine import hosts
+from nova_reservations.engine import settings
+from nova_reservations.planner import failing
 from nova_reservations.plugins import monitor
 
 LOG = log.getLogger(__name__)
 
 
+Domains = Callable[[Collection[str]], Mapping[str, str]]
+"""Return name -> what a resource has in common with those that may fail
+together with it; all others are one domain."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _News:
+    """A resource whose condition is not what it was known to be."""
+
+    resource: values.Resource
+    was: values.Condition
+    condition: values.Condition
+
+    @property
+    def fails_or_is_back(self) -> bool:
+        return self.was.failed != self.condition.failed
+
+    @property
+    def is_bookable(self) -> bool:
+        return not self.condition.failed and not self.condition.hold
+
+
 class Monitoring:
     def __init__(
-        self, database: api.Database, monitors: Sequence[monitor.Monitor]
+        self,
+        database: api.Database,
+        monitors: Sequence[monitor.Monitor],
+        options: settings.Settings,
+        notify: ports.Notifier,
     ) -> None:
         self.database = database
         self.monitors = monitors
+        self.options = options
+        self.notify = notify
 
     def poll(self, now: datetime.datetime) -> None:
         """Have each monitor look at all that it knows."""
@@ -50,7 +87,7 @@ class Monitoring:
                     {'type': one.resource_type, 'reason': error},
                 )
                 continue
-            self.record(one.resource_type, changes, now)
+            self.record(one.resource_type, changes, now, one.domains)
 
     @property
     def event_types(self) -> set[str]:
@@ -87,6 +124,7 @@ class Monitoring:
                     one.resource_type,
                     one.on_notification(event_type, payload, now),
                     now,
+                    one.domains,
                 )
 
     def record(
@@ -94,70 +132,123 @@ class Monitoring:
         resource_type: str,
         changes: monitor.Changes,
         now: datetime.datetime,
+        domains: Domains = lambda names: {},
     ) -> None:
         """Write what is news of resources that are ours."""
-        names = {*changes.failed, *changes.recovered}
-        if names:
-            contention.settle(
-                lambda _: self._record(resource_type, names, changes, now)
+        with self.database.reader() as session:
+            seen = healing.known(session, resource_type, changes.names)
+        if not self._news(seen, changes, now) and not any(
+            one.braked_at for one in seen
+        ):
+            return
+        with self.database.reader() as session:
+            known = healing.known(session, resource_type)
+        domain_of = _ask(domains, [one.resource.name for one in known])
+        news, verdict = contention.settle(
+            lambda _: self._record(resource_type, changes, domain_of, now)
+        )
+        _log(resource_type, news)
+        for mass in verdict.told:
+            brake.tell(resource_type, mass, self.notify)
+
+    def _news(
+        self,
+        known: Collection[healing.Known],
+        changes: monitor.Changes,
+        now: datetime.datetime,
+    ) -> list[_News]:
+        """Return those that are not as they were known to be."""
+        news = []
+        for one in known:
+            name = one.resource.name
+            condition = failing.condition(
+                one.condition,
+                failing.Sighting(
+                    failed=name in changes.failed,
+                    down=name in changes.down,
+                    disabled=name in changes.disabled,
+                ),
+                now,
+                self.options.down_after,
             )
+            if condition != one.condition:
+                news.append(_News(one.resource, one.condition, condition))
+        return news
 
     def _record(
         self,
         resource_type: str,
-        names: Collection[str],
         changes: monitor.Changes,
+        domain_of: Mapping[str, str],
         now: datetime.datetime,
-    ) -> None:
-        with self.database.reader() as session:
-            if not _news(session, resource_type, names, changes):
-                return
+    ) -> tuple[list[_News], brake.Verdict]:
         with self.database.writer() as session:
-            news = _news(session, resource_type, names, changes)
-            for down, resources in news.items():
-                healing.set_down(
-                    session,
-                    [each.resource.id for each in resources],
-                    now if down else None,
-                    now,
-                )
-            counters.hurry(session, healing.HEAL, now)
-            if False in news:
-                waiters.wake(session, now)
-            # What is known of a host is most often old when it comes back.
-            counters.hurry(session, hosts.REFRESH, now)
-        for down, resources in news.items():
-            LOG.warning(
-                'Resources of type %(type)s %(event)s: %(names)s',
-                {
-                    'type': resource_type,
-                    'event': 'have failed' if down else 'are back',
-                    'names': ', '.join(
-                        sorted(each.resource.name for each in resources)
-                    ),
-                },
+            news = self._news(
+                healing.known(session, resource_type, changes.names),
+                changes,
+                now,
             )
+            for one in sorted(news, key=lambda one: one.resource.id):
+                healing.set_condition(
+                    session, one.resource.id, one.condition, now
+                )
+            healing.stir(
+                session,
+                [one.resource.id for one in news if one.fails_or_is_back],
+                now,
+            )
+            verdict = brake.apply(
+                session,
+                resource_type,
+                domain_of,
+                [one.resource.name for one in news if one.condition.works],
+                self.options,
+                now,
+            )
+            if news or verdict.released:
+                counters.hurry(session, healing.HEAL, now)
+            if news:
+                # What is known of a host is most often old when it is back.
+                counters.hurry(session, hosts.REFRESH, now)
+            if any(one.is_bookable for one in news):
+                capacity.freed(session, now)
+        return news, verdict
 
 
-def _news(
-    session: Any,
-    resource_type: str,
-    names: Collection[str],
-    changes: monitor.Changes,
-) -> Mapping[bool, list[healing.Known]]:
-    """Return True -> what has failed, False -> what is back, of those of
-    which we know something else."""
-    known = healing.known(session, resource_type, names)
-    news = {
-        True: [
-            one
-            for one in known
-            if one.resource.name in changes.failed and not one.down
-        ],
-        False: [
-            one
-            for one in known
-            if one.resource.name in changes.recovered and one.down
-        ],
-    }
-    return {down: found for down, found in news.items() if found}
+def _ask(domains: Domains, names: Collection[str]) -> Mapping[str, str]:
+    try:
+        return domains(names)
+    except exception.CloudUnavailable as error:
+        LOG.warning(
+            'What fails together is not known, all count as one cell: %s',
+            error,
+        )
+        return {}
+
+
+def _log(resource_type: str, news: Collection[_News]) -> None:
+    by_words = defaultdict(list)
+    for one in news:
+        by_words[_words(one.condition)].append(one.resource.name)
+    for words, names in by_words.items():
+        LOG.warning(
+            'Resources of type %(type)s %(words)s: %(names)s',
+            {
+                'type': resource_type,
+                'words': words,
+                'names': ', '.join(sorted(names)),
+            },
+        )
+
+
+def _words(condition: values.Condition) -> str:
+    match condition:
+        case values.Condition(forced_down=True):
+            return 'have failed: they are forced down'
+        case values.Condition(failed=True):
+            return 'have failed'
+        case values.Condition(hold=states.Hold.DISABLED):
+            return 'are disabled: no new lease gets them'
+        case values.Condition(hold=states.Hold.DOWN):
+            return 'are down, and fail if they stay so'
+    return 'are back'

@@ -17,6 +17,7 @@ RETRY = 'lease.retry'
 TIMEDOUT = 'lease.timedout'
 DEGRADED = 'lease.degraded'
 HEALED = 'lease.healed'
+MASS_FAILURE = 'resources.mass_failure'
 
 
 def event(kind: states.EventType) -> str:

@@ -44,7 +44,11 @@ class OpenReservations:
         for one in found:
             # A type may have been switched off after the lease was made.
             if one.resource_type in self._types:
-                share = self._types[one.resource_type].demand(one.params)
+                share = base.stored_demand(
+                    self._types[one.resource_type],
+                    one.params,
+                    f'reservation {one.id}',
+                )
                 if isinstance(share, demand.Share):
                     opened.append(Open(one.id, one.slots, share))
         return opened

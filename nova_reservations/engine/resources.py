@@ -7,9 +7,8 @@ import datetime
 from nova_reservations import exception
 from nova_reservations import values
 from nova_reservations.db import api
-from nova_reservations.db import healing
+from nova_reservations.db import capacity
 from nova_reservations.db import resources
-from nova_reservations.db import waiters
 from nova_reservations.engine import contention
 
 
@@ -42,8 +41,7 @@ class Resources:
                 resource_id = resources.insert(
                     session, resource_type, name, uuid, now, reservable=True
                 )
-                healing.capacity_came_free(session, now)
-                waiters.wake(session, now)
+                capacity.freed(session, now)
             return values.Resource(resource_id, resource_type, name, uuid)
 
         return contention.settle(insert)

@@ -20,10 +20,9 @@ from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
-from nova_reservations.db import healing
+from nova_reservations.db import capacity
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
-from nova_reservations.db import waiters
 from nova_reservations.engine import agenda
 from nova_reservations.engine import contention
 from nova_reservations.engine import leases
@@ -234,8 +233,7 @@ class ServerLeases:
                 # If not, it was given up, and says so.
                 elif seen.status == states.Lease.CREATING:
                     rows.delete(session, seen)
-                    waiters.wake(session, now)
-                    healing.capacity_came_free(session, now)
+                    capacity.freed(session, now)
 
         try:
             contention.settle(write)

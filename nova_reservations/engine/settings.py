@@ -4,6 +4,8 @@
 import dataclasses
 import datetime
 
+from nova_reservations import states
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
@@ -21,10 +23,16 @@ class Settings:
     host_refresh_interval: datetime.timedelta = datetime.timedelta(seconds=60)
     create_retry_interval: datetime.timedelta = datetime.timedelta(seconds=60)
     max_create_retries: int = 60
+    conductors_guarded: bool = False
+    build_wait: datetime.timedelta = datetime.timedelta(seconds=1800)
     best_effort_aggregate: str | None = None
     best_effort_timeout: datetime.timedelta = datetime.timedelta(seconds=900)
     polling_interval: datetime.timedelta = datetime.timedelta(seconds=60)
+    down_after: datetime.timedelta = datetime.timedelta(seconds=120)
     healing_interval: datetime.timedelta = datetime.timedelta(minutes=60)
+    heal_active: states.HealActive = states.HealActive.FAILED
+    heal_limit: int = 30
     enable_polling_monitor: bool = True
     enable_notification_monitor: bool = False
+    list_history: datetime.timedelta = datetime.timedelta(days=30)
     settle: datetime.timedelta = datetime.timedelta(seconds=2)

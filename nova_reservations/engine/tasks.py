@@ -8,12 +8,14 @@ import datetime
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations.db import closings
 from nova_reservations.db import donors as donor_rows
 from nova_reservations.db import healing as rows
 from nova_reservations.engine import desertion
 from nova_reservations.engine import donors
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import leftovers
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import settings
 
@@ -54,9 +56,12 @@ def all_of(
     def look_at_cloud(now: datetime.datetime) -> None:
         try:
             inventory.refresh(now)
-            inventory.sweep()
+            leftovers.sweep(inventory.database, inventory.cloud)
         except exception.CloudUnavailable as error:
             LOG.warning('What is known of hosts may be old: %s', error)
+
+    def complete_enrolments(now: datetime.datetime) -> None:
+        inventory.go_on(now)
 
     def look_at_failures(now: datetime.datetime) -> None:
         if options.enable_polling_monitor:
@@ -90,6 +95,12 @@ def all_of(
             # It reads what has changed of a whole cloud.
             max(options.host_refresh_interval, PATIENCE),
             look_at_cloud,
+        ),
+        Task(
+            closings.TASK,
+            options.host_refresh_interval,
+            PATIENCE,
+            complete_enrolments,
         ),
         Task(
             rows.MONITOR, options.polling_interval, PATIENCE, look_at_failures

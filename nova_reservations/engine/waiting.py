@@ -30,6 +30,7 @@ from nova_reservations import requirements
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
+from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import leases
 from nova_reservations.db import waiters
@@ -218,7 +219,6 @@ def grant(
     )
     for kind, moved in _event_times(lease, time).items():
         leases.set_event(session, lease.id, kind, now, time=moved)
-    waiters.wake(session, now)
     return granted
 
 
@@ -287,7 +287,9 @@ class Queue:
         with self.database.writer() as session:
             if attempt > contention.TOGETHER:
                 counters.increment(session, 'booking')
-            return grant(session, seen, now, self.book, snug=attempt == 1)
+            granted = grant(session, seen, now, self.book, snug=attempt == 1)
+            capacity.freed(session, now)
+            return granted
 
     def _refused(
         self,
@@ -359,7 +361,7 @@ class Queue:
                     now,
                     status=states.Event.ERROR,
                 )
-                waiters.wake(session, now)
+                capacity.freed(session, now)
         except exception.Conflict as error:
             raise exception.ClaimLost(
                 id=lease.id, worker=lease.claimed_by

@@ -13,13 +13,16 @@ from concurrent import futures
 import dataclasses
 import datetime
 import functools
+import operator
 import random
+import threading
 from typing import Any
 
 from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations.db import api
+from nova_reservations.db import audit
 from nova_reservations.db import counters
 from nova_reservations.db import leases
 from nova_reservations.engine import lifecycle
@@ -54,6 +57,22 @@ class _Held:
     given_up: bool = False
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Running:
+    """A periodic task, and until when it is this worker's."""
+
+    future: futures.Future[None]
+    taken_until: datetime.datetime
+
+
+GRACE = 10
+"""Seconds that what was begun has to finish when the process ends."""
+
+PATIENCE_WITH_DATABASE = 5
+"""Seconds that the end of the process waits for a look at what is due, and
+for work that finds its claim gone."""
+
+
 class Worker:
     """:param threads: how many leases it handles at the same time."""
 
@@ -75,32 +94,109 @@ class Worker:
             threads + len(periodic), thread_name_prefix='reservations'
         )
         self._held: dict[futures.Future[None], _Held] = {}
-        self._running: dict[str, futures.Future[None]] = {}
+        self._running: dict[str, _Running] = {}
+        self._looking = threading.Lock()
+        self._stopped = False
 
     def tick(self, now: datetime.datetime) -> None:
         """Look once at what is due; does not wait for what it begins."""
-        self._collect()
-        self._renew(now)
-        self._take_leases(now)
-        self._take_tasks(now)
+        with self._looking:
+            if self._stopped:
+                return
+            self._collect()
+            self._renew(now)
+            self._take_leases(now)
+            self._take_tasks(now)
+
+    def recall(self, now: datetime.datetime) -> None:
+        """Have leases looked at that were put off by a clock which was wrong:
+        by requests, which have no other one."""
+        with self.database.reader() as session:
+            late = audit.forgotten(session, now + 2 * CLAIM)
+        for lease_id in late:
+            with self.database.writer() as session:
+                audit.redate(session, lease_id, now)
+                audit.wake(session, lease_id, now)
 
     def drain(self) -> None:
         """Wait until all that was begun is over."""
-        futures.wait([*self._held, *self._running.values()])
+        futures.wait(self._begun())
         self._collect()
 
-    def stop(self) -> None:
-        """Finish what was begun, begin nothing more."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def stop(self, grace: float = GRACE) -> None:
+        """Begin nothing more, and give back what is not finished in time.
+
+        Other workers take it up at once. What still runs of it finds its
+        claim gone before its next write.
+
+        :param grace: seconds
+        """
+        self._stopped = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        # A look that was begun before may be about to claim more.
+        looked = self._looking.acquire(timeout=PATIENCE_WITH_DATABASE)
+        try:
+            futures.wait(self._begun(), grace)
+            self._give_back()
+            futures.wait(self._begun(), min(grace, PATIENCE_WITH_DATABASE))
+        finally:
+            if looked:
+                self._looking.release()
+
+    def _begun(self) -> list[futures.Future[None]]:
+        """Return what was begun, and is not known to be over."""
+        return [*self._held, *(one.future for one in self._running.values())]
+
+    def _give_back(self) -> None:
+        claims = [
+            claim
+            for future, held in self._held.items()
+            if future.cancelled() or not future.done()
+            for claim in held.claims
+        ]
+        unfinished = {
+            name: one
+            for name, one in self._running.items()
+            if one.future.cancelled() or not one.future.done()
+        }
+        if not claims and not unfinished:
+            return
+        try:
+            now = self.runner.clock()
+            with self.database.writer() as session:
+                for claim in sorted(
+                    claims, key=operator.attrgetter('lease_id')
+                ):
+                    leases.give_back(
+                        session,
+                        claim.lease_id,
+                        claim.attempt,
+                        self.name,
+                        now,
+                    )
+                for name, one in sorted(unfinished.items()):
+                    counters.finish_task(session, name, one.taken_until, now)
+        except exception.ReservationsError as error:
+            LOG.error(
+                'What was not finished is taken up by others later: %s', error
+            )
+            return
+        LOG.info(
+            'Given back to other workers: leases %(leases)s; tasks %(tasks)s',
+            {
+                'leases': _names(claims) or 'none',
+                'tasks': ', '.join(sorted(unfinished)) or 'none',
+            },
+        )
 
     def _collect(self) -> None:
         for done in [future for future in self._held if future.done()]:
             held = self._held.pop(done)
             _log_failure(done, f'leases {_names(held.claims)}')
         for name in [
-            name for name, future in self._running.items() if future.done()
+            name for name, one in self._running.items() if one.future.done()
         ]:
-            _log_failure(self._running.pop(name), f'the task {name}')
+            _log_failure(self._running.pop(name).future, f'the task {name}')
 
     def _renew(self, now: datetime.datetime) -> None:
         for held in self._held.values():
@@ -175,8 +271,9 @@ class Worker:
                 until=now + task.patience,
             )
             if self._first(mine):
-                self._running[task.name] = self._pool.submit(
-                    self._do, task, now
+                self._running[task.name] = _Running(
+                    self._pool.submit(self._do, task, now),
+                    now + task.patience,
                 )
 
     def _do(self, task: tasks.Task, now: datetime.datetime) -> None:

@@ -10,16 +10,22 @@ import abc
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Any
 from typing import ClassVar
+from typing import Self
 
 from oslo_config import cfg
+from oslo_log import log
 
 from nova_reservations import demand
+from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import values
+
+LOG = log.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,15 +82,32 @@ def parts(
     return tuple(usable), tuple(left)
 
 
+MAX_TOLD = 20
+"""Of what is waited for, how many are told of."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
     """What is not over: what it waits for, in words for the owner.
 
     :ivar count: of how many servers; many are looked at less often.
+    :ivar detail: the same for the log and for administrators, where it names
+        what is not the owner's.
     """
 
     reason: str
     count: int = 1
+    detail: str | None = None
+
+    @classmethod
+    def on(cls, reasons: Sequence[values.Reason]) -> Self:
+        """Return what waits for all of these, and tells of the first."""
+        why = values.Reason.join(reasons, MAX_TOLD)
+        return cls(why.told, len(reasons), why.detail)
+
+    @property
+    def why(self) -> values.Reason:
+        return values.Reason(self.reason, self.detail or self.reason)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,6 +120,28 @@ class Remains:
 
     vacated: tuple[values.Resource, ...]
     movable: bool = False
+
+
+def stored_demand(
+    kind: 'ResourceType', params: Mapping[str, Any], whose: str
+) -> demand.Ask | None:
+    """Return what a reservation that is there asks for; None: nothing, or
+    nothing that can be read: what was valid when it was asked may not be any
+    more, where the configuration has changed since.
+
+    For whoever looks at many, of which one must not hold up the others.
+
+    :param whose: what the log is to call it
+    """
+    try:
+        return kind.demand(params)
+    except exception.InvalidInput as error:
+        LOG.warning(
+            'What %(whose)s asks for is left out, for it is not valid any '
+            'more: %(reason)s',
+            {'whose': whose, 'reason': error},
+        )
+        return None
 
 
 class ResourceType(abc.ABC):
@@ -233,6 +278,11 @@ class ResourceType(abc.ABC):
         """Bring an active reservation to the resources that it has instead
         of those in ``booking.left``, with what can be moved of these."""
         self.update(booking)
+
+    def unused(self, booking: Booking) -> Resources:
+        """Return those of the resources of an active reservation that surely
+        nothing was put on: they may be taken for what it had before."""
+        return ()
 
     def remains(self, booking: Booking) -> Remains:
         """Look at what an active reservation had to leave,

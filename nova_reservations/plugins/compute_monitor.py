@@ -14,8 +14,9 @@ from nova_reservations.plugins import monitor
 
 
 class ComputeMonitor(monitor.Monitor):
-    """A host has failed if its nova-compute has not reported for
-    ``service_down_time``, is disabled, forced down, or gone from Nova.
+    """A host has failed if its nova-compute is forced down. It is down if
+    that has not reported for ``service_down_time``, was disabled by Nova
+    itself, or is gone from Nova. What an administrator has disabled works.
 
     A notification says only of which host something has changed: what it is
     now is asked of Nova, so that a late one can't tell what is over.
@@ -52,13 +53,24 @@ class ComputeMonitor(monitor.Monitor):
     ) -> monitor.Changes:
         return _changes(known, self.cloud.compute_services(now))
 
+    def domains(self, names: Collection[str]) -> Mapping[str, str]:
+        return self.cloud.cells_of(names)
+
+
+GONE = ports.ComputeService(up=False, disabled=False, forced_down=False)
+
 
 def _changes(
     names: Collection[str], services: Mapping[str, ports.ComputeService]
 ) -> monitor.Changes:
-    working = {
-        name
-        for name in names
-        if name in services and services[name].is_working
-    }
-    return monitor.Changes(failed=set(names) - working, recovered=working)
+    seen = {name: services.get(name, GONE) for name in names}
+    failed = {name for name, it in seen.items() if it.forced_down}
+    down = {name for name, it in seen.items() if it.is_down} - failed
+    return monitor.Changes(
+        failed=failed,
+        recovered=seen.keys() - failed - down,
+        down=down,
+        disabled={
+            name for name, it in seen.items() if it.disabled and not it.gave_up
+        },
+    )

@@ -97,7 +97,7 @@ def leave(
     reservation = booking.reservation
     # By their user, or by us.
     deleted = [server for server in servers if server.is_being_deleted]
-    told = _delete(deleted, booking, cloud)
+    told = delete(deleted, booking, cloud)
     stopping = [
         server
         for server in servers
@@ -119,7 +119,7 @@ def leave(
     return told | _ACTIONS[action](leaving, booking, cloud)
 
 
-def _delete(
+def delete(
     servers: Collection[ports.Server],
     booking: base.Booking,
     cloud: ports.Cloud,
@@ -171,4 +171,4 @@ def _told(
 
 _ACTIONS: Mapping[
     str, Callable[[Servers, base.Booking, ports.Cloud], dict[str, str]]
-] = {DELETE: _delete, SHELVE: _shelve, MIGRATE: _migrate}
+] = {DELETE: delete, SHELVE: _shelve, MIGRATE: _migrate}

@@ -130,12 +130,18 @@ class PhysicalHost(base.ResourceType):
 
     def heal(self, booking: base.Booking) -> None:
         self.prepare(booking)
-        servers = _mine(self.cloud.occupancy(booking.left), booking)
+        servers = self._let_in(booking, self.cloud.occupancy(booking.left))
         evacuation.evacuate(booking, servers, self.cloud, self.conf)
+
+    def unused(self, booking: base.Booking) -> base.Resources:
+        occupancies = self.cloud.occupancy(booking.resources)
+        return tuple(
+            host for host in booking.resources if occupancies[host.name].empty
+        )
 
     def remains(self, booking: base.Booking) -> base.Remains:
         occupancies = self.cloud.occupancy(booking.left)
-        servers = _mine(occupancies, booking)
+        servers = self._let_in(booking, occupancies)
         return base.Remains(
             tuple(
                 host for host in booking.left if occupancies[host.name].empty
@@ -155,69 +161,116 @@ class PhysicalHost(base.ResourceType):
         self._actions.tell(booking, functools.partial(self._servers, booking))
 
     def _servers(self, booking: base.Booking) -> list[ports.Server]:
-        return _mine(self.cloud.occupancy(booking.resources), booking)
+        return self._let_in(booking, self.cloud.occupancy(booking.resources))
+
+    def _let_in(
+        self,
+        booking: base.Booking,
+        occupancies: Mapping[str, ports.Occupancy],
+    ) -> list[ports.Server]:
+        """Return the servers that are the reservation's, and not only on its
+        hosts; one that is moved is on two."""
+        servers = [
+            server
+            for occupancy in occupancies.values()
+            for server in occupancy.servers
+            if server.project_id == booking.lease.project_id
+        ]
+        ours = self.cloud.let_in(
+            booking.reservation.id, {server.uuid for server in servers}
+        )
+        return [server for server in servers if server.uuid in ours]
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Have the project's servers leave; a host is free when it is empty.
+        """Have the reservation's servers leave; a host is free when it is
+        empty.
 
-        Servers of others, which only an administrator can have put there,
-        are told of, and left. Those of the same project on hosts of a
-        reservation that nobody could use yet are of an earlier lease.
+        A server that it has not let in is told of, and left, whoever's it
+        is. On hosts of a reservation that nobody could use yet, all are
+        such.
         """
-        if booking.reservation.status == states.Reservation.ACTIVE:
-            waiting = self._empty(booking)
-            if waiting is not None:
-                return waiting
-        self.cloud.disband(booking.reservation.id, booking.check)
-        return None
+        if booking.reservation.status != states.Reservation.ACTIVE:
+            self.cloud.disband(booking.reservation.id, booking.check)
+            return None
+        waiting = self._empty(booking)
+        if waiting is not None:
+            return waiting
+        left_now = self.cloud.disband(booking.reservation.id, booking.check)
+        if not booking.settled:
+            return base.Waiting('Waiting for servers that are on their way')
+        # Whoever claims a host looks then whether it is in the aggregate: so
+        # what was claimed before it left is seen after it has.
+        return self._empty(booking) if left_now else None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
+        # First: until it is built, a server is found by this wherever Nova
+        # has it meanwhile; what is built by now is on its host.
+        building = self.cloud.building_servers(
+            booking.reservation.id, booking.lease.project_id
+        )
         occupancies = self.cloud.occupancy(booking.resources)
-        told = endings.leave(_mine(occupancies, booking), booking, self.cloud)
-        waiting = _reason(occupancies, told)
-        if waiting is None and not booking.settled:
-            return base.Waiting('Waiting for servers that are on their way')
-        return waiting
-
-
-def _mine(
-    occupancies: Mapping[str, ports.Occupancy], booking: base.Booking
-) -> list[ports.Server]:
-    """Return the servers of the lessee; one that is moved is on two hosts."""
-    return [
-        server
-        for occupancy in occupancies.values()
-        for server in occupancy.servers
-        if server.project_id == booking.lease.project_id
-    ]
+        guests = self._let_in(booking, occupancies)
+        there = {server.uuid for server in guests}
+        rescheduled = [one for one in building if one.uuid not in there]
+        # There is nothing of these yet that could be kept.
+        told = {
+            **endings.leave(guests, booking, self.cloud),
+            **endings.delete(rescheduled, booking, self.cloud),
+        }
+        if rescheduled:
+            occupancies = {
+                **occupancies,
+                '': ports.Occupancy(tuple(rescheduled)),
+            }
+        return _reason(occupancies, told, booking)
 
 
 def _reason(
-    occupancies: Mapping[str, ports.Occupancy], told: Mapping[str, str]
+    occupancies: Mapping[str, ports.Occupancy],
+    told: Mapping[str, str],
+    booking: base.Booking,
 ) -> base.Waiting | None:
     """Say what keeps the hosts from being free; None: nothing.
 
-    :param told: server UUID -> what becomes of it; of the lessee's servers
+    :param told: server UUID -> what becomes of it; of those that the
+        reservation let in
     """
     reasons = []
     for host, occupancy in sorted(occupancies.items()):
         for server in occupancy.servers:
             if server.uuid in told:
-                reasons.append(
-                    f'server {server.uuid} ({server.condition}) on host '
-                    f'{host} {told[server.uuid]}'
-                )
+                what = told[server.uuid]
+                reasons.append(values.Reason.plain(_named(server, what)))
             else:
-                reasons.append(
-                    f'server {server.uuid} of project {server.project_id} '
-                    f'is on host {host}: move or delete it'
-                )
-        for consumer in occupancy.leftovers:
-            reasons.append(
-                f'placement holds an allocation of {consumer} on host {host}'
+                reasons.append(_stranger(server, booking.lease.project_id))
+        reasons += [
+            values.Reason(
+                'placement holds an allocation of somebody else on host '
+                f'{host}: an administrator has to look at it',
+                f'placement holds an allocation of {consumer} on host {host}',
             )
-    return (
-        base.Waiting('; '.join(reasons[:20]), len(reasons))
-        if reasons
-        else None
+            for consumer in occupancy.leftovers
+        ]
+    return base.Waiting.on(reasons) if reasons else None
+
+
+def _named(server: ports.Server, what: str) -> str:
+    where = f' on host {server.host}' if server.host else ''
+    return f'server {server.uuid} ({server.condition}){where} {what}'
+
+
+def _stranger(server: ports.Server, project_id: str) -> values.Reason:
+    """Tell of a server that the reservation has not let in."""
+    if server.project_id == project_id:
+        return values.Reason.plain(
+            _named(
+                server,
+                'was not created in this reservation: move or delete it',
+            )
+        )
+    return values.Reason(
+        'a server that is not of this reservation is on host '
+        f'{server.host}: an administrator has to move it',
+        f'server {server.uuid} of project {server.project_id} is on host '
+        f'{server.host}: move or delete it',
     )

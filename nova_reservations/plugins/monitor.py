@@ -22,10 +22,25 @@ from nova_reservations import ports
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Changes:
-    """Names of resources; those of which nothing is known are in neither."""
+    """Names of resources; of those in none of these nothing is known.
+
+    :ivar failed: they surely do nothing any more: they have failed at once.
+    :ivar recovered: they work.
+    :ivar down: nothing is heard of them: they have failed if that lasts for
+        ``[reservations] down_after``.
+    :ivar disabled: whether they work or are down, an operator wants nothing
+        new on them: no new lease gets them, and that they are down is
+        expected.
+    """
 
     failed: Collection[str] = ()
     recovered: Collection[str] = ()
+    down: Collection[str] = ()
+    disabled: Collection[str] = ()
+
+    @property
+    def names(self) -> set[str]:
+        return {*self.failed, *self.recovered, *self.down, *self.disabled}
 
 
 class Monitor(abc.ABC):
@@ -73,3 +88,11 @@ class Monitor(abc.ABC):
         :raises: CloudUnavailable
         """
         return Changes()
+
+    def domains(self, names: Collection[str]) -> Mapping[str, str]:
+        """Return name -> what a resource has in common with those that may
+        fail together with it. Where that is not known, all are one domain.
+
+        :raises: CloudUnavailable
+        """
+        return {}

@@ -128,6 +128,18 @@ class Slots(base.ResourceType):
         tenants = self._tenants_left(booking)
         evacuation.evacuate(booking, tenants.servers, self.cloud, self.conf)
 
+    def unused(self, booking: base.Booking) -> base.Resources:
+        tenants = self.cloud.tenants(
+            booking.reservation.id, booking.resources, booking.servers
+        )
+        if tenants.leftovers:
+            # Who holds them is not known by host.
+            return ()
+        taken = {server.host for server in tenants.servers}
+        return tuple(
+            host for host in booking.resources if host.name not in taken
+        )
+
     def remains(self, booking: base.Booking) -> base.Remains:
         tenants = self._tenants_left(booking)
         taken = {server.host for server in tenants.servers}
@@ -170,8 +182,8 @@ class Slots(base.ResourceType):
             booking.check,
         )
         if left:
-            return base.Waiting(
-                'placement holds slots for ' + ', '.join(sorted(left)[:20])
+            return base.Waiting.on(
+                [_held(consumer) for consumer in sorted(left)]
             )
         self.cloud.disband(booking.reservation.id, booking.check)
         return None
@@ -194,15 +206,12 @@ class Slots(base.ResourceType):
             )
         told = endings.leave(here, booking, self.cloud)
         reasons = [
-            f'server {server.uuid} ({server.condition}) {told[server.uuid]}'
+            _is_leaving(server, told[server.uuid], booking.lease.project_id)
             for server in here
         ]
-        reasons += [
-            f'placement holds a slot for {consumer}'
-            for consumer in tenants.leftovers
-        ]
+        reasons += [_held(consumer) for consumer in tenants.leftovers]
         if reasons:
-            return base.Waiting('; '.join(reasons[:20]), len(reasons))
+            return base.Waiting.on(reasons)
         if not booking.settled:
             return base.Waiting('Waiting for servers that are on their way')
         return None
@@ -221,8 +230,10 @@ class Slots(base.ResourceType):
         using = sorted(
             server.uuid
             for server in tenants.servers
-            # One that came without asking may be elsewhere by now.
-            if server.host
+            # Whoever makes flavors can give others one that takes slots; one
+            # that came without asking may be elsewhere by now.
+            if server.project_id == lease.project_id
+            and server.host
             and (server.host in hosts or server.uuid not in servers)
         )
         return {
@@ -241,6 +252,24 @@ class Slots(base.ResourceType):
                 (host, booking.slots[host.id]) for host in booking.resources
             ),
         )
+
+
+def _is_leaving(
+    server: ports.Server, what: str, project_id: str
+) -> values.Reason:
+    named = f'server {server.uuid} ({server.condition}) {what}'
+    if server.project_id == project_id:
+        return values.Reason.plain(named)
+    # Whoever makes flavors can give others one that takes slots.
+    return values.Reason(f'a server of others {what}', named)
+
+
+def _held(consumer: str) -> values.Reason:
+    return values.Reason(
+        'placement holds a slot for what is no server: an administrator has '
+        'to look at it',
+        f'placement holds a slot for {consumer}',
+    )
 
 
 def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ no user names one, and no redirect is followed.
 import hashlib
 import hmac
 import json
+from urllib import parse
 import uuid
 
 from oslo_log import log
@@ -82,13 +83,31 @@ def _post(address: str, body: bytes, headers: dict[str, str]) -> bool:
                 stream=True,
             ) as answer:
                 status = answer.status_code
-    except requests.RequestException:
-        LOG.warning('The webhook %s failed', address, exc_info=True)
+    except requests.RequestException as error:
+        # What the error says has the address in it.
+        LOG.warning(
+            'The webhook at %(host)s failed: %(error)s',
+            {'host': _host(address), 'error': type(error).__name__},
+        )
         return False
     if not 200 <= status < 300:
-        LOG.warning('The webhook %s answered %d', address, status)
+        LOG.warning(
+            'The webhook at %(host)s answered %(status)d',
+            {'host': _host(address), 'status': status},
+        )
         return False
     return True
+
+
+def _host(address: str) -> str:
+    """Return what may be logged of an address: its user, path and query may
+    be credentials."""
+    try:
+        found = parse.urlsplit(address)
+        port = f':{found.port}' if found.port else ''
+    except ValueError:
+        return 'an address that is no URL'
+    return f'{found.hostname}{port}'
 
 
 def _body(occasion: event_action.Occasion) -> dict[str, object]:

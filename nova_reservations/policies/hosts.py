@@ -55,8 +55,8 @@ RULES = [
     ),
     base.rule(
         PROPERTIES,
-        base.ADMIN,
-        'List the properties by which hosts can be asked for.',
+        base.PROJECT_READER_OR_ADMIN,
+        'List the public properties by which hosts can be asked for.',
         ('GET', '/os-hosts/properties'),
     ),
     base.rule(

@@ -7,6 +7,7 @@ SHOW = 'reservations:leases:show'
 CREATE = 'reservations:leases:create'
 UPDATE = 'reservations:leases:update'
 DELETE = 'reservations:leases:delete'
+REASON_IN_FULL = 'reservations:leases:reason_in_full'
 
 RULES = [
     base.rule(
@@ -46,5 +47,14 @@ RULES = [
         base.PROJECT_MEMBER_OR_ADMIN,
         'Delete a lease.',
         ('DELETE', '/leases/{lease_id}'),
+    ),
+    base.rule(
+        REASON_IN_FULL,
+        base.ADMIN,
+        'See servers, projects and hosts of others in the ``status_reason`` '
+        'of leases.',
+        ('GET', '/leases'),
+        ('GET', '/leases/{lease_id}'),
+        ('PUT', '/leases/{lease_id}'),
     ),
 ]

@@ -16,8 +16,11 @@ Sections = dict[str, Mapping[str, Value]]
 #: Seconds between two checks of what leases hold.
 HEALING_INTERVAL = 27
 
-#: Seconds after which a compute that does not report has failed.
+#: Seconds after which a compute that does not report is down.
 SERVICE_DOWN_TIME = 30
+
+#: Seconds for which it must be down until it has failed.
+DOWN_AFTER = 5
 
 #: What an operator adds to nova.conf. The list is Nova's own default and ours.
 RESERVATIONS_CONF: Sections = {
@@ -258,6 +261,7 @@ def _of_one_process(layout: lo.Layout) -> Sections:
             # A story does not wait for minutes.
             'polling_interval': 1,
             'unshelve_timeout': 5,
+            'down_after': DOWN_AFTER,
             'healing_interval': HEALING_INTERVAL / 60,
             'heal_evacuate': True,
             'best_effort_aggregate': 'donors',

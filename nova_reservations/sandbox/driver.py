@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 import uuid
+import zlib
 
 import nova.conf
 from nova.image import glance
@@ -19,6 +20,11 @@ from nova_reservations.sandbox import load
 def install() -> None:
     """Let Nova find this module: it loads drivers from nova.virt only."""
     sys.modules['nova.virt.sandbox'] = sys.modules[__name__]
+
+
+def share_of_failures(directory: pathlib.Path) -> pathlib.Path:
+    """Return the file that says how many of a hundred builds fail."""
+    return directory / 'builds-that-fail'
 
 
 class Driver(fake.FakeDriver):
@@ -48,9 +54,14 @@ class Driver(fake.FakeDriver):
         """Build a server, for as many seconds as its metadata asks for.
 
         A real hypervisor takes its time to fetch an image; with metadata
-        build_seconds this one does too.
+        build_seconds this one does too. Where a share of builds is to fail,
+        it is chosen by server and host: another host may build it.
         """
         time.sleep(float(instance.metadata.get('build_seconds', 0)))
+        share = share_of_failures(pathlib.Path(nova.conf.CONF.state_path))
+        lot = zlib.crc32(f'{instance.uuid} {self._host}'.encode()) % 100
+        if share.exists() and lot < int(share.read_text()):
+            raise RuntimeError('This build was chosen to fail')
         super().spawn(context, instance, *args, **kwargs)
 
     def get_diagnostics(self, instance: Any) -> dict[str, int]:

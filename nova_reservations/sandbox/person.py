@@ -189,6 +189,16 @@ class Operator(Person):
                 )
             )
 
+    def disable(self, host: str, disabled: bool) -> None:
+        """Have Nova put no new servers on a compute host, or again."""
+        status = 'disabled' if disabled else 'enabled'
+        for service in self._computes(host):
+            body(
+                self.compute.put(
+                    f'/os-services/{service["id"]}', json={'status': status}
+                )
+            )
+
     def _computes(self, host: str) -> Any:
         return body(
             self.compute.get(f'/os-services?binary=nova-compute&host={host}')

@@ -3,8 +3,8 @@
 
 A nova-scheduler may stand still, or wait for placement, between the host
 filter's look and the claim, for longer than any end waits. A claim that an
-end could not see is taken back here; one that is found good was made before
-the end began, which will see it.
+end, or an enrolment, could not see is taken back here; one that is found
+good was made before they began, and they will see it.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
 from nova.scheduler import utils
-from nova.scheduler.client import report
 from oslo_log import log
 import wrapt
 
 from nova_reservations import exception
+from nova_reservations import hooks
+from nova_reservations.cloud import claims
 from nova_reservations.scheduler import request_filter
 
 LOG = log.getLogger(__name__)
@@ -35,41 +35,47 @@ def install() -> None:
 def _claim(
     wrapped: Callable[..., bool], _: Any, args: Any, kwargs: Any
 ) -> bool:
-    return wrapped(*args, **kwargs) and _stands(*args[:4])
+    claim = hooks.arguments(wrapped, args, kwargs)
+    reserved_hosts = request_filter.installed()
+    if reserved_hosts is None or utils.request_is_rebuild(claim['spec_obj']):
+        # A rebuild claims nothing.
+        return wrapped(*args, **kwargs)
+    if not wrapped(*args, **kwargs):
+        return False
+    claimed = claim['alloc_req']['allocations']
+    server = claim['instance_uuid']
+    return claims.stands(
+        server,
+        claimed,
+        lambda: _refusal(reserved_hosts, claim['spec_obj'], server, claimed),
+    )
 
 
-def _stands(
-    context: nova_context.RequestContext,
-    client: report.SchedulerReportClient,
+def _refusal(
+    reserved_hosts: request_filter.ReservedHosts,
     request_spec: objects.RequestSpec,
     server: str,
-) -> bool:
-    """Whether the request may still land somewhere; take its claim back if
-    not.
+    claimed: claims.Claimed,
+) -> str | None:
+    """Return why the request may not land where it has claimed; None if it
+    may.
 
-    Servers that are moved have what they held before in their claim, too:
-    they are never refused, also if our database does not answer.
+    :raises: CloudUnavailable
     """
-    reserved_hosts = request_filter.installed()
-    if reserved_hosts is None:
-        return True
     try:
-        reserved_hosts.confirm(request_spec, server)
-    except nova_exception.RequestFilterFailed as error:
-        refusal = str(error)
-    except exception.ReservationsError as error:
-        if _is_moved(request_spec):
-            return True
-        refusal = str(error)
-    else:
-        return True
-    LOG.error('The claim of server %s is undone: %s', server, refusal)
-    client.delete_allocation_for_instance(context, server, force=True)
-    return False
-
-
-def _is_moved(request_spec: objects.RequestSpec) -> bool:
-    try:
-        return request_filter.exists(request_spec)
-    except exception.CloudUnavailable:
-        return True
+        admission = reserved_hosts.confirm(request_spec, server)
+    except (
+        nova_exception.RequestFilterFailed,
+        exception.ReservationsError,
+    ) as error:
+        if isinstance(
+            error, exception.ReservationsError
+        ) and request_filter.exists(request_spec):
+            # A server that is moved does not depend on our database: what
+            # placement says of its new host is enough.
+            return claims.refusal(claimed, claims.hint(request_spec))
+        return str(error)
+    if not admission.hosts:
+        # Nobody has enrolled any host.
+        return None
+    return claims.refusal(claimed, admission.reservation_id)

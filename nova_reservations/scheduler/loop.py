@@ -20,6 +20,8 @@ import wrapt
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cloud import listener as listeners
+from nova_reservations.cloud import notifier
+from nova_reservations.engine import clocks
 from nova_reservations.engine import worker
 from nova_reservations.scheduler import request_filter
 
@@ -27,6 +29,9 @@ LOG = log.getLogger(__name__)
 
 INTERVAL = 0.5
 """Seconds between two looks at what is due."""
+
+REMINDER = 60
+"""Seconds between two lines of the log that say the same."""
 
 SILENCE = 30
 """Seconds without a look after which something is wrong."""
@@ -37,20 +42,25 @@ TASK = 'nova_reservations_watchdog'
 class Loop:
     """:ivar worker: whose tick() it calls, until stop().
 
+    :ivar clock: says when that is. Nothing is begun while it can't.
+
     :ivar listener: what hears of failures beside it, if anything does.
     """
 
     def __init__(
         self,
         engine: worker.Worker,
+        clock: clocks.Clock,
         listener: listeners.Listener | None = None,
     ) -> None:
         self.worker = engine
+        self.clock = clock
         self.listener = listener
         self._call = loopingcall.FixedIntervalLoopingCall(self._tick)
         self._looking = False
         self._last = time.monotonic()
         self._database_is_down = False
+        self._warned_at: float | None = None
 
     def start(self) -> None:
         self._last = time.monotonic()
@@ -72,14 +82,12 @@ class Loop:
             self.listener = None
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Begin nothing more, and finish what was begun, or give it back."""
         self._call.stop()
         if self.listener is not None:
             self.listener.stop()
-
-    def finish(self) -> None:
-        """Wait for what was begun."""
         self.worker.stop()
+        notifier.OUTBOX.flush()
 
     def watch(self) -> None:
         """Start the loop again if it has died, tell if it hangs."""
@@ -100,14 +108,27 @@ class Loop:
         self._last = time.monotonic()
         self._looking = True
         try:
-            self.worker.tick(self.worker.database.now())
+            now = self.clock.now()
+            if self._warned_at is not None:
+                LOG.info('The clocks agree again: leases start and end')
+                self.worker.recall(now)
+                self._warned_at = None
+            self.worker.tick(now)
             self._database_is_down = False
+        except exception.ClocksDisagree as error:
+            self._warn(error)
         except exception.DatabaseUnavailable as error:
             if not self._database_is_down:
                 LOG.error('Leases neither start nor end: %s', error)
             self._database_is_down = True
         finally:
             self._looking = False
+
+    def _warn(self, error: exception.ClocksDisagree) -> None:
+        now = time.monotonic()
+        if self._warned_at is None or now - self._warned_at >= REMINDER:
+            LOG.error('Leases neither start nor end: %s', error)
+            self._warned_at = now
 
 
 def install() -> None:
@@ -138,7 +159,7 @@ def _start(
     listener = None
     if conf.reservations.enable_notification_monitor:
         listener = _listener(services)
-    scheduler.nova_reservations_loop = Loop(engine, listener)
+    scheduler.nova_reservations_loop = Loop(engine, services.clock, listener)
     scheduler.nova_reservations_loop.start()
     scheduler.nova_reservations_loop.listen()
 
@@ -147,7 +168,7 @@ def _listener(services: bootstrap.Services) -> listeners.Listener:
     def receive(event_type: str, payload: Mapping[str, Any]) -> None:
         try:
             services.monitoring.on_notification(
-                event_type, payload, services.database.now()
+                event_type, payload, services.clock.now()
             )
         except exception.ReservationsError as error:
             LOG.warning(
@@ -169,13 +190,11 @@ def _stop(
     args: Any,
     kwargs: Any,
 ) -> None:
+    """First: Nova shuts the executors down by which the engine asks cells."""
     loop = getattr(process.manager, 'nova_reservations_loop', None)
-    if loop is None:
-        wrapped(*args, **kwargs)
-        return
-    loop.stop()
+    if loop is not None:
+        loop.stop()
     wrapped(*args, **kwargs)
-    loop.finish()
 
 
 @periodic_task.periodic_task(spacing=SILENCE, name=TASK)

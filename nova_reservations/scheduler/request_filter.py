@@ -34,7 +34,7 @@ from nova_reservations.scheduler.consumers import base as consumers
 
 LOG = log.getLogger(__name__)
 
-HINT = 'reservation'
+HINT = values.HINT
 CARRIED = 'lease_params'
 """The hint of servers that carry their own lease; our part of the API has put
 the id of the reservation in its place."""
@@ -150,9 +150,11 @@ class ReservedHosts:
             and request_spec.get_scheduler_hint(CARRIED) is None,
         )
 
-    def confirm(self, request_spec: objects.RequestSpec, server: str) -> None:
-        """See that the request may still land somewhere, and remember in
-        which reservation's slot a new server is.
+    def confirm(
+        self, request_spec: objects.RequestSpec, server: str
+    ) -> Admission:
+        """Return where the request may land now, and remember in which
+        reservation's slot a new server is.
 
         :raises: RequestFilterFailed, NotEnoughResources,
             DatabaseUnavailable, CloudUnavailable, Contended
@@ -170,6 +172,7 @@ class ReservedHosts:
             )
             if run is not None and chosen:
                 run.recorded.append(server)
+        return admission
 
     def _place(self, request_spec: objects.RequestSpec) -> Admission | None:
         """Return where the server's own lease has it; None: it has none, or

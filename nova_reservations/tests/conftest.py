@@ -24,12 +24,17 @@ import pathlib
 from typing import Any
 import uuid
 
+import hypothesis
 import pytest
 import sqlalchemy as sa
 
 from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.tests import template
+
+# How long an example takes is the machine's load: that is no test.
+hypothesis.settings.register_profile('untimed', deadline=None)
+hypothesis.settings.load_profile('untimed')
 
 SERVERS = {
     'mysql': os.environ.get(

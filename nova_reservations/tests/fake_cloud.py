@@ -64,6 +64,9 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
     """:ivar before: called with the name of each write before it is made;
         a test may raise from it, as a kill or a failure would.
 
+    :ivar identity: returns the name of the database.
+    :ivar signed: aggregate -> the database that it says it is of.
+    :ivar hints: server -> the reservation that it was created in.
     :ivar unmirrored: (host, aggregate) that placement does not know of.
     :ivar slow_servers: what is asked of them takes until finish_tasks().
     :ivar refusals: server -> why it can not be shelved.
@@ -74,6 +77,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
     :ivar broken: servers of which no snapshot can be made.
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
+    :ivar cells: service host -> its cell, if not that of all others.
     :ivar members: what is in the aggregate of donors; None: there is none.
     :ivar particulars: server -> what is told of it beside its state.
     :ivar moved: (server, from where) of those that were moved for leases.
@@ -87,7 +91,11 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
         self.pool: set[str] = set()
         self.pool_zone: str | None = None
         self.aggregates: dict[str, set[str]] = {}
+        self.owners: dict[str, str] = {}
+        self.identity: ports.Identity = str
+        self.signed: dict[str, str] = {}
         self.servers: dict[str, ports.Server] = {}
+        self.hints: dict[str, str] = {}
         self.unmirrored: set[tuple[str, str]] = set()
         self.leftovers: dict[str, set[str]] = defaultdict(set)
         self.slow_servers: set[str] = set()
@@ -100,6 +108,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
         self.trusted = True
         self.orders: set[tuple[str, ports.Order, str]] = set()
         self.services: dict[str, ports.ComputeService] = {}
+        self.cells: dict[str, str] = {}
         self.members: set[str] | None = None
         self.particulars: dict[str, dict[str, Any]] = {}
         self.moved: list[tuple[str, str]] = []
@@ -110,7 +119,23 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
     def boot(
         self, host: str, project_id: str, server: str | None = None
     ) -> str:
-        """Put a server on a host, whatever the scheduler would say."""
+        """Put a server on a host, whatever the scheduler would say.
+
+        In a reservation of its project's that has the host, if there is one.
+        """
+        server = self.intrude(host, project_id, server)
+        for reservation_id, members in self.aggregates.items():
+            if (
+                host in members
+                and self.owners.get(reservation_id) == project_id
+            ):
+                self.hints.setdefault(server, reservation_id)
+        return server
+
+    def intrude(
+        self, host: str, project_id: str, server: str | None = None
+    ) -> str:
+        """Put a server on a host, by no reservation."""
         server = server or str(uuid.uuid4())
         self.servers[server] = ports.Server(server, project_id, host, 'active')
         return server
@@ -335,6 +360,8 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
         check()
         self._write('create aggregate')
         members = self.aggregates.setdefault(reservation_id, set())
+        self.owners[reservation_id] = project_id
+        self.signed[reservation_id] = self.identity()
         for host in hosts:
             check()
             self._write('add host')
@@ -345,6 +372,11 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
             self._write('remove host')
             members.discard(surplus)
 
+    def in_flight(
+        self, hosts: Collection[values.Resource]
+    ) -> dict[str, set[str]]:
+        return {host.name: set(self.unbuilt) for host in hosts}
+
     def is_gathered(
         self, reservation_id: str, hosts: Collection[values.Resource]
     ) -> bool:
@@ -352,7 +384,8 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
             host.name for host in hosts
         }
 
-    def disband(self, reservation_id: str, check: ports.Check) -> None:
+    def disband(self, reservation_id: str, check: ports.Check) -> bool:
+        was_there = reservation_id in self.aggregates
         for member in sorted(self.aggregates.get(reservation_id, set())):
             check()
             self._write('remove host')
@@ -360,6 +393,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
         check()
         self._write('delete aggregate')
         self.aggregates.pop(reservation_id, None)
+        return was_there
 
     def occupancy(
         self, hosts: Collection[values.Resource]
@@ -375,6 +409,26 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
             )
             for host in hosts
         }
+
+    def let_in(
+        self, reservation_id: str, servers: Collection[str]
+    ) -> Collection[str]:
+        return {
+            server
+            for server in servers
+            if self.hints.get(server) == reservation_id
+        }
+
+    def building_servers(
+        self, reservation_id: str, project_id: str
+    ) -> list[ports.Server]:
+        return [
+            server
+            for server in self.servers.values()
+            if server.state == 'building'
+            and server.project_id == project_id
+            and self.hints.get(server.uuid) == reservation_id
+        ]
 
     def stop_servers(
         self,
@@ -492,6 +546,9 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
             if host in (None, name)
         }
 
+    def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
+        return {name: self.cells.get(name, 'a cell') for name in names}
+
     def evacuate(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
@@ -522,3 +579,10 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
 
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         return {key: set(members) for key, members in self.aggregates.items()}
+
+    def origins(self) -> Mapping[str, str | None]:
+        return {key: self.signed.get(key) for key in self.aggregates}
+
+    def sign(self, reservation_id: str) -> None:
+        self._write('sign aggregate')
+        self.signed[reservation_id] = self.identity()

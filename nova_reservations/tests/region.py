@@ -33,6 +33,7 @@ from nova_reservations.engine import donors
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import hunting
+from nova_reservations.engine import identity
 from nova_reservations.engine import leases
 from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
@@ -98,11 +99,15 @@ class Region:
         self.notes: list[tuple[str, Mapping[str, Any]]] = []
         self.cloud = fake_cloud.FakeCloud(*names)
         self.database = Database(url)
+        # Made here, it is no step of what is tried.
+        ours = identity.of(self.database)
+        self.cloud.identity = lambda: ours
         self.options = settings.Settings(
             **{
                 'host_refresh_interval': datetime.timedelta(days=1),
                 'polling_interval': datetime.timedelta(days=1),
                 'healing_interval': datetime.timedelta(days=1),
+                'down_after': datetime.timedelta(0),
                 'settle': datetime.timedelta(0),
                 **options,
             }
@@ -130,6 +135,8 @@ class Region:
         self.monitoring = monitoring.Monitoring(
             self.database,
             [kind(self.cloud, opts) for kind in monitors],
+            self.options,
+            self._notify,
         )
         self.healing = healing.Healing(
             self.database, self.types, self.options, self._notify
@@ -442,7 +449,7 @@ class Region:
         return [
             kind.removeprefix('lease.')
             for kind, payload in self.notes
-            if payload['lease_id'] == lease.id
+            if payload.get('lease_id') == lease.id
         ]
 
     def picture(self) -> dict[str, Any]:
@@ -455,7 +462,7 @@ class Region:
             },
             'held': _held(self.database),
             'notes': sorted(
-                (kind, payload['lease_id']) for kind, payload in self.notes
+                (kind, payload.get('lease_id')) for kind, payload in self.notes
             ),
             'pool': sorted(self.cloud.pool),
             'fenced': self.fenced(),

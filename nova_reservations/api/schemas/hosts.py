@@ -25,6 +25,10 @@ FACTS = {
     'availability_zone': {'type': 'string'},
     'trust_id': {'type': 'null'},
     'reservable': {'type': 'boolean'},
+    'status_reason': {
+        'type': ['string', 'null'],
+        'description': 'what the enrolment of the host waits for',
+    },
     'created_at': parameters.SHOWN_STAMP,
     'updated_at': parameters.SHOWN_STAMP,
 }

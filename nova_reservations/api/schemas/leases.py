@@ -111,6 +111,8 @@ UPDATE = validation.Schema(
                 'maxItems': MAX_RESERVATIONS,
                 'items': CHANGED_RESERVATION,
             },
+            # By itself: what has failed, for what is free now.
+            replace_failed={'enum': [True]},
             events={'type': 'array'},
         ),
     }

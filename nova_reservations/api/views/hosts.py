@@ -25,8 +25,10 @@ def show(host: values.Host) -> dict[str, Any]:
         'status': None,
         'trust_id': None,
         'availability_zone': facts.availability_zone,
-        # As in Blazar, a host that has failed is not until it is back.
-        'reservable': host.reservable and host.down_since is None,
+        # As in Blazar, a host that has failed is not until it is back; nor
+        # is one that is disabled.
+        'reservable': host.bookable,
+        'status_reason': host.status_reason,
         'created_at': dates.show_stamp(host.created_at),
         'updated_at': dates.show_stamp(host.updated_at),
     }

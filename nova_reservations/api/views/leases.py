@@ -12,8 +12,15 @@ from nova_reservations.api import dates
 def show(
     lease: values.Lease,
     details: Callable[[values.Reservation], Mapping[str, Any]],
+    in_full: bool,
 ) -> dict[str, Any]:
-    """:param details: what a reservation's type shows of it."""
+    """:param details: what a reservation's type shows of it.
+
+    :param in_full: whether its reason may name what is of others.
+    """
+    reason = lease.status_reason
+    if in_full and lease.status_detail is not None:
+        reason = lease.status_detail
     return {
         'id': lease.id,
         'name': lease.name,
@@ -26,7 +33,7 @@ def show(
         # Nothing here acts by trust; clients expect the key.
         'trust_id': None,
         'status': lease.status,
-        'status_reason': lease.status_reason,
+        'status_reason': reason,
         'degraded': lease.degraded,
         'created_at': dates.show_stamp(lease.created_at),
         'updated_at': dates.show_stamp(lease.updated_at),

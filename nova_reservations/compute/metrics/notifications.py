@@ -7,6 +7,9 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import rpc
+import nova.conf
+
+CONF = nova.conf.CONF
 
 Notify = Callable[[str, str, Mapping[str, Any]], None]
 """Called with the publisher, the type of the event, and its payload."""
@@ -20,5 +23,8 @@ def notify(
     Not through Nova's get_notifier(), which warns of each event that is
     none of Nova's.
     """
-    notifier = rpc.LEGACY_NOTIFIER.prepare(publisher_id=publisher)
+    # The other one of Nova's says nothing where only one format is wanted.
+    versioned = CONF.notifications.notification_format == 'versioned'
+    sender = rpc.NOTIFIER if versioned else rpc.LEGACY_NOTIFIER
+    notifier = sender.prepare(publisher_id=publisher)
     notifier.warn(nova_context.get_admin_context(), event_type, dict(payload))

@@ -5,6 +5,7 @@ from alembic import context
 
 from nova_reservations.db import migration
 from nova_reservations.db import models
+from nova_reservations.db import repeatable
 
 connection = context.config.attributes['connection']
 context.configure(
@@ -17,6 +18,16 @@ context.configure(
     ),
     compare_type=True,
 )
+if connection.dialect.name in ('mysql', 'mariadb'):
+    own = context.get_context()
+    own.impl = repeatable.RepeatableImpl(
+        connection.dialect,
+        connection,
+        as_sql=False,
+        transactional_ddl=False,
+        output_buffer=None,
+        context_opts=own.opts,
+    )
 with context.begin_transaction():
     context.run_migrations()
 connection.commit()

@@ -14,6 +14,7 @@ import time
 
 from nova_reservations.sandbox import cloud
 from nova_reservations.sandbox import person
+from nova_reservations.sandbox.bench import ends
 from nova_reservations.sandbox.bench import healing
 from nova_reservations.sandbox.bench import lifecycle
 from nova_reservations.sandbox.bench import processes
@@ -26,10 +27,12 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'clients': requests.clients,
     'scale': requests.scale,
     'slots': requests.slots,
+    'list': requests.listed,
     'memory': processes.memory,
     'start': lifecycle.start,
     'many-hosts': lifecycle.many_hosts,
     'end': lifecycle.end,
+    'ends': ends.ends,
     'heal': healing.heal,
     # Last: it fills the cloud.
     'cpu': processes.cpu,

@@ -276,9 +276,32 @@ class _Api:
         path: str,
         **fields: Any,
     ) -> Any:
+        request = self._request(token, method, path, **fields)
+        answer = self._answer(application, request)
+        return answer.json if answer.body else None
+
+    def pieces(
+        self, application: Any, token: str, path: str
+    ) -> Iterator[bytes]:
+        """Yield an answer as a server sends it."""
+        request = self._request(token, 'GET', path)
+        yield from self._answer(application, request).app_iter
+
+    def _answer(self, application: Any, request: Any) -> Any:
+        answer = request.get_response(application)
+        if answer.status_int >= 400:
+            raise RuntimeError(
+                f'{request.method} {request.path}: {answer.status} '
+                f'{answer.text}'
+            )
+        return answer
+
+    def _request(
+        self, token: str, method: str, path: str, **fields: Any
+    ) -> Any:
         import webob
 
-        request = webob.Request.blank(
+        return webob.Request.blank(
             f'/v2.1{path}',
             method=method,
             headers={
@@ -287,12 +310,6 @@ class _Api:
             },
             **fields,
         )
-        answer = request.get_response(application)
-        if answer.status_int >= 400:
-            raise RuntimeError(
-                f'{method} {path}: {answer.status} {answer.text}'
-            )
-        return answer.json if answer.body else None
 
 
 def boot(
@@ -500,6 +517,37 @@ def memory(
     return seen
 
 
+def listing(
+    layout: lo.Layout, ours: bool, token: str, path: str, key: str
+) -> dict[str, float]:
+    """Return how many nova-api lists, in how many seconds, and by how many
+    MiB it is larger then than it was before."""
+    api = _Api(layout, ours, nova=False)
+    (application,) = api.applications
+    # The first fills caches.
+    api.ask(application, token, 'GET', f'{path.partition("?")[0]}?limit=1')
+    gc.collect()
+    # From now on the kernel counts the peak anew.
+    pathlib.Path('/proc/self/clear_refs').write_text('5')
+    before, began = _peak_memory(), time.perf_counter()
+    count = sum(
+        piece.count(f'"{key}":'.encode())
+        for piece in api.pieces(application, token, path)
+    )
+    return {
+        'count': count,
+        'seconds': time.perf_counter() - began,
+        'mib': _peak_memory() - before,
+    }
+
+
+def _peak_memory() -> float:
+    """Return MiB, the most that this process has had."""
+    status = pathlib.Path('/proc/self/status').read_text()
+    (line,) = (each for each in status.splitlines() if 'VmHWM' in each)
+    return int(line.split()[1]) / 1024
+
+
 def _api_traffic(api: _Api, token: str, ours: bool) -> Callable[[int], None]:
     (application,) = api.applications
 
@@ -584,6 +632,7 @@ PROBES: Mapping[str, Callable[..., Any]] = {
     'boot': boot,
     'create': create,
     'explain': explain,
+    'listing': listing,
     'memory': memory,
     'schedule': schedule,
 }

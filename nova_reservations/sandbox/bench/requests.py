@@ -170,6 +170,70 @@ def scale(subject: su.Subject) -> Row:
     )
 
 
+def listed(subject: su.Subject) -> Row:
+    """List 100,000 leases, as an administrator does."""
+    hosts = subject.pick(HOSTS // 100, HOSTS // 10)
+    future = _Many(
+        subject.databases,
+        subject.project_id,
+        su.now(),
+        hosts,
+        LEASES_OF_EACH * 10,
+    )
+    subject.each_client(
+        lambda who, _: subject.floor_write(who), map(str, range(_PAGE))
+    )
+    try:
+        future.create(subject.enrolled[0])
+        floor = subject.probe(
+            'listing',
+            ours=False,
+            token=subject.demo.compute.get_token(),
+            path=f'/os-server-groups?limit={_PAGE}',
+            key='policy',
+        )
+        ours = subject.probe(
+            'listing',
+            ours=True,
+            token=subject.operator.compute.get_token(),
+            path='/os-reservations/v1/leases',
+            key='lease_type',
+        )
+    finally:
+        future.delete()
+        subject.forget()
+    # Nova has no list of so many: its floor is one page, and so many pages.
+    pages = ours['count'] / floor['count']
+    return Row(
+        [
+            Figure(
+                f'list {ours["count"]:,} leases',
+                ours['seconds'],
+                's',
+                floor=pages * floor['seconds'],
+                limit=pages * floor['seconds'],
+            ),
+            Figure(
+                f'list {ours["count"]:,} leases, memory of nova-api',
+                ours['mib'],
+                'MiB',
+                floor=floor['mib'],
+                limit=32,
+            ),
+        ]
+    )
+
+
+#: As many as Nova lists at once.
+_PAGE = 1000
+
+
+class _Many(fleet.Future):
+    """Each lease has one host: there are as many as allocations."""
+
+    size = 1
+
+
 def slots(subject: su.Subject) -> Row:
     """Create a lease of slots, also with 10,000 hosts and 100,000 shares."""
     rounds = subject.pick(20, 200)

@@ -5,15 +5,19 @@ from collections.abc import Callable
 from collections.abc import Mapping
 import contextlib
 import dataclasses
+import datetime
 import os
 import pathlib
 import random
 import signal
 import time
+from typing import Any
 
 from nova_reservations.sandbox import cloud
 from nova_reservations.sandbox import layout as lo
+from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
+from nova_reservations.sandbox.faults import builds
 from nova_reservations.sandbox.faults import proxies
 from nova_reservations.sandbox.faults import verdict
 
@@ -147,6 +151,85 @@ def broker_gone(scene: Scene) -> None:
         time.sleep(scene.seconds)
 
 
+def clock_jump(scene: Scene) -> None:
+    """The database's clock is set three hours ahead, and back."""
+    who = person.Person(scene.services.layout.auth_url, 'demo')
+    lease = story.until(
+        'a lease of an hour', lambda: _long_lease(who), bool, 60
+    )
+    story.until(
+        'the lease to be ACTIVE', lambda: who.lease(lease['id']), _is_active
+    )
+    reservation, *_ = lease['reservations']
+    server = person.body(who.boot('stays', reservation['id']), 202)['server']
+    story.until(
+        'the server to be ACTIVE', lambda: who.server(server['id']), _is_active
+    )
+    told = _complaints(scene)
+    scene.verdict.make_clock('nr_later_time', hours=3)
+    with scene.database.saying(b'utc_timestamp()', b'nr_later_time()'):
+        time.sleep(scene.seconds)
+        more = _complaints(scene)
+        left = who.lease(lease['id']), who.server(server['id'])
+    story.expect(
+        'whether nova-schedulers say that clocks disagree', True, more > told
+    )
+    story.expect(
+        'the lease, and its server',
+        ['ACTIVE', 'ACTIVE'],
+        [each and each['status'] for each in left],
+    )
+    person.body(who.reservation.delete(f'/leases/{lease["id"]}'), 204)
+
+
+def _long_lease(who: person.Person) -> dict[str, Any]:
+    """Return a lease of an hour, an empty one if no host is free."""
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    answer = who.ask_lease('stays', None, end.replace(microsecond=0), 1)
+    if answer.status_code == 409:
+        return {}
+    lease: dict[str, Any] = person.body(answer, 201)['lease']
+    return lease
+
+
+def _is_active(thing: Any) -> bool:
+    return bool(thing) and thing['status'] == 'ACTIVE'
+
+
+def _complaints(scene: Scene) -> int:
+    """Return how often a nova-scheduler has said that clocks disagree."""
+    log = scene.services.layout.log
+    return sum(
+        (log / f'{service}.log').read_text().count('neither start nor end')
+        for service in _SCHEDULERS
+    )
+
+
+def builds_fail(scene: Scene) -> None:
+    """A share of builds fails, with conductors not guarded, and guarded."""
+    layout = scene.services.layout
+    with builds.failing(layout):
+        _enrol_beside_builds(scene)
+        with builds.guarded(layout):
+            _restart_with_conf(scene)
+            _enrol_beside_builds(scene)
+        _restart_with_conf(scene)
+
+
+def _restart_with_conf(scene: Scene) -> None:
+    for service in ('nova-conductor@controller-1', 'nova'):
+        scene.kill_and_restart(service)
+
+
+def _enrol_beside_builds(scene: Scene) -> None:
+    deadline = time.monotonic() + scene.seconds
+    rounds = builds.Builds(scene.services.layout.auth_url)
+    while True:
+        rounds.round(scene.verdict.leased)
+        if time.monotonic() > deadline:
+            break
+
+
 def anything_killed(scene: Scene) -> None:
     """For ten times the usual time, something is killed all the time."""
     deadline = time.monotonic() + 10 * scene.seconds
@@ -172,10 +255,12 @@ QUICK: Mapping[str, Fault] = {
     'placement-fails': placement_fails,
     'placement-conflicts': placement_conflicts,
     'placement-hangs': placement_hangs,
+    'clock-jump': clock_jump,
 }
 
 FAULTS: Mapping[str, Fault] = {
     **QUICK,
+    'build-fails': builds_fail,
     'schedulers-killed': schedulers_killed,
     'database-slow': database_slow,
     'database-gone': database_gone,

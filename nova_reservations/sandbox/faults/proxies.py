@@ -15,6 +15,8 @@ class Wire:
     """Passes TCP connections on to a server that is not ours to stop.
 
     :ivar delay: seconds that each piece of what passes is held back.
+    :ivar instead: words of clients -> others of the same length, which the
+        server is sent.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -22,6 +24,7 @@ class Wire:
         self._listener = socket.create_server(('127.0.0.1', 0), backlog=1024)
         self.port: int = self._listener.getsockname()[1]
         self.delay = 0.0
+        self.instead: dict[bytes, bytes] = {}
         self._whole = threading.Event()
         self._whole.set()
         self._lock = threading.Lock()
@@ -51,6 +54,17 @@ class Wire:
             yield
         finally:
             self.delay = 0.0
+
+    @contextlib.contextmanager
+    def saying(self, words: bytes, instead: bytes) -> Iterator[None]:
+        """Have clients say something else than they do."""
+        if len(words) != len(instead):
+            raise ValueError('The length is sent before them')
+        self.instead = {words: instead}
+        try:
+            yield
+        finally:
+            self.instead = {}
 
     def _hang_up(self) -> None:
         with self._lock:
@@ -88,6 +102,8 @@ class Wire:
             while piece := source.recv(65536):
                 if self.delay:
                     time.sleep(self.delay)
+                for words, instead in self.instead.items():
+                    piece = piece.replace(words, instead)
                 sink.sendall(piece)
         for each in (source, sink):
             with contextlib.suppress(OSError):

@@ -22,11 +22,16 @@ from nova_reservations.sandbox.faults import load
 _LEASE = models.table(models.Lease)
 _RESERVATION = models.table(models.Reservation)
 _ALLOCATION = models.table(models.Allocation)
+_RESOURCE = models.table(models.Resource)
 
 #: Seconds in which all leases must be over when nothing is broken any more:
 #: the claims of the dead expire after 30, and a lease that waits for an
 #: operator is looked at every 60.
 SETTLING = 120
+
+#: Seconds after which the sweep has been there: what a worker leaves that was
+#: stopped, and went on, is taken away once a minute.
+SWEEPING = 75
 
 _OVER = {states.Lease.TERMINATED, states.Lease.ERROR}
 
@@ -44,6 +49,15 @@ class Verdict:
 
     def close(self) -> None:
         self._engine.dispose()
+
+    def make_clock(self, name: str, hours: int) -> None:
+        """Have the database know a clock that is so many hours ahead."""
+        with self._engine.connect() as connection:
+            connection.exec_driver_sql(f'DROP FUNCTION IF EXISTS {name}')
+            connection.exec_driver_sql(
+                f'CREATE FUNCTION {name}() RETURNS DATETIME NO SQL '
+                f'RETURN utc_timestamp() + INTERVAL {hours} HOUR'
+            )
 
     def holder(self) -> str | None:
         """Return who has claimed a lease, if anybody has one now."""
@@ -95,6 +109,28 @@ class Verdict:
                     .having(sa.func.count() > 1)
                 )
             ]
+
+    def leased(self) -> list[str]:
+        """Return the hosts that an active lease has now."""
+        with self._engine.connect() as connection:
+            return list(
+                connection.scalars(
+                    sa.select(_RESOURCE.c.name)
+                    .join(
+                        _ALLOCATION,
+                        _ALLOCATION.c.resource_id == _RESOURCE.c.id,
+                    )
+                    .join(
+                        _RESERVATION,
+                        _RESERVATION.c.id == _ALLOCATION.c.reservation_id,
+                    )
+                    .join(_LEASE, _LEASE.c.id == _RESERVATION.c.lease_id)
+                    .where(
+                        _ALLOCATION.c.released == sa.false(),
+                        _LEASE.c.status == states.Lease.ACTIVE,
+                    )
+                )
+            )
 
     def settle(self) -> None:
         """Wait until no lease needs anything any more.
@@ -165,8 +201,12 @@ class Verdict:
 
     def _expect_clean(self) -> None:
         """Look at Nova and placement as an operator can, by their APIs."""
-        aggregates = self._operator.aggregates()
-        story.expect("Nova's aggregates", ['freepool'], [*aggregates])
+        aggregates = story.until(
+            "only freepool among Nova's aggregates",
+            self._operator.aggregates,
+            lambda known: [*known] == ['freepool'],
+            SWEEPING,
+        )
         pool = aggregates['freepool']
         story.expect('the pool', [*self.enrolled], sorted(pool['hosts']))
         for host in self.enrolled:

@@ -15,8 +15,8 @@ from nova_reservations.sandbox.story import until
 #: Between two checks.
 _INTERVAL = datetime.timedelta(seconds=config.HEALING_INTERVAL)
 
-#: From its last report until it is seen that a compute does not.
-_UNSEEN = config.SERVICE_DOWN_TIME + 30
+#: From its last report until it is seen that a compute has failed.
+_UNSEEN = config.SERVICE_DOWN_TIME + config.DOWN_AFTER + 30
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
@@ -26,6 +26,8 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.enrol()
     told.heal_three_reservations()
     told.leave_alone_what_recovers_in_time()
+    told.leave_alone_what_is_disabled()
+    told.give_back_what_was_not_used()
     told.have_no_spare_host()
 
 
@@ -130,6 +132,49 @@ class _Healing(cast.Cast):
             self._recover(host)
         with self.step('the lease starts where it was') as seen:
             self.wait_for(lease, 'ACTIVE', 2 * config.HEALING_INTERVAL)
+            self._expect(lease, host)
+            seen(host)
+            self.delete_lease(lease, 60)
+
+    def leave_alone_what_is_disabled(self) -> None:
+        with self.step('demo has a host, and a server there') as seen:
+            lease = self._lease(self.demo, 0, 3600)
+            self.wait_for(lease, 'ACTIVE')
+            host = self._host_of(lease)
+            reservation = self.reservation(lease)['id']
+            server = cast.accepted(self.demo.boot('stays', reservation))
+            seen(self.expect_on(server, [host]))
+        with self.step('the operator disables the host: no new lease'):
+            self.operator.disable(host, True)
+            self._until_reservable(host, False)
+        with self.step('demo keeps it, and lacks nothing') as seen:
+            self._expect(lease, host)
+            seen(self.expect_on(server, [host]))
+        with self.step('it is enabled again'):
+            self.operator.disable(host, False)
+            self._until_reservable(host, True)
+            self.delete_lease(lease, 60)
+
+    def give_back_what_was_not_used(self) -> None:
+        with self.step('demo has a host, and nothing on it yet') as seen:
+            lease = self._lease(self.demo, 0, 3600)
+            self.wait_for(lease, 'ACTIVE')
+            host = self._host_of(lease)
+            seen(host)
+        with self.step('it is forced down: demo gets another') as seen:
+            self._stop(host)
+            self.operator.force_down(host, True)
+            self._until_on_another(lease, host)
+            self._expect(lease, changed=True)
+            seen(self._host_of(lease))
+        with self.step('it is back: the other, unused, is given back') as seen:
+            self._recover(host)
+            until(
+                f'on {host}',
+                lambda: self._host_of(lease),
+                lambda name: name == host,
+                30,
+            )
             self._expect(lease, host)
             seen(host)
             self.delete_lease(lease, 60)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases start and end by the database's clock, so that a machine whose own
-is wrong does no harm: no code asks its own. nova-compute, which has no lease
-and no database, says when it has measured."""
+is wrong does no harm: no code asks its own, but to see whether it says the
+same. nova-compute, which has no lease and no database, says when it has
+measured."""
 
 import ast
 import pathlib
@@ -25,13 +26,13 @@ def asks_its_own_clock(call):
     )
 
 
-def test_no_code_asks_the_clock_of_its_machine():
+def test_one_function_asks_the_clock_of_its_machine():
     asked = [
-        f'{path.relative_to(PACKAGE)}:{node.lineno}'
+        str(path.relative_to(PACKAGE))
         for path in sorted(PACKAGE.rglob('*.py'))
         if path.relative_to(PACKAGE).parts[0]
         not in ('compute', 'sandbox', 'tests')
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and asks_its_own_clock(node)
     ]
-    assert asked == []
+    assert asked == ['bootstrap.py']

@@ -16,7 +16,9 @@ def _forget():
     hooks.check.cache_clear()
 
 
-@pytest.mark.parametrize('process', ['api', 'scheduler', 'compute'])
+@pytest.mark.parametrize(
+    'process', ['api', 'scheduler', 'compute', 'conductor']
+)
 def test_the_installed_nova_fits(process):
     hooks.check(process)
 

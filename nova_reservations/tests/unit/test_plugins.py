@@ -162,7 +162,8 @@ class TestHosts:
         assert plugin.end(early) == base.Waiting(
             'Waiting for servers that are on their way'
         )
-        assert cloud.aggregates == {'reservation': {'one', 'two'}}
+        # Nobody is let in any more, and it is not over.
+        assert not cloud.aggregates
         assert plugin.end(booking) is None
 
     def test_an_end_says_what_it_waits_for(self, plugin, cloud, booking):
@@ -173,15 +174,20 @@ class TestHosts:
         cloud.leftovers['two'].add('consumer')
         assert plugin.end(booking) == base.Waiting(
             f'server {slow} (active) on host one is being deleted; '
+            'a server that is not of this reservation is on host two: an '
+            'administrator has to move it; placement holds an allocation of '
+            'somebody else on host two: an administrator has to look at it',
+            count=3,
+            detail=f'server {slow} (active) on host one is being deleted; '
             f'server {theirs} of project q is on host two: move or delete '
             'it; placement holds an allocation of consumer on host two',
-            count=3,
         )
         assert cloud.aggregates == {'reservation': {'one', 'two'}}
 
     def test_an_end_says_why_a_server_can_not_be_deleted(
         self, plugin, cloud, booking
     ):
+        plugin.start(booking)
         locked = cloud.boot('one', 'p')
         cloud.delete_servers = lambda servers, check: {locked: 'it is locked'}
         assert plugin.end(booking) == base.Waiting(
@@ -190,11 +196,12 @@ class TestHosts:
         )
 
     def test_a_reason_has_an_end(self, plugin, cloud, booking):
-        for _ in range(100):
-            cloud.boot('one', 'q')
+        for project in 100 * ['p', 'q']:
+            cloud.boot('one', project)
         waiting = plugin.end(booking)
         assert waiting.reason.count('server ') == 20
-        assert waiting.count == 100
+        assert waiting.detail.count('server ') == 20
+        assert waiting.count == 200
 
     @pytest.mark.parametrize(
         'status', [states.Reservation.PENDING, states.Reservation.ERROR]

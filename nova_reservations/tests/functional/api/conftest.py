@@ -178,6 +178,7 @@ def cloud() -> fake_cloud.FakeCloud:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(api.Database, 'now', lambda _: clock.now)
+    monkeypatch.setattr(bootstrap, 'own_time', lambda: clock.now)
     return clock
 
 

@@ -186,6 +186,22 @@ def test_the_zone_of_the_server_is_that_of_its_place(member, enrolled, behind):
         assert answer.status_int == status
 
 
+@pytest.mark.parametrize('text', ['a\0b', '\ud800', '\ud800:h1'])
+@pytest.mark.parametrize('name', ['availability_zone', 'flavorRef'])
+def test_what_no_database_takes_is_bad_input(
+    member, enrolled, behind, name, text
+):
+    answer = boot(
+        member,
+        test_server_leases.text(guaranteed=True),
+        server={'flavorRef': 'small', name: text},
+    )
+    assert answer.status_int == 400
+    assert 'NUL and single surrogates' in reason(answer)
+    assert behind.bodies == []
+    assert leases(member) == []
+
+
 @pytest.mark.parametrize('status', ['400 Bad Request', '403 Forbidden'])
 def test_what_nova_refuses_leaves_no_place(
     member, enrolled, cloud, workers, behind, status
@@ -242,21 +258,3 @@ def test_what_is_guaranteed_does_not_change(member, enrolled):
             )
             assert answer.status_int == 400
             assert 'guaranteed' in answer.json['error_message']
-
-
-def test_a_resize_to_what_does_not_fit_is_refused(
-    member, enrolled, workers, behind
-):
-    ask(member)
-    workers.work()
-
-    def resize(flavor):
-        return member.send(
-            'POST',
-            f'/servers/{behind.made[0]}/action',
-            {'resize': {'flavorRef': flavor}},
-        )
-
-    answer = resize('huge')
-    assert answer.status_int == 409
-    assert 'asks for more than it was guaranteed' in reason(answer)

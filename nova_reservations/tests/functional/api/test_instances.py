@@ -201,7 +201,7 @@ def test_no_server_is_begun_where_all_hosts_have_failed(
     reservation = member.lease(reservations=[VIRTUAL])['reservations'][0]['id']
     workers.work()
     for host in conftest.HOSTS:
-        cloud.fail(host)
+        cloud.fail(host, forced_down=True)
     services.monitoring.poll(clock.now)
     answer = member.send(
         'POST',

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``openstack lease``, against the API over HTTP."""
 
+import dataclasses
 import json
 
 import pytest
+
+from nova_reservations import states
 
 
 @pytest.fixture
@@ -90,6 +93,55 @@ def test_of_several_leases_all_are_deleted_or_none(run, member):
     member.lease(name='mine')
     assert 'No lease has the name none' in run('delete', 'mine', 'none')
     assert len(member('GET', '/leases').json['leases']) == 1
+
+
+@pytest.fixture
+def failed(services, member, enrolled, workers, cloud):
+    """A lease of a host that has failed, and nothing replaces by itself."""
+    services.healing.options = dataclasses.replace(
+        services.healing.options, heal_active=states.HealActive.NEVER
+    )
+    lease = member.lease(name='mine')
+    workers.work(3)
+    [reservation] = lease['reservations']
+    [host] = cloud.aggregates[reservation['id']]
+    cloud.fail(host, forced_down=True)
+    services.monitoring.poll(workers.clock.now)
+    workers.work(3)
+    return host
+
+
+class TestReplaceFailed:
+    def test_gives_another_host(self, run, member, failed):
+        [lease] = member('GET', '/leases').json['leases']
+        assert lease['reservations'][0]['missing_resources']
+        shown = json.loads(run('set', 'mine', '--replace-failed', '-fjson'))
+        assert shown['degraded']
+        [reservation] = shown['reservations']
+        assert reservation['resources_changed']
+        assert not reservation['missing_resources']
+        said = run('set', 'mine', '--replace-failed')
+        assert 'nothing of it has failed' in said
+
+    def test_is_refused_where_no_other_is_free(self, run, member, failed):
+        member.lease(
+            name='others',
+            reservations=[
+                {'resource_type': 'physical:host', 'min': 2, 'max': 2}
+            ],
+        )
+        said = run('set', 'mine', '--replace-failed')
+        assert 'nothing is free at this moment' in said
+        assert failed not in said
+
+    def test_comes_by_itself(self, run, failed):
+        said = run('set', 'mine', '--replace-failed', '--name=yours')
+        assert 'by itself' in said
+
+    def test_is_for_members_of_the_project(self, member, stranger, failed):
+        [lease] = member('GET', '/leases').json['leases']
+        path, body = f'/leases/{lease["id"]}', {'replace_failed': True}
+        assert stranger('PUT', path, body).status_int == 404
 
 
 @pytest.mark.parametrize(

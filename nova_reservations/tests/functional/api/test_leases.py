@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
+from nova_reservations import values
+from nova_reservations.db import leases as rows
+
 UNKNOWN = 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70'
 
 pytestmark = pytest.mark.usefixtures('enrolled')
@@ -19,6 +22,23 @@ def hosts(minimum=1, **asked):
             **asked,
         }
     ]
+
+
+def test_only_administrators_read_a_reason_in_full(member, admin, services):
+    lease = services.leases.get(member.lease()['id'])
+    reason = values.Reason('a host', 'host h1 of theirs')
+    with services.database.writer() as session:
+        rows.change(session, lease, lease.created_at, status_reason=reason)
+    path = f'/leases/{lease.id}'
+
+    def read(person):
+        [listed] = person('GET', '/leases').json['leases']
+        shown = person('GET', path).json['lease']
+        changed = person('PUT', path, {'name': 'new'}).json['lease']
+        return {each['status_reason'] for each in (listed, shown, changed)}
+
+    assert read(member) == {'a host'}
+    assert read(admin) == {'host h1 of theirs'}
 
 
 def test_a_lease_has_all_that_clients_of_blazar_read(member):

@@ -183,54 +183,6 @@ def test_a_lease_that_has_not_begun_or_is_over_is_a_conflict(
     assert 'TERMINATED' in answer.json['conflictingRequest']['message']
 
 
-@pytest.mark.parametrize(
-    ('action', 'microversion', 'status'),
-    [
-        (
-            {
-                'os-migrateLive': {
-                    'host': 'h1',
-                    'block_migration': False,
-                    'disk_over_commit': False,
-                }
-            },
-            '2.1',
-            409,
-        ),
-        (
-            {
-                'os-migrateLive': {
-                    'host': 'h1',
-                    'block_migration': 'auto',
-                    'force': True,
-                }
-            },
-            '2.67',
-            409,
-        ),
-        ({'evacuate': {'host': 'h1'}}, '2.14', 409),
-        ({'evacuate': {'host': 'h1', 'force': True}}, '2.29', 409),
-        ({'evacuate': {'host': 'h1'}}, '2.29', 202),
-        (
-            {'os-migrateLive': {'host': 'h1', 'block_migration': 'auto'}},
-            'latest',
-            202,
-        ),
-        ({'os-resetState': {'state': 'evacuate'}}, '2.1', 202),
-    ],
-)
-def test_a_move_onto_an_enrolled_host_past_the_scheduler_is_refused(
-    admin, enrolled, action, microversion, status
-):
-    answer = admin.send(
-        'POST',
-        f'/servers/{UNKNOWN}/action',
-        action,
-        headers={'OpenStack-API-Version': f'compute {microversion}'},
-    )
-    assert answer.status_int == status
-
-
 def test_while_the_database_is_down_clients_are_told_to_come_back(
     behind, unreachable
 ):

@@ -223,3 +223,54 @@ def test_one_repair_that_fails_does_not_stop_the_others(audited):
 def test_an_audit_wants_tables(bare_controller):
     answer = bare_controller.manage('audit')
     assert 'nova-reservations-manage db sync' in str(answer.exit_code)
+
+
+@pytest.fixture
+def mass(controller):
+    """Three hosts that have failed at once, though but one of them has a
+    lease."""
+    hosts = ('h1', 'h2', 'h3')
+    controller.manage('host', 'add', *hosts)
+    for name in hosts:
+        controller.cloud.fail(name, forced_down=True)
+    services = controller.services()
+    services.monitoring.poll(services.database.now())
+
+
+def test_a_mass_failure_is_healed_when_an_administrator_says_so(
+    controller, mass
+):
+    *_, row = cells(controller.manage('host', 'list'))
+    assert row[7] == 'False (failed with many others; see "heal")'
+    assert controller.manage('heal', 'h2').out == (
+        'What has host h2 is healed now\n'
+    )
+    assert controller.manage('heal').out.count('is healed now') == 2
+    assert 'nothing to do' in controller.manage('heal').out
+    assert 'nothing to do' in controller.manage('heal', 'h2').out
+    *_, row = cells(controller.manage('host', 'list'))
+    assert row[7] == 'False (failed)'
+
+
+def test_what_is_to_be_healed_must_be_enrolled(controller, mass):
+    answer = controller.manage('heal', 'h9')
+    assert answer.exit_code == 1
+    assert 'h9' in answer.err
+
+
+@pytest.mark.parametrize(
+    ('how', 'said'),
+    [
+        ({'forced_down': True}, 'False (failed)'),
+        ({'disabled': True}, 'False (disabled)'),
+        ({}, 'False (down)'),
+    ],
+)
+def test_a_host_that_no_lease_would_get_is_not_reservable(
+    controller, how, said
+):
+    controller.manage('host', 'add', 'h1')
+    controller.cloud.fail('h1', **how)
+    services = controller.services()
+    services.monitoring.poll(services.database.now())
+    assert cells(controller.manage('host', 'list'))[1][7] == said

@@ -44,6 +44,8 @@ def test_each_step_of_an_installation_makes_one_check_green(bare_controller):
     after_database = {
         'Enrolled hosts',
         'Leases',
+        'Clocks',
+        'Mass failure',
         'Before uninstalling',
     }
     wrong = {
@@ -189,3 +191,17 @@ def test_every_check_that_is_not_green_is_printed_with_what_to_do(
     assert answer.out.count('| Check: ') == len(bare_controller.results())
     said = ' '.join(answer.out.replace('|', ' ').split())
     assert 'run "nova-reservations-manage db sync"' in said
+
+
+def test_hosts_that_are_not_healed_are_named(controller):
+    hosts = ('h1', 'h2', 'h3')
+    controller.manage('host', 'add', *hosts)
+    assert controller.results()['Mass failure'] == (SUCCESS, None)
+    for name in hosts:
+        controller.cloud.fail(name, forced_down=True)
+    services = controller.services()
+    services.monitoring.poll(services.database.now())
+    code, said = controller.results()['Mass failure']
+    assert code == WARNING
+    assert 'nova-reservations-manage heal' in said
+    assert {*hosts} <= set(said.split())

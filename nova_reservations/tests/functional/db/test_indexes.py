@@ -4,8 +4,10 @@
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
+import contextlib
 import dataclasses
 import datetime
+import pathlib
 import re
 from typing import Any
 
@@ -19,6 +21,7 @@ from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
+from nova_reservations.db import capacity
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
@@ -53,8 +56,8 @@ class Often:
 
 
 def list_leases(**query: object) -> Callable[[orm.Session], object]:
-    return lambda session: list(
-        leases.find(session, values.LeaseQuery(limit=20, **query))
+    return lambda session: leases.page(
+        session, values.LeaseQuery(limit=20, **query)
     )
 
 
@@ -122,14 +125,26 @@ OFTEN = {
     ),
     'the leases of a project': Often(
         list_leases(project_id='project-7'),
-        OF_A_LEASE | {'ix_nr_leases_project'},
+        OF_A_LEASE | {'ix_nr_leases_listed_project'},
     ),
     'the next leases of a project': Often(
         list_leases(project_id='project-7', marker=lease_id(2007)),
-        OF_A_LEASE | {'ix_nr_leases_project'},
+        OF_A_LEASE | {'ix_nr_leases_listed_project'},
     ),
     'all leases, by page': Often(
-        list_leases(), OF_A_LEASE | {'ix_nr_leases_created'}
+        list_leases(), OF_A_LEASE | {'ix_nr_leases_listed'}
+    ),
+    'all leases that are not over long since, by page': Often(
+        list_leases(over_after=booking.at(3), marker=lease_id(2007)),
+        OF_A_LEASE | {'ix_nr_leases_listed'},
+    ),
+    'leases by their start': Often(
+        list_leases(sort_key='start_date', marker=lease_id(2007)),
+        OF_A_LEASE | {'ix_nr_leases_start'},
+    ),
+    'leases by their end': Often(
+        list_leases(sort_key='end_date', descending=True),
+        OF_A_LEASE | {'ix_nr_leases_end'},
     ),
     'leases by name': Often(
         list_leases(name='lease-7'), OF_A_LEASE | {'ix_nr_leases_name'}
@@ -149,12 +164,20 @@ OFTEN = {
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
     'whether any lease lacks something': Often(
-        lambda session: healing.capacity_came_free(session, booking.at(9)),
+        lambda session: capacity.freed(session, booking.at(9)),
         frozenset({'ix_nr_leases_degraded'}),
     ),
     'what was replaced': Often(
         lambda session: healing.replaced(session, booking.at(9)),
         frozenset({'ix_nr_allocations_replaced'}),
+    ),
+    'whose first hosts are back': Often(
+        lambda session: healing.returned(session),
+        frozenset({'ix_nr_leases_degraded'}),
+    ),
+    'what a reservation had at first': Often(
+        lambda session: healing.former(session, lease_id(7)),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
     'candidates': Often(find_candidates(None), OF_CANDIDATES),
     'candidates that meet requirements': Often(
@@ -377,12 +400,11 @@ def analyse(database: api.Database) -> None:
                 )
 
 
-@pytest.fixture(scope='module', params=conftest.BACKENDS)
-def filled(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+@contextlib.contextmanager
+def filled_database(
+    backend: str, directory: pathlib.Path
 ) -> Iterator[api.Database]:
-    directory = tmp_path_factory.mktemp('indexes')
-    with conftest.empty_database(request.param, directory) as url:
+    with conftest.empty_database(backend, directory) as url:
         database = api.Database(url)
         migration.sync(database)
         with database.writer() as session:
@@ -390,6 +412,15 @@ def filled(
         analyse(database)
         yield database
         database.dispose()
+
+
+@pytest.fixture(scope='module', params=conftest.BACKENDS)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[api.Database]:
+    directory = tmp_path_factory.mktemp('indexes')
+    with filled_database(request.param, directory) as database:
+        yield database
 
 
 def plans(

@@ -91,12 +91,12 @@ def listed(database, **query):
     with database.reader() as session:
         return [
             one.name
-            for one in leases.find(session, values.LeaseQuery(**query))
+            for one in leases.page(session, values.LeaseQuery(**query))[0]
         ]
 
 
 def test_a_lease_is_read_as_it_was_written(any_database):
-    one = lease(name="名前 🧊 '%_", status_reason='x' * 5000)
+    one = lease(name="名前 🧊 '%_", status_reason='x' * 2000)
     store(any_database, one)
     assert read(any_database, one) == one
 

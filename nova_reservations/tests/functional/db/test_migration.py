@@ -165,7 +165,7 @@ def test_what_is_there_lives_through_an_upgrade(empty):
             connection.execute(sa.insert(old.tables[table]), rows)
     migration.sync(empty)
     with empty.reader() as session:
-        found = list(leases.find(session, values.LeaseQuery(sort_key='id')))
+        found = leases.page(session, values.LeaseQuery(sort_key='id'))[0]
         [resource] = session.execute(sa.select(models.Resource.__table__))
     assert [(lease.id, lease.lease_type) for lease in found] == [
         ('a', 'immediate'),

@@ -189,6 +189,7 @@ def recovery_without_spare(region):
 def vacated_host(region):
     lease = _failure(region)
     region.look()
+    region.cloud.boot('three', 'lessee', server='on three')
     region.cloud.recover('one')
     region.look()
     del region.cloud.servers['on one']
@@ -197,7 +198,22 @@ def vacated_host(region):
     return lease
 
 
-BY_MONITOR = [failure, seen_failure, recovery_without_spare]
+def recovery_in_time(region):
+    """Before anything is on what was given in its place."""
+    lease = _failure(region)
+    region.look()
+    region.now += minutes(1)
+    region.cloud.recover('one')
+    region.soon('monitor')
+    return lease
+
+
+BY_MONITOR = [
+    failure,
+    seen_failure,
+    recovery_without_spare,
+    recovery_in_time,
+]
 """What a worker does in them it does for the cloud, not by a claim of the
 lease."""
 
@@ -223,5 +239,6 @@ ALL = [
     healed_failure,
     evacuation,
     recovery_without_spare,
+    recovery_in_time,
     vacated_host,
 ]

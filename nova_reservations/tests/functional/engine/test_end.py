@@ -78,7 +78,8 @@ def test_a_server_that_was_let_in_just_before_the_end_goes_too(make_region):
     lease = region.active_lease(end=60)
     region.forward(until=60)
     assert region.status(lease) == 'TERMINATING'
-    region.cloud.boot('one', lease.project_id)
+    server = region.cloud.intrude('one', lease.project_id)
+    region.cloud.hints[server] = lease.reservations[0].id
     region.forward(until=63)
     assert region.status(lease) == 'TERMINATED'
     assert not region.cloud.servers
@@ -106,7 +107,8 @@ def test_what_placement_still_holds_on_a_host_is_waited_for(region):
     region.cloud.leftovers[host].add('a consumer')
     region.forward(until=61)
     assert region.see(lease).status_reason == (
-        f'placement holds an allocation of a consumer on host {host}'
+        f'placement holds an allocation of somebody else on host {host}: an '
+        'administrator has to look at it'
     )
     region.cloud.leftovers.clear()
     region.forward(until=62)
@@ -121,8 +123,8 @@ def test_a_server_of_others_is_told_of_and_left(region):
     lease = region.see(lease)
     assert lease.status == 'TERMINATING'
     assert lease.status_reason == (
-        f'server {server} of project operators is on host {host}: '
-        'move or delete it'
+        f'a server that is not of this reservation is on host {host}: an '
+        'administrator has to move it'
     )
     assert server in region.cloud.servers
     assert region.hosts_of(lease) == {host}

@@ -263,6 +263,7 @@ class TestFacts:
     def test_aggregates_of_no_lease_are_swept_away(self, region):
         lease = region.active_lease()
         region.cloud.aggregates['left behind'] = {'one'}
+        region.cloud.sign('left behind')
         region.now += minutes(1)
         region.work()
         assert set(region.cloud.aggregates) == {lease.reservations[0].id}

@@ -291,7 +291,7 @@ def hunting(region, minimum=2, slow=('0 of green',), **asked):
 
 def test_it_waits_for_the_servers_to_leave(region):
     lease = hunting(region)
-    assert region.see(lease).status_reason == (
+    assert region.see(lease).status_detail == (
         'Waiting for 1 servers to leave green'
     )
     assert region.see(lease).claimed_by is None
@@ -395,7 +395,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
     region.forward(until=0.5)
     assert region.status(lease) == 'TIMEDOUT'
     lease = region.see(lease)
-    assert lease.status_reason == (
+    assert lease.status_detail == (
         'No hosts could be emptied within 30 seconds. The last was: Waiting '
         'for 1 servers to leave green'
     )
@@ -439,7 +439,7 @@ def test_a_move_that_fails_ends_the_hunt_if_there_is_no_other(region):
     lease = region.best_effort(minimum=3)
     region.forward(until=1)
     assert region.status(lease) == 'ERROR'
-    assert region.see(lease).status_reason == (
+    assert region.see(lease).status_detail == (
         'Not enough hosts can be emptied; server 0 of green stays on host '
         'green: Nova has failed to move it'
     )
@@ -656,7 +656,7 @@ def test_what_nova_refuses_is_told(region):
     )
     lease = region.best_effort(minimum=2)
     region.forward(until=0.2)
-    assert region.see(lease).status_reason == 'Host green was refused: gone'
+    assert region.see(lease).status_detail == 'Host green was refused: gone'
     region.forward(until=0.6)
     assert region.status(lease) == 'TIMEDOUT'
     region.cloud.before = lambda step: None

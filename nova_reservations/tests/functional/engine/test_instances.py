@@ -11,6 +11,7 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import values
 from nova_reservations.engine import audit
+from nova_reservations.engine import leftovers
 from nova_reservations.plugins import flavor
 from nova_reservations.plugins import host
 from nova_reservations.plugins import instance
@@ -169,7 +170,7 @@ def test_the_end_tells_who_keeps_a_slot(cloud_of_two):
     lease = active(cloud_of_two, *slots(2))
     cloud_of_two.cloud.stuck[id_of(lease)] = {'a migration'}
     cloud_of_two.forward(until=61)
-    assert 'a slot for a migration' in cloud_of_two.see(lease).status_reason
+    assert 'a slot for a migration' in cloud_of_two.see(lease).status_detail
     cloud_of_two.cloud.stuck.clear()
     cloud_of_two.forward(until=90)
     assert furniture(cloud_of_two, lease) == NOTHING
@@ -204,10 +205,11 @@ def test_whole_hosts_follow_slots_and_slots_follow_whole_hosts(cloud_of_two):
 
 
 def test_the_sweep_clears_slots_of_no_lease(cloud_of_two):
-    gone = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
+    gone = active(cloud_of_two, *slots(2))
+    cloud_of_two.forward(until=61)
     lease = active(cloud_of_two, *slots(2))
-    cloud_of_two.cloud.classes[gone] = {'one': 1}
-    cloud_of_two.hosts.sweep()
+    cloud_of_two.cloud.classes[id_of(gone)] = {'one': 1}
+    leftovers.sweep(cloud_of_two.database, cloud_of_two.cloud)
     assert set(cloud_of_two.cloud.classes) == {id_of(lease)}
 
 
@@ -215,7 +217,7 @@ def test_what_another_service_has_made_is_left_alone(cloud_of_two):
     theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
     cloud_of_two.cloud.classes[theirs] = {'one': 1}
     cloud_of_two.cloud.foreign.add(theirs)
-    cloud_of_two.hosts.sweep()
+    leftovers.sweep(cloud_of_two.database, cloud_of_two.cloud)
     assert theirs in cloud_of_two.cloud.classes
     assert findings(cloud_of_two) == []
 

@@ -9,6 +9,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.db import leases
+from nova_reservations.engine import leftovers
 from nova_reservations.tests.functional.engine import stories
 from nova_reservations.tests.region import minutes
 from nova_reservations.tests.region import Steps
@@ -178,7 +179,7 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
                 region.cloud.boot(host, 'next')
         before = region.picture()
         sleeper.wake()
-        region.hosts.sweep()
+        leftovers.sweep(region.database, region.cloud)
         assert region.picture() == before, sleeper.steps.taken
     assert number >= 3
 

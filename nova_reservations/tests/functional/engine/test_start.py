@@ -213,7 +213,7 @@ def test_of_back_to_back_leases_the_end_runs_before_the_start(make_region):
     region.forward(until=61)
     assert region.status(first) == 'TERMINATING'
     assert region.status(second) == 'PENDING'
-    assert region.see(second).status_reason == (
+    assert region.see(second).status_detail == (
         'Waiting for earlier leases to leave one'
     )
     region.cloud.finish_tasks()
@@ -336,7 +336,7 @@ def test_a_lease_kept_waiting_until_its_end_says_for_what(make_region):
     region.forward(until=63)
     second = region.see(second)
     assert second.status == 'ERROR'
-    assert second.status_reason == (
+    assert second.status_detail == (
         'It could not be started before its end: '
         'Waiting for earlier leases to leave one'
     )

@@ -139,11 +139,20 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                 api.Database, 'now', side_effect=lambda: self.now
             )
         )
+        self.useFixture(
+            fixtures.MockPatchObject(
+                bootstrap, 'own_time', side_effect=lambda: self.now
+            )
+        )
 
-    def trust(self) -> None:
+    def trust(self, *roles: str) -> None:
         """Have Nova a service user, of which keystone gives tokens."""
         token = ks_fixture.V3Token(user_id='nova', project_id='service')
-        self._service_user(return_value=access.create(body=token))
+        for role in roles:
+            token.add_role(name=role)
+        self._service_user(
+            return_value=access.create(body=token, auth_token='a token')
+        )
 
     def distrust(self) -> None:
         """Have keystone be down."""

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# What nova.cmd.compute does until it makes its service.
+# What nova.cmd.compute, or another, does until it makes its service.
 PROCESS = """
 import sys
 from nova import monkey_patch
@@ -24,6 +24,24 @@ from nova.compute import resource_tracker
 print(
     hasattr(resource_tracker.ResourceTracker._update_usage, '__wrapped__'),
     'nova_reservations.compute.tracking' in sys.modules,
+)
+"""
+
+# The same of nova.cmd.conductor; a cell's has no database but the cell's.
+CONDUCTOR = """
+import sys
+from nova import monkey_patch
+monkey_patch.patch(backend='threading')
+from nova import config
+from nova import objects
+config.parse_args(['nova-conductor', '--config-file', sys.argv[1]])
+objects.register_all()
+from nova.scheduler import utils
+print(hasattr(utils.claim_resources, '__wrapped__'))
+from nova.conductor import manager
+print(
+    hasattr(manager.scheduler_utils.claim_resources, '__wrapped__'),
+    'nova_reservations.bootstrap' in sys.modules,
 )
 """
 
@@ -77,6 +95,18 @@ def test_a_nova_that_is_told_nothing_is_as_it_was(conf, start):
 )
 def test_one_line_and_a_plugin_bring_us_in(conf, start):
     assert found(start(conf)) == ['True', 'True']
+
+
+def test_one_line_brings_us_into_nova_conductor(tmp_path):
+    file = tmp_path / 'nova.conf'
+    file.write_text(HEAD + DRIVER)
+    process = subprocess.run(
+        [sys.executable, '-c', CONDUCTOR, str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found(process) == ['False', 'True', 'False']
 
 
 def test_a_nova_that_does_not_fit_ends_with_one_line(start):

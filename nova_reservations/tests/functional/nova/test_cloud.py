@@ -18,6 +18,7 @@ from nova_reservations import values
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.db import hosts as hosts_db
+from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
 
 RESERVATION = 'c0c0c0c0-0000-4000-8000-0000000000c0'
@@ -77,6 +78,7 @@ class CloudTest(base.NovaTestCase):
                 'reservations:reservation': RESERVATION,
                 'reservations:owner': base.MINE,
                 'blazar:owner': base.MINE,
+                'reservations:database': identity.of(self.services.database),
             },
             self.aggregates()[RESERVATION]['metadata'],
         )

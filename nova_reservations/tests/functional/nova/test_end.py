@@ -219,7 +219,7 @@ class EndTest(base.NovaTestCase):
             self._evacuate_server(server)
         self.pass_time(seconds=10)
         ended = self.end(lease)
-        self.assertIn(f'server {server["id"]}, which is', ended.status_reason)
+        self.assertIn('placement holds an allocation', ended.status_reason)
         self.assertEqual(
             'SHUTOFF', self.api.get_server(server['id'])['status']
         )

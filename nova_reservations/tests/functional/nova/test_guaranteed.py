@@ -4,6 +4,8 @@ whole Nova."""
 
 from unittest import mock
 
+from nova.tests.functional.api import client as api_client
+
 from nova_reservations import values
 from nova_reservations.engine import server_leases
 from nova_reservations.tests.functional.nova import base
@@ -261,10 +263,16 @@ class MovesTest(GuaranteedTestCase):
     def test_it_is_not_resized_to_what_does_not_fit(self):
         server = self.one_of_two_places()
         larger = {'resize': {'flavorRef': 'larger'}}
-        status = self.status_of_refusal(
-            lambda: self.api.post_server_action(server['id'], larger)
+        refusal = self.assertRaises(
+            api_client.OpenStackApiException,
+            self.api.post_server_action,
+            server['id'],
+            larger,
         )
-        self.assertEqual(409, status)
+        self.assertEqual(409, refusal.response.status_code)
+        self.assertIn(
+            'asks for more than it was guaranteed', refusal.response.text
+        )
         with mock.patch.object(server_leases.ServerLeases, 'check_resize'):
             self.api.post_server_action(server['id'], larger)
         self._assert_resize_migrate_action_fail(

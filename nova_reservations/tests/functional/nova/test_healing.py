@@ -33,42 +33,109 @@ class HealingTest(base.NovaTestCase):
         self.assertEqual((False, True), self.shown(lease))
         self.assertEqual(new, self.host_of(self.boot(lease)))
 
-    def test_a_host_that_is_disabled_is_replaced_and_keeps_its_servers(self):
+    def test_a_host_that_is_disabled_keeps_its_lease_and_servers(self):
         lease = self.lease()
         server = self.boot(lease)
         host = self.host_of(server)
         service = self.computes[host].service_ref.uuid
         self.admin_api.put_service(service, {'status': 'disabled'})
         self.look()
-        self.assertEqual({self.other(host)}, self.hosts_of(lease))
+        # It reboots, which takes its time.
+        self.be_silent(host, 600)
+        self.look()
+        self.pass_time(seconds=600)
+        self.be_silent(host, 1200)
+        self.be_silent(self.other(host), 0)
+        self.look()
+        self.assertEqual({host}, self.hosts_of(lease))
+        self.assertEqual((False, False), self.shown(lease))
+        with self.assertRaisesRegex(Exception, '1 hosts? match'):
+            self.lease(2)
         self.assertEqual(host, self.host_of(server))
-        self.admin_api.put_service(service, {'status': 'enabled'})
+
+    def test_a_host_that_nova_disabled_by_itself_is_down(self):
+        lease = self.lease()
+        [host] = self.hosts_of(lease)
+        service = self.computes[host].service_ref.uuid
+        self.admin_api.put_service(
+            service,
+            {
+                'status': 'disabled',
+                'disabled_reason': 'AUTO: Connection to libvirt lost',
+            },
+        )
         self.look()
-        # It is not free before that server is gone.
-        with self.assertRaisesRegex(Exception, '1 hosts? match|are taken'):
-            self.lease()
-        self._delete_server(server)
+        self.assertEqual({host}, self.hosts_of(lease))
+        self.pass_time(seconds=120)
+        for name in ('host1', 'host2'):
+            self.be_silent(name, 0)
         self.look()
-        self.assertEqual({host}, self.hosts_of(self.lease()))
+        self.assertEqual({self.other(host)}, self.hosts_of(lease))
+
+    def be_silent(self, host, seconds):
+        """Have a compute have reported so long ago for the last time."""
+        service = objects.Service.get_by_id(
+            nova_context.get_admin_context(),
+            self.computes[host].service_ref.id,
+        )
+        service.last_seen_up = self.now - datetime.timedelta(seconds=seconds)
+        service.save()
 
     def test_a_compute_that_does_not_report_has_failed(self):
         lease = self.lease(2)
         self.look()
         self.assertEqual((False, False), self.shown(lease))
-        silent = self.computes['host1'].service_ref
-        silent = objects.Service.get_by_id(
-            nova_context.get_admin_context(), silent.id
-        )
-        silent.last_seen_up = self.now - datetime.timedelta(seconds=100)
-        silent.save()
+        self.be_silent('host1', 100)
+        self.look()
+        self.assertEqual((False, False), self.shown(lease))
+        self.pass_time(seconds=120)
+        self.be_silent('host2', 0)
         self.look()
         self.assertEqual({'host2'}, self.hosts_of(lease))
         self.assertEqual((True, False), self.shown(lease))
-        silent.last_seen_up = self.now
-        silent.save()
+        self.be_silent('host1', 0)
         self.look()
         self.assertEqual({'host1', 'host2'}, self.hosts_of(lease))
         self.assertEqual((False, False), self.shown(lease))
+
+    def test_a_host_that_is_back_before_the_other_was_used_is_kept(self):
+        lease = self.lease()
+        server = self.boot(lease)
+        old = self.host_of(server)
+        self.stop_host(old)
+        self.look()
+        self.assertEqual({self.other(old)}, self.hosts_of(lease))
+        self.start_host(old)
+        self.look()
+        self.assertEqual({old}, self.hosts_of(lease))
+        self.assertEqual((False, False), self.shown(lease))
+        self.look()
+        self.look()
+        self.assertEqual({self.other(old)}, self.hosts_of(self.lease()))
+
+    def test_but_not_if_a_server_is_on_its_way_to_the_other(self):
+        lease = self.lease()
+        self.boot(lease)
+        [old] = self.hosts_of(lease)
+        self.stop_host(old)
+        self.look()
+        self.boot(lease)
+        self.start_host(old)
+        self.look()
+        self.assertEqual({self.other(old)}, self.hosts_of(lease))
+
+    def start_host(self, host, keep_hypervisor_state=True):
+        self.computes[host] = self.restart_compute_service(
+            self.computes[host], keep_hypervisor_state=keep_hypervisor_state
+        )
+        self.admin_api.put_service_force_down(
+            self.computes[host].service_ref.uuid, False
+        )
+
+    def test_cells_are_known(self):
+        cells = self.services.hosts.cloud.cells_of(['host1', 'host2', 'none'])
+        self.assertEqual({'host1', 'host2'}, set(cells))
+        self.assertEqual(1, len(set(cells.values())))
 
     def test_servers_are_evacuated_from_a_host_that_is_forced_down(self):
         self.trust()
@@ -87,12 +154,7 @@ class HealingTest(base.NovaTestCase):
         )
         # Placement holds what it had there until the compute is back.
         self.look()
-        self.computes[failed] = self.restart_compute_service(
-            self.computes[failed], keep_hypervisor_state=False
-        )
-        self.admin_api.put_service_force_down(
-            self.computes[failed].service_ref.uuid, False
-        )
+        self.start_host(failed, keep_hypervisor_state=False)
         self.look()
         self.assertEqual({failed}, self.hosts_of(self.lease()))
 

@@ -170,7 +170,7 @@ class HuntingTest(base.NovaTestCase):
         self.assertIn(
             f'server {server["id"]} stays on host host2: Nova has failed to '
             'move it',
-            ended.status_reason,
+            ended.status_detail,
         )
         self.wait_until_given_back()
         shown = self.admin_api.get_server(server['id'])

@@ -48,7 +48,7 @@ class MetricsTestCase(base.NovaTestCase):
     def setUp(self) -> None:
         # What the notification driver does; Nova's fixtures have their own.
         conf.register_opts(CONF)
-        notifier.install()
+        notifier.install('compute')
         self.receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(self.receiver.close)
         self.receiver.bind(('127.0.0.1', 0))

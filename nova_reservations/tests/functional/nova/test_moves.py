@@ -1,9 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that move: in leases, beside them, and after their end."""
 
+import fixtures
+from nova import context as nova_context
+from nova import objects
 from nova.compute import instance_actions
+from nova.tests.functional.api import client as api_client
 
+from nova_reservations import exception
+from nova_reservations.engine import hosts
 from nova_reservations.tests.functional.nova import base
+
+
+def past_the_scheduler(host):
+    """Return microversion and body of each way to move a server to a host of
+    which Nova does not ask its scheduler."""
+    old = {'block_migration': False, 'disk_over_commit': False}
+    forced = {'host': host, 'block_migration': 'auto', 'force': True}
+    return [
+        (
+            '2.29',
+            {'os-migrateLive': {'host': host, 'block_migration': 'auto'}},
+        ),
+        ('2.67', {'os-migrateLive': forced}),
+        ('2.1', {'os-migrateLive': {'host': host, **old}}),
+        ('2.1', {'evacuate': {'host': host, 'onSharedStorage': 'False'}}),
+        ('2.28', {'evacuate': {'host': host}}),
+        ('2.67', {'evacuate': {'host': host, 'force': True}}),
+    ]
 
 
 class MoveTest(base.NovaTestCase):
@@ -95,21 +119,67 @@ class MoveTest(base.NovaTestCase):
         server = self.boot(lease)
         [other] = self.hosts_of(lease) - {self.host_of(server)}
         ordinary = self.boot()
-        self.admin_api.microversion = '2.67'
+        # Evacuations are of hosts that are down only; that is asked later.
         for moved, target in ((server, 'host3'), (ordinary, other)):
-            body = {
-                'os-migrateLive': {
-                    'host': target,
-                    'block_migration': 'auto',
-                    'force': True,
-                }
-            }
-            self.assertEqual(
-                409,
-                self.status_of_refusal(
-                    self.admin_api.post_server_action, moved['id'], body
-                ),
+            for microversion, body in past_the_scheduler(target):
+                self.admin_api.microversion = microversion
+                refusal = self.assertRaises(
+                    api_client.OpenStackApiException,
+                    self.admin_api.post_server_action,
+                    moved['id'],
+                    body,
+                )
+                self.assertEqual(409, refusal.response.status_code, body)
+                self.assertIn('by force', refusal.response.text)
+
+    def test_a_server_of_a_lease_that_is_elsewhere_is_not_moved_by_force(self):
+        lease = self.lease(1)
+        server = self.boot(lease)
+        self._on_no_enrolled_host(server)
+        microversion, body = past_the_scheduler('host3')[1]
+        self.admin_api.microversion = microversion
+        refusal = self.status_of_refusal(
+            self.admin_api.post_server_action, server['id'], body
+        )
+        self.assertEqual(409, refusal)
+
+    def _on_no_enrolled_host(self, server):
+        context = nova_context.get_admin_context()
+        for cell in objects.CellMappingList.get_all(context):
+            with nova_context.target_cell(context, cell) as target:
+                for instance in objects.InstanceList.get_all(target):
+                    if instance.uuid == server['id']:
+                        instance.host = 'elsewhere'
+                        instance.save()
+
+    def test_what_has_nothing_to_do_with_leases_is_moved_by_force(self):
+        server = self.boot()
+        [other] = {'host3', 'host4'} - {self.host_of(server)}
+        microversion, body = past_the_scheduler(other)[1]
+        self.admin_api.microversion = microversion
+        self.admin_api.post_server_action(server['id'], body)
+        self._wait_for_migration_status(server, ['completed'])
+        self.assertEqual(other, self.host_of(server))
+
+    def test_while_our_database_is_down_no_move_goes_past_the_scheduler(self):
+        server = self.boot()
+        microversion, body = past_the_scheduler('host4')[1]
+        self.admin_api.microversion = microversion
+        self.useFixture(
+            fixtures.MockPatchObject(
+                hosts.Hosts,
+                'is_enrolled',
+                side_effect=exception.DatabaseUnavailable(reason='down'),
             )
+        )
+        refusal = self.assertRaises(
+            api_client.OpenStackApiException,
+            self.admin_api.post_server_action,
+            server['id'],
+            body,
+        )
+        self.assertEqual(503, refusal.response.status_code)
+        self.assertEqual('5', refusal.response.headers['Retry-After'])
 
     def test_a_server_that_outlives_its_lease_moves_as_an_ordinary_one(self):
         lease = self.lease(2)

@@ -24,7 +24,7 @@ class TrackingTestCase(base.NovaTestCase):
     def setUp(self) -> None:
         # What the notification driver does; Nova's fixtures have their own.
         conf.register_opts(CONF)
-        notifier.install()
+        notifier.install('compute')
         self.flags(compute_resources=list(self.compute_resources))
         super().setUp()
 

@@ -227,7 +227,10 @@ def join(url: str, *names: str) -> Party:
             ),
         ),
         monitoring=monitoring.Monitoring(
-            database, [compute_monitor.ComputeMonitor(cloud, opts)]
+            database,
+            [compute_monitor.ComputeMonitor(cloud, opts)],
+            OPTIONS,
+            journal.notify,
         ),
         healing=healing.Healing(database, types, OPTIONS, journal.notify),
         desertion=desertion.Desertion(database, cloud),

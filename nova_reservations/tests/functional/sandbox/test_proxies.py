@@ -100,3 +100,15 @@ def test_a_front_that_hangs_answers_later(front):
     with front.hanging(), pytest.raises(requests.Timeout):
         put(requests, front.port, timeout=0.2)
     assert_echo(put(requests, front.port))
+
+
+def test_a_wire_says_something_else(wire):
+    with wire.saying(b'1.36', b'1.39'):
+        answer = put(requests, wire.port)
+    assert answer.headers['X-Version'] == '1.39'
+    assert_echo(put(requests, wire.port))
+
+
+def test_what_it_says_instead_is_as_long(wire):
+    with pytest.raises(ValueError), wire.saying(b'no', b'yes'):
+        pytest.fail('it is not')

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that Nova is building or moving: they may have alternates, which
+nova-conductor takes without asking nova-scheduler."""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+from collections.abc import Collection
+from collections.abc import Mapping
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova.compute import task_states
+from nova.compute import vm_states
+from nova.db.api import api as api_db
+from nova.db.api import models
+import sqlalchemy as sa
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.cloud import cells
+from nova_reservations.cloud import failures
+from nova_reservations.cloud import servers
+
+
+class Building:
+    @failures.translated()
+    def in_flight(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Collection[str]]:
+        # First: what gets its cell meanwhile is found there.
+        unplaced = _unplaced()
+        cells_of = {host.name: _cell_of(host) for host in hosts}
+        placed = {
+            cell.uuid: cells.ask_each([cell], _in_cell)
+            for cell in {
+                each.uuid: each for each in cells_of.values()
+            }.values()
+        }
+        return {
+            name: unplaced.union(placed[cell.uuid])
+            for name, cell in cells_of.items()
+        }
+
+
+def _unplaced() -> frozenset[str]:
+    """Return the servers that are to be built, and have no cell yet."""
+    request, mapping = models.BuildRequest, models.InstanceMapping
+    context = nova_context.get_admin_context()
+    with api_db.context_manager.reader.using(context):
+        return frozenset(
+            context.session.scalars(
+                sa.select(request.instance_uuid)
+                .outerjoin(
+                    mapping, mapping.instance_uuid == request.instance_uuid
+                )
+                .where(
+                    request.instance_uuid.is_not(None),
+                    mapping.cell_id.is_(None),
+                )
+            )
+        )
+
+
+def _cell_of(host: values.Resource) -> objects.CellMapping:
+    try:
+        return objects.HostMapping.get_by_host(
+            nova_context.get_admin_context(), host.name
+        ).cell_mapping
+    except nova_exception.HostMappingNotFound as error:
+        raise exception.CloudRefused(
+            what=f'Host {host.name}', reason='Nova has it in no cell'
+        ) from error
+
+
+def _in_cell(context: nova_context.RequestContext) -> list[str]:
+    found = (
+        *servers.instances(context, vm_state=[vm_states.BUILDING]),
+        *servers.instances(context, task_state=[task_states.RESIZE_PREP]),
+    )
+    return [instance.uuid for instance in found]

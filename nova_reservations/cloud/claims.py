@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of servers in placement, looked at after they are made.
+
+Placement lets anybody claim any provider: what a request asked for is known
+to the filters of nova-scheduler only, and they look before the claim. Whoever
+closes a host writes first (the trait, or that the host leaves an aggregate)
+and looks for claims then; whoever claims writes the claim first and looks
+here then. So one of the two always sees the other.
+"""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Any
+
+from nova import exception as nova_exception
+from nova import objects
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.cloud import placement
+
+LOG = log.getLogger(__name__)
+
+Claimed = Mapping[str, Mapping[str, Any]]
+"""UUID of a provider -> what is claimed of it, as Nova has it from
+placement: its key ``resources`` maps classes to amounts."""
+
+
+def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
+    """Return why a claim can't stand; None if it can.
+
+    Slots of a reservation are inventories of its own: placement has judged.
+    Of an ordinary server no provider may be of the pool. One of a reservation
+    must be in its aggregate. Where that has no host any more, the lease is
+    over: what it leaves behind moves as an ordinary server.
+
+    :raises: CloudUnavailable
+    """
+    if any(
+        values.slots_of(resource_class)
+        for each in claimed.values()
+        for resource_class in each['resources']
+    ):
+        return None
+    roots = placement.roots(claimed)
+    if reservation_id is not None:
+        if any(reservation_id in placement.aggregates(one) for one in roots):
+            return None
+        if placement.generations(reservation_id):
+            return f'its host is not of reservation {reservation_id}'
+    if any(placement.POOL_TRAIT in placement.traits(one) for one in roots):
+        return 'its host is for servers of reservations only'
+    return None
+
+
+def hint(request_spec: objects.RequestSpec) -> str | None:
+    """Return the reservation that a request asks for; None: for none."""
+    found = request_spec.get_scheduler_hint(values.HINT)
+    return found if values.is_id(found) else None
+
+
+def stands(
+    server: str, claimed: Claimed, judge: Callable[[], str | None]
+) -> bool:
+    """Return whether the claim of a server stands; undo it if not, or if
+    that can't be found out.
+
+    :param judge: returns why it can't
+    :raises: what judge raises, after the claim is undone
+    :raises: AllocationUpdateFailed
+    """
+    try:
+        reason = judge()
+    except exception.CloudUnavailable as error:
+        reason = str(error)
+    except Exception:
+        undo(server, claimed)
+        raise
+    if reason is None:
+        return True
+    LOG.warning(
+        'The claim of server %(server)s is undone: %(reason)s',
+        {'server': server, 'reason': reason},
+    )
+    undo(server, claimed)
+    return False
+
+
+def undo(server: str, claimed: Claimed) -> None:
+    """Leave the server what it held before the claim.
+
+    A new server held nothing, nor does one that is migrated: its migration
+    holds it. One that is evacuated holds its old host beside the new one, and
+    of what hosts share as much as before.
+
+    :raises: AllocationUpdateFailed, as Nova does where a server holds what it
+        should not: nothing is built then
+    """
+
+    def is_kept(provider: str, held: Collection[str]) -> bool:
+        if provider not in claimed:
+            return True
+        return bool(
+            set(held) - claimed.keys()
+        ) and placement.SHARING in placement.traits(provider)
+
+    try:
+        placement.keep_allocations(server, is_kept)
+    except exception.CloudUnavailable as error:
+        LOG.error(
+            'The claim of server %(server)s can not be undone: %(reason)s',
+            {'server': server, 'reason': error},
+        )
+        raise nova_exception.AllocationUpdateFailed(
+            consumer_uuid=server, error=str(error)
+        ) from error

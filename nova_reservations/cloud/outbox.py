@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is sent beside the work, in order, and may be lost.
+
+A bus that is down keeps whoever sends as long as it is: a thread of its own
+waits for it, and nobody else does.
+"""
+
+import atexit
+from collections.abc import Callable
+import queue
+import threading
+
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+DEPTH = 1000
+"""How many may wait; what comes then is lost."""
+
+PATIENCE = 2
+"""Seconds that a process which ends waits for what is still to be sent."""
+
+
+class Outbox:
+    """Opens nothing until it is used, and so may be made before a fork."""
+
+    def __init__(self, depth: int = DEPTH) -> None:
+        self._queue: queue.Queue[Callable[[], None]] = queue.Queue(depth)
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._lost = 0
+
+    def put(self, send: Callable[[], None]) -> None:
+        """Have send called soon; never waits."""
+        with self._lock:
+            self._start()
+            try:
+                self._queue.put_nowait(send)
+            except queue.Full:
+                if not self._lost:
+                    LOG.warning(
+                        'Notifications can not be sent at this moment: %d '
+                        'wait, and others are lost',
+                        self._queue.maxsize,
+                    )
+                self._lost += 1
+
+    def flush(self, patience: float = PATIENCE) -> None:
+        """Wait for what is to be sent, for so many seconds at most."""
+        with self._queue.all_tasks_done:
+            sent = self._queue.all_tasks_done.wait_for(
+                lambda: not self._queue.unfinished_tasks, patience
+            )
+            left = self._queue.unfinished_tasks
+        if not sent:
+            LOG.warning('%d notifications are not sent yet', left)
+
+    def _start(self) -> None:
+        # The thread of a process does not live on in one that it forks.
+        if self._thread is None or not self._thread.is_alive():
+            if self._thread is None:
+                atexit.register(self.flush)
+            self._thread = threading.Thread(
+                target=self._run, name='reservations-outbox', daemon=True
+            )
+            self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            send = self._queue.get()
+            try:
+                send()
+            except Exception:
+                # None of them is worth the others.
+                LOG.exception('A notification could not be sent')
+            self._queue.task_done()
+            self._count()
+
+    def _count(self) -> None:
+        with self._lock:
+            lost, self._lost = self._lost, 0
+        if lost:
+            LOG.warning('%d notifications were lost', lost)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that are being closed to servers without a reservation: for good, by
+their enrolment, or for a lease that they are emptied for.
+
+Beside each are the servers that Nova was building or moving when it was
+closed, which may still land on it.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+import dataclasses
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import states
+from nova_reservations.db import models
+
+CLOSING = models.table(models.Closing)
+AWAITED = models.table(models.AwaitedServer)
+RESOURCE = models.table(models.Resource)
+
+TASK = 'enrolments'
+"""The task that completes enrolments which wait."""
+
+_AT_ONCE = 500
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Closing:
+    """:ivar attempt: who closes it: an enrolment, a removal, or a lease.
+
+    :ivar listed_at: when its servers were listed; None: they are not yet.
+    :ivar servers: those of the list that are waited for still.
+    """
+
+    resource_id: int
+    attempt: str
+    listed_at: datetime.datetime | None = None
+    servers: frozenset[str] = frozenset()
+
+
+def begin(session: orm.Session, resource_id: int, attempt: str) -> Closing:
+    """Take the closing of a host over; whoever had it has lost it."""
+    delete(session, resource_id)
+    session.execute(
+        sa.insert(CLOSING).values(resource_id=resource_id, attempt=attempt)
+    )
+    return Closing(resource_id, attempt)
+
+
+def get(session: orm.Session, resource_id: int) -> Closing | None:
+    row = session.execute(
+        sa.select(CLOSING).where(CLOSING.c.resource_id == resource_id)
+    ).first()
+    if row is None:
+        return None
+    servers = session.scalars(
+        sa.select(AWAITED.c.server_id).where(
+            AWAITED.c.resource_id == resource_id
+        )
+    )
+    return Closing(resource_id, row.attempt, row.listed_at, frozenset(servers))
+
+
+def listed(session: orm.Session) -> list[int]:
+    """Return the hosts whose enrolment waits."""
+    return list(
+        session.scalars(
+            sa.select(CLOSING.c.resource_id)
+            .join(RESOURCE, RESOURCE.c.id == CLOSING.c.resource_id)
+            .where(
+                CLOSING.c.listed_at.is_not(None),
+                RESOURCE.c.role == states.Role.POOL,
+            )
+            .order_by(CLOSING.c.resource_id)
+        )
+    )
+
+
+def set_list(
+    session: orm.Session,
+    closing: Closing,
+    servers: Collection[str],
+    now: datetime.datetime,
+) -> bool:
+    """Write the list, once; False if somebody else has the closing."""
+    if not _change(session, closing, listed_at=now):
+        return False
+    rows = [
+        {'resource_id': closing.resource_id, 'server_id': server}
+        for server in sorted(servers)
+    ]
+    for first in range(0, len(rows), _AT_ONCE):
+        session.execute(sa.insert(AWAITED), rows[first : first + _AT_ONCE])
+    return True
+
+
+def forget(
+    session: orm.Session, closing: Closing, servers: Collection[str]
+) -> None:
+    """Wait for these servers no more."""
+    gone = sorted(servers)
+    for first in range(0, len(gone), _AT_ONCE):
+        session.execute(
+            sa.delete(AWAITED).where(
+                AWAITED.c.resource_id == closing.resource_id,
+                AWAITED.c.server_id.in_(gone[first : first + _AT_ONCE]),
+            )
+        )
+
+
+def set_reason(session: orm.Session, closing: Closing, reason: str) -> bool:
+    """Say what the host waits for; False if somebody else has the
+    closing."""
+    return _change(session, closing, reason=reason)
+
+
+def take(session: orm.Session, closing: Closing, attempt: str) -> bool:
+    """Have a closing be another attempt's; False if it was lost before."""
+    return _change(session, closing, attempt=attempt)
+
+
+def end(session: orm.Session, closing: Closing) -> bool:
+    """Forget a closing that is over; False if somebody else has it."""
+    # Held by this until the commit.
+    if not _change(session, closing, listed_at=None):
+        return False
+    delete(session, closing.resource_id)
+    return True
+
+
+def delete(session: orm.Session, resource_id: int) -> None:
+    for table in (AWAITED, CLOSING):
+        session.execute(
+            sa.delete(table).where(table.c.resource_id == resource_id)
+        )
+
+
+def _change(session: orm.Session, closing: Closing, **columns: Any) -> bool:
+    done = session.execute(
+        sa.update(CLOSING)
+        .where(
+            CLOSING.c.resource_id == closing.resource_id,
+            CLOSING.c.attempt == closing.attempt,
+        )
+        .values(**columns)
+    )
+    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Nova was building or moving when a host was closed.
+
+Where nova-conductors are not guarded, such a server may still land on the
+host, by an alternate that it was given before. What begins later can't: so
+one list is taken, after the host was marked, and only what is on it is waited
+for. Whoever waited for a moment without any build would wait for ever.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+
+from nova_reservations import ports
+from nova_reservations import values
+from nova_reservations.db import closings
+from nova_reservations.engine import settings
+
+BUILDING = 'building'
+RESIZING = 'resize_prep'
+
+MOST_TOLD = 20
+
+
+class Builds:
+    def __init__(self, cloud: ports.Cloud, options: settings.Settings) -> None:
+        self.cloud = cloud
+        self.options = options
+
+    def listed(
+        self, hosts: Collection[values.Resource]
+    ) -> Mapping[str, Collection[str]]:
+        """Return service host -> the servers to wait for; call it once the
+        hosts are marked.
+
+        :raises: CloudUnavailable, CloudRefused
+        """
+        if self.options.conductors_guarded:
+            return {host.name: frozenset() for host in hosts}
+        return self.cloud.in_flight(hosts)
+
+    def left(self, servers: Collection[str]) -> frozenset[str]:
+        """Return those of the servers that are still on their way.
+
+        :raises: CloudUnavailable
+        """
+        return frozenset(
+            uuid
+            for uuid, server in self.cloud.find_servers(servers).items()
+            if server.state == BUILDING or server.task == RESIZING
+        )
+
+    def is_overdue(
+        self, closing: closings.Closing, now: datetime.datetime
+    ) -> bool:
+        """Whether its list has been waited for long enough."""
+        return (
+            closing.listed_at is not None
+            and now >= closing.listed_at + self.options.build_wait
+        )
+
+
+def named(servers: Collection[str]) -> str:
+    """Name servers to an operator, some of them if they are many."""
+    more = len(servers) - MOST_TOLD
+    return ', '.join(sorted(servers)[:MOST_TOLD]) + (
+        f' and {more} more' if more > 0 else ''
+    )

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time by which leases start and end, if it can be believed."""
+
+from collections.abc import Callable
+import datetime
+
+from nova_reservations import exception
+
+LIMIT = datetime.timedelta(minutes=2)
+"""So far the database's clock may be off that of the process. What NTP keeps
+is within a second; and what ends so much too early was about to end."""
+
+Ask = Callable[[], datetime.datetime]
+
+
+class Clock:
+    """The database's clock, which the engine asks by this object only.
+
+    A clock that is set to tomorrow would end all leases of today, and delete
+    their servers; and what is written by it outlives it: claims, and when
+    something is due. So there is no time at all while the process's own
+    clock says something else.
+
+    :param database: returns the time of the database
+    :param own: returns the time of this process, which decides nothing but
+        whether the other one is believed
+    """
+
+    def __init__(self, database: Ask, own: Ask) -> None:
+        self._database = database
+        self._own = own
+
+    def now(self) -> datetime.datetime:
+        """Return the database's time.
+
+        :raises: ClocksDisagree, DatabaseUnavailable
+        """
+        before = self._own()
+        now = self._database()
+        after = self._own()
+        # The database may have taken its time to answer.
+        apart = max(now - after, before - now)
+        if apart > LIMIT:
+            raise exception.ClocksDisagree(
+                seconds=int(apart.total_seconds()),
+                direction='ahead of' if now > after else 'behind',
+            )
+        return now

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No UPDATE or DELETE of ours reads a table as a whole on MariaDB.
+
+What it reads it locks until the commit, whether it is meant or not: others
+wait, and two of them wait for each other. So each is here; what is not fails
+the last test.
+"""
+
+import ast
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import pathlib
+import sys
+import types
+from typing import Any
+
+from pymysql import cursors
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import states
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import audit
+from nova_reservations.db import closings
+from nova_reservations.db import counters
+from nova_reservations.db import donors
+from nova_reservations.db import healing
+from nova_reservations.db import hosts
+from nova_reservations.db import leased_servers
+from nova_reservations.db import leases
+from nova_reservations.db import models
+from nova_reservations.db import servers
+from nova_reservations.db import waiters
+from nova_reservations.tests import booking
+from nova_reservations.tests import fake_cloud
+from nova_reservations.tests.functional.db import test_indexes
+
+lease_id = test_indexes.lease_id
+
+MANY = range(1000, 1300)
+"""More than a page."""
+
+HOSTS = range(1, 301)
+
+NOW = booking.NOW
+LATER = booking.at(1000)
+
+WAITING = range(3000, 3050)
+
+
+def one(session: orm.Session) -> values.Lease:
+    return leases.get(session, lease_id(7))
+
+
+def many(session: orm.Session) -> dict[str, values.Lease]:
+    """Return as many leases as one thread starts at the same time."""
+    ids = [lease_id(number) for number in MANY[:25]]
+    return {lease.id: lease for lease in leases.get_all(session, ids)}
+
+
+def donor(session: orm.Session) -> donors.Donor:
+    return donors.find(session)[0]
+
+
+def held_by(session: orm.Session, number: int) -> list[int]:
+    allocation = models.table(models.Allocation)
+    return list(
+        session.scalars(
+            sa.select(allocation.c.resource_id).where(
+                allocation.c.reservation_id == lease_id(number)
+            )
+        )
+    )
+
+
+def take_back(session: orm.Session) -> None:
+    """Let others have what reservations had before it was replaced."""
+    replaced = [lease_id(number) for number in MANY[:10]]
+    for number in MANY[:10]:
+        healing.replace(
+            session, lease_id(number), held_by(session, number), NOW
+        )
+    healing.vacate(session, replaced, NOW)
+
+
+def give_other_shares(session: orm.Session) -> None:
+    slots = dict.fromkeys(held_by(session, 6), 2)
+    healing.give_shares(
+        session, lease_id(6), slots, {'VCPU': 1}, booking.window(1, 2), NOW
+    )
+
+
+def delete_host(session: orm.Session) -> None:
+    theirs = range(249, test_indexes.LEASES, test_indexes.HOSTS // 2)
+    allocations.release(session, [lease_id(number) for number in theirs])
+    hosts.delete(session, 500)
+
+
+CLOSING = closings.Closing(1, 'attempt')
+
+CONDITION = values.Condition(down_since=NOW)
+
+
+WRITES: list[Callable[[orm.Session], object]] = [
+    lambda session: allocations.advance(session, {1: 0, 2: 0}),
+    lambda session: allocations.delete(
+        session, lease_id(7), held_by(session, 7)
+    ),
+    lambda session: allocations.move(
+        session, lease_id(7), booking.window(1, 2)
+    ),
+    lambda session: allocations.release(
+        session, [lease_id(number) for number in MANY]
+    ),
+    lambda session: audit.wake(session, lease_id(7), NOW),
+    lambda session: audit.regather(session, lease_id(7), NOW),
+    lambda session: audit.redate(session, lease_id(7), NOW),
+    lambda session: closings.forget(
+        session, CLOSING, [lease_id(number) for number in MANY]
+    ),
+    lambda session: closings.end(session, CLOSING),
+    lambda session: counters.hurry(session, healing.HEAL, NOW),
+    lambda session: counters.take_task(session, healing.HEAL, LATER, LATER),
+    lambda session: counters.finish_task(session, healing.HEAL, NOW, LATER),
+    lambda session: donors.fence(session, [donor(session)], lease_id(7), NOW),
+    lambda session: donors.unfence(
+        session, donor(session).resource.id, lease_id(7), NOW
+    ),
+    lambda session: donors.enrol(session, donor(session).resource.id, NOW),
+    lambda session: donors.forget(session, donor(session)),
+    lambda session: healing.set_condition(session, 7, CONDITION, NOW),
+    lambda session: healing.set_brake(session, HOSTS, NOW),
+    lambda session: healing.stir(session, HOSTS, NOW),
+    lambda session: healing.give(
+        session, lease_id(7), [1, 2, 3], booking.window(1, 2), NOW
+    ),
+    give_other_shares,
+    lambda session: healing.acknowledge(session, lease_id(7), NOW),
+    lambda session: healing.set_flags(session, lease_id(7), True, True, NOW),
+    take_back,
+    lambda session: hosts.set_reservable(session, 7, False, NOW),
+    lambda session: hosts.set_facts(
+        session, 7, fake_cloud.facts('other'), NOW
+    ),
+    lambda session: hosts.set_provider_generation(session, 7, 8),
+    lambda session: hosts.move_provider_generations(
+        session, {str(number): (0, 1) for number in HOSTS}
+    ),
+    lambda session: hosts.advance(session, 7, NOW),
+    lambda session: hosts.set_properties(
+        session, 7, {'rack': '8', 'row': None}, NOW
+    ),
+    lambda session: hosts.set_private(session, 'rack', True, NOW),
+    delete_host,
+    lambda session: leased_servers.release(
+        session, [lease_id(number) for number in MANY], NOW
+    ),
+    lambda session: leased_servers.release_all(session, [lease_id(7)], NOW),
+    lambda session: leases.change(session, one(session), NOW, name='other'),
+    lambda session: leases.activate(
+        session, many(session), dict.fromkeys(many(session)), NOW
+    ),
+    lambda session: leases.delete(session, one(session)),
+    lambda session: leases.set_reservations(
+        session, lease_id(7), NOW, missing_resources=True
+    ),
+    lambda session: leases.set_params(
+        session, one(session), one(session).reservations[0], NOW
+    ),
+    lambda session: leases.set_event(
+        session,
+        lease_id(7),
+        states.EventType.END,
+        NOW,
+        status=states.Event.DONE,
+    ),
+    lambda session: leases.delete_event(
+        session, lease_id(7), states.EventType.BEFORE_END
+    ),
+    lambda session: leases.claim(
+        session, lease_id(7), 0, 'worker', LATER, LATER
+    ),
+    lambda session: leases.wake_successors(
+        session, [lease_id(7), lease_id(8)], LATER
+    ),
+    lambda session: leases.hurry(
+        session, [lease_id(number) for number in MANY], NOW
+    ),
+    lambda session: leases.renew(session, lease_id(7), 0, NOW),
+    lambda session: leases.give_back(session, lease_id(7), 0, 'worker', NOW),
+    lambda session: leases.release(session, one(session), NOW),
+    lambda session: servers.forget(session, [lease_id(7), lease_id(8)]),
+    lambda session: servers.unrecord(
+        session, [lease_id(number) for number in MANY]
+    ),
+    lambda session: waiters.wake(session, NOW),
+]
+
+FOLDER = pathlib.Path(api.__file__).parent
+
+Place = tuple[str, int]
+"""A file, and a line of it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Write:
+    """:ivar plan: what EXPLAIN says of it."""
+
+    place: Place
+    statement: str
+    plan: list[dict[str, Any]]
+
+    @property
+    def reads_a_whole_table(self) -> bool:
+        return any(
+            row['type'] in ('ALL', 'index') and row['table'] not in SMALL
+            for row in self.plan
+        )
+
+
+SMALL = frozenset({'nr_counters', 'nr_properties', 'nr_tasks'})
+"""Tables of a few rows."""
+
+
+@pytest.fixture(scope='module')
+def writes(tmp_path_factory: pytest.TempPathFactory) -> list[Write]:
+    """All that WRITES do, each in a transaction that is undone."""
+    with test_indexes.filled_database(
+        'mysql', tmp_path_factory.mktemp('writes')
+    ) as database:
+        with database.writer() as session:
+            fill(session)
+        test_indexes.analyse(database)
+        return [
+            found
+            for number, write in enumerate(WRITES)
+            for found in done_by(database, number, write)
+        ]
+
+
+def fill(session: orm.Session) -> None:
+    """Add what no query that only reads asks for."""
+    hosts.insert(
+        session, fake_cloud.facts('donor'), {}, NOW, states.Role.DONOR
+    )
+    session.execute(
+        sa.insert(models.Server),
+        [
+            {
+                'server_uuid': lease_id(number),
+                'reservation_id': lease_id(number),
+                'created_at': NOW,
+            }
+            for number in range(test_indexes.LEASES)
+        ],
+    )
+    session.execute(
+        sa.insert(models.UnfitDonor),
+        [
+            {
+                'lease_id': lease_id(number),
+                'resource_id': 1 + number % test_indexes.HOSTS,
+                'reason': 'why',
+            }
+            for number in range(test_indexes.LEASES)
+        ],
+    )
+    session.execute(
+        sa.insert(models.Closing),
+        [{'resource_id': host, 'attempt': 'attempt'} for host in HOSTS],
+    )
+    session.execute(
+        sa.insert(models.AwaitedServer),
+        [
+            {'resource_id': host, 'server_id': lease_id(number)}
+            for host in HOSTS
+            for number in (MANY if host == CLOSING.resource_id else range(10))
+        ],
+    )
+    session.execute(
+        sa.update(models.Lease)
+        .where(models.Lease.id.in_([lease_id(each) for each in WAITING]))
+        .values(status=states.Lease.CREATING, arrival=1)
+    )
+    session.execute(
+        sa.update(models.Lease)
+        .where(models.Lease.status == states.Lease.ACTIVE)
+        .values(in_nova=True)
+    )
+
+
+def done_by(
+    database: api.Database,
+    number: int,
+    write: Callable[[orm.Session], object],
+) -> list[Write]:
+    found: list[Write] = []
+
+    def note(connection, _cursor, statement, parameters, _, many) -> None:
+        if statement.startswith(('UPDATE', 'DELETE')):
+            explain = connection.connection.cursor(cursors.DictCursor)
+            first = parameters[0] if many else parameters
+            explain.execute(f'EXPLAIN {statement}', first)
+            place = _place(sys._getframe())
+            found.append(Write(place, statement, explain.fetchall()))
+
+    engine = database.engine()
+    sa.event.listen(engine, 'before_cursor_execute', note)
+    with contextlib.suppress(_Undone), database.writer() as session:
+        write(session)
+        raise _Undone
+    sa.event.remove(engine, 'before_cursor_execute', note)
+    assert found, f'number {number} of WRITES writes nothing'
+    return found
+
+
+class _Undone(Exception):
+    pass
+
+
+def _place(frame: types.FrameType | None) -> Place:
+    """Return where our code has made the statement."""
+    while frame is not None:
+        path = pathlib.Path(frame.f_code.co_filename)
+        if path.parent == FOLDER:
+            return path.name, frame.f_lineno
+        frame = frame.f_back
+    raise AssertionError('a write from elsewhere')
+
+
+def test_no_write_reads_a_table_as_a_whole(writes):
+    wrong = [
+        f'{write.place} {write.statement}: {write.plan}'
+        for write in writes
+        if write.reads_a_whole_table
+    ]
+    assert not wrong, '\n'.join(wrong)
+
+
+def test_every_write_of_the_product_was_looked_at(writes):
+    seen = {write.place for write in writes}
+    missed = [
+        (name, lines.start)
+        for name, lines in places()
+        if not any((name, line) in seen for line in lines)
+    ]
+    assert not missed, 'add what does it to WRITES'
+
+
+def places() -> Iterator[tuple[str, range]]:
+    """Yield the file and the lines of each statement of Python that has an
+    UPDATE or DELETE."""
+    for path in sorted(FOLDER.glob('*.py')):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.stmt) and not hasattr(node, 'body'):
+                if any(map(_writes, ast.walk(node))):
+                    assert node.end_lineno is not None
+                    yield path.name, range(node.lineno, node.end_lineno + 1)
+
+
+def _writes(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in (
+        'sa.update',
+        'sa.delete',
+    )

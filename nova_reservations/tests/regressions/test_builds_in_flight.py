@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host was reservable at once although servers that were being built at
+that moment could still land on it. Issue 13, item 1.
+
+And of two enrolments of one host at once the later, that found the first
+one's guests, took the trait off. Issue 13, item 14.
+"""
+
+import datetime
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.tests import fake_cloud
+from nova_reservations.tests.region import minutes
+
+SERVER = 'f0f0f0f0-0000-4000-8000-00000000000a'
+LATER = 'f0f0f0f0-0000-4000-8000-00000000000b'
+
+
+@pytest.fixture
+def region(make_region):
+    region = make_region()
+    region.cloud.known['new'] = fake_cloud.facts('new')
+    return region
+
+
+def build(region, server=SERVER):
+    """Have Nova begin to build a server."""
+    region.cloud.build(server, 'somebody', 'building')
+
+
+def let_fail(region, server=SERVER):
+    del region.cloud.unbuilt[server]
+
+
+def let_land(region, host, server=SERVER):
+    del region.cloud.unbuilt[server]
+    region.cloud.boot(host, 'somebody', server)
+
+
+def go_on(region, seconds=5):
+    region.now += datetime.timedelta(seconds=seconds)
+    region.hosts.go_on(region.now)
+    [[host]] = region.hosts.allocations(region.now)
+    return region.hosts.get(host)
+
+
+def test_a_host_is_reservable_at_once_if_nothing_is_in_flight(region):
+    assert region.enrol('new').reservable
+
+
+def test_a_host_waits_for_what_was_in_flight_and_says_so(region):
+    build(region)
+    host = region.enrol('new')
+    assert not host.reservable
+    assert SERVER in host.status_reason
+    # It is closed at once.
+    assert region.cloud.marked == {'new'}
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease()
+    assert not go_on(region).reservable
+    let_fail(region)
+    host = go_on(region)
+    assert host.reservable
+    assert host.status_reason is None
+    region.lease()
+
+
+def test_what_begins_later_is_not_waited_for(region):
+    build(region)
+    region.enrol('new')
+    build(region, LATER)
+    let_fail(region)
+    assert go_on(region).reservable
+
+
+def test_a_host_that_a_server_landed_on_is_never_leased(region):
+    build(region)
+    region.enrol('new')
+    let_land(region, 'new')
+    host = go_on(region)
+    assert not host.reservable
+    assert SERVER in host.status_reason
+    # Its user deletes it, or an administrator moves it.
+    del region.cloud.servers[SERVER]
+    assert go_on(region).reservable
+
+
+def test_an_administrator_may_open_a_host_that_waits_again(region):
+    build(region)
+    host = region.enrol('new')
+    let_land(region, 'new')
+    region.hosts.remove(host.id, region.now)
+    assert region.cloud.marked == region.cloud.pool == set()
+
+
+def test_what_is_stuck_is_named_and_an_administrator_decides(region):
+    build(region)
+    region.enrol('new')
+    host = go_on(region, region.options.build_wait.total_seconds())
+    assert not host.reservable
+    assert SERVER in host.status_reason
+    assert 'add the host again' in host.status_reason
+    assert not go_on(region, 3600).reservable
+    assert region.enrol('new').reservable
+
+
+def test_enrolling_it_again_meanwhile_waits_for_the_same(region):
+    build(region)
+    region.enrol('new')
+    build(region, LATER)
+    assert not region.enrol('new').reservable
+    let_fail(region)
+    assert region.enrol('new').reservable
+
+
+def test_a_worker_that_dies_is_followed_by_another(region):
+    build(region)
+    region.enrol('new')
+    let_fail(region)
+    region.fails('join_pool', RuntimeError('killed'))
+    with pytest.raises(RuntimeError):
+        go_on(region)
+    assert go_on(region).reservable
+
+
+def test_guarded_conductors_leave_nothing_to_wait_for(make_region):
+    region = make_region(conductors_guarded=True)
+    region.cloud.known['new'] = fake_cloud.facts('new')
+    build(region)
+    assert region.enrol('new').reservable
+
+
+def test_a_host_is_not_emptied_for_a_lease_while_builds_are_in_flight(
+    make_region,
+):
+    region = make_region(
+        best_effort_aggregate='donors', best_effort_timeout=minutes(10)
+    )
+    region.add_host('donor', enrol=False)
+    region.cloud.members = {'donor'}
+    region.donors.follow(region.now)
+    build(region)
+    lease = region.best_effort()
+    region.forward(until=1)
+    hunting = region.see(lease)
+    assert hunting.status == 'IN_PROGRESS'
+    assert '1 servers that were being built' in hunting.status_reason
+    assert SERVER not in hunting.status_reason
+    let_fail(region)
+    region.forward(until=2)
+    assert region.see(lease).status == 'ACTIVE'
+
+
+class TestTwoAtOnce:
+    def test_the_later_leaves_what_the_first_has_done(self, region):
+        """Both have begun; the first ends, and a guest comes."""
+
+        def first_ends(step):
+            region.cloud.before = lambda step: None
+            assert region.enrol('new').reservable
+            region.active_lease()
+            region.cloud.boot('new', 'lessee')
+
+        region.cloud.before = first_ends
+        with pytest.raises(exception.ReservationsError):
+            region.enrol('new')
+        assert region.cloud.marked == region.cloud.pool == {'new'}
+        [[host]] = region.hosts.allocations(region.now)
+        assert region.hosts.get(host).reservable
+
+    def test_one_of_them_enrols_it(self, region):
+        def other(step):
+            if step == 'join_pool':
+                region.cloud.before = lambda step: None
+                assert region.enrol('new').reservable
+
+        region.cloud.before = other
+        with pytest.raises(exception.AlreadyEnrolled):
+            region.enrol('new')
+        assert region.cloud.marked == region.cloud.pool == {'new'}
+
+
+def test_an_end_looks_once_more_when_its_hosts_have_left(make_region):
+    """A server that nova-conductor claims a host for between the look and
+    then is seen, and waited for."""
+    region = make_region('one')
+    lease = region.active_lease()
+    guests = []
+
+    def come(step):
+        if step == 'delete aggregate' and not guests:
+            guests.append(region.cloud.boot('one', 'somebody'))
+
+    region.cloud.before = come
+    region.forward(until=61)
+    assert region.see(lease).status == 'TERMINATING'
+    del region.cloud.servers[guests[0]]
+    region.forward(until=63)
+    assert region.see(lease).status == 'TERMINATED'

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Some places that freed capacity told the leases that wait for it, and not
+the degraded ones, which heard of it an hour later or never.
+
+Issue 13, item 7.
+"""
+
+import dataclasses
+
+import pytest
+import sqlalchemy as sa
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.db import counters
+from nova_reservations.db import healing
+from nova_reservations.db import leases as lease_rows
+from nova_reservations.db import models
+from nova_reservations.engine import leases
+from nova_reservations.engine import lifecycle
+from nova_reservations.plugins import host
+from nova_reservations.plugins import monitor
+from nova_reservations.plugins import server
+from nova_reservations.tests import licences
+from nova_reservations.tests.region import minutes
+
+TYPES = {
+    values.HOST: host.PhysicalHost,
+    values.SERVER: server.Server,
+    licences.NAME: licences.Licence,
+}
+MANY = 100
+
+
+def host_of(region, name):
+    [found] = region.hosts.find(values.HostQuery(name=name))
+    return found
+
+
+def do_next(region, lease):
+    """Do what is due of one lease, and nothing else that is due."""
+    region.now = max(region.now, region.see(lease).due_at)
+    with region.database.writer() as session:
+        attempt = region.see(lease).attempt
+        assert lease_rows.claim(
+            session, lease.id, attempt, 'it', region.now, region.now
+        )
+    region.worker('it').runner.run(
+        lifecycle.Claim(lease.id, attempt + 1, 'it')
+    )
+
+
+def an_update(region):
+    lease = region.lease(start=30, end=60)
+    return lambda: region.change(lease, end=50)
+
+
+def a_delete(region):
+    lease = region.lease(start=30, end=60)
+    return lambda: region.delete(lease)
+
+
+def a_delete_of_one_that_has_begun(region):
+    lease = region.active_lease(end=60)
+
+    def delete():
+        region.delete(lease)
+        do_next(region, lease)
+
+    return delete
+
+
+def an_end(region):
+    lease = region.active_lease(end=60)
+
+    def end():
+        do_next(region, lease)
+        assert region.status(lease) == 'TERMINATED'
+
+    return end
+
+
+def a_start_that_is_missed(region):
+    lease = region.lease(start=30, end=31)
+
+    def miss():
+        region.now += minutes(32)
+        do_next(region, lease)
+        assert region.status(lease) == 'ERROR'
+
+    return miss
+
+
+def a_request_for_servers_that_nova_refuses(region):
+    lease = region.server_leases.request(
+        leases.NewLease(
+            name='a lease',
+            project_id='lessee',
+            user_id='user',
+            start=region.now + minutes(30),
+            end=region.now + minutes(60),
+            before_end=None,
+            reservations=(leases.NewReservation(values.SERVER, {}),),
+        ),
+        region.now,
+    )
+    return lambda: region.server_leases.refuse(lease.id, region.now)
+
+
+def an_enrolment(region):
+    region.add_host('new', enrol=False)
+    return lambda: region.enrol('new')
+
+
+def a_removal_that_fails(region):
+    [degraded] = region.leases.find(values.LeaseQuery(status='ACTIVE'))
+    name = min({'one', 'two'} - region.hosts_of(degraded))
+
+    def remove():
+        region.cloud.boot(name, 'somebody', 'a server')
+        with pytest.raises(exception.HostInUse):
+            region.hosts.remove(host_of(region, name).id, region.now)
+
+    return remove
+
+
+def a_property(region):
+    return lambda: region.hosts.update(
+        host_of(region, 'one').id, {'gpu': 'yes'}, region.now
+    )
+
+
+def a_fact(region):
+    facts = region.cloud.known['one']
+    region.cloud.known['one'] = dataclasses.replace(facts, vcpus=999)
+    one = host_of(region, 'one')
+    return lambda: region.hosts.refresh_facts(
+        {one.facts.uuid: one}, region.now
+    )
+
+
+def a_recovery(region):
+    region.cloud.fail('one')
+    region.look()
+
+    def recover():
+        region.cloud.recover('one')
+        region.monitoring.record(
+            values.HOST, monitor.Changes(recovered=['one']), region.now
+        )
+
+    return recover
+
+
+def a_resource_of_another_type(region):
+    return lambda: region.resources.add(
+        licences.NAME, 'a licence', 'licence', region.now
+    )
+
+
+def a_host_that_was_replaced_and_is_left(region):
+    lease = region.active_lease(end=300)
+    [name] = region.hosts_of(lease)
+    region.cloud.boot(name, 'lessee', 'stays')
+    region.cloud.fail(name)
+    region.look()
+    region.now += minutes(2)
+    del region.cloud.servers['stays']
+    return lambda: region.healing.look_after(region.now)
+
+
+@pytest.mark.parametrize(
+    'site',
+    [
+        an_update,
+        a_delete,
+        a_delete_of_one_that_has_begun,
+        an_end,
+        a_start_that_is_missed,
+        a_request_for_servers_that_nova_refuses,
+        an_enrolment,
+        a_removal_that_fails,
+        a_property,
+        a_fact,
+        a_recovery,
+        a_resource_of_another_type,
+        a_host_that_was_replaced_and_is_left,
+    ],
+)
+def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
+    make_region, site
+):
+    region = make_region('one', 'two', 'three', 'four', types=TYPES)
+    degraded = region.active_lease(end=600)
+    waiting = region.retry(minimum=MANY, end=600, retries=50)
+    free = site(region)
+    region.work()
+    with region.database.writer() as session:
+        session.execute(
+            sa.update(models.Lease)
+            .where(models.Lease.id == degraded.id)
+            .values(degraded=True)
+        )
+    assert not told(region, waiting)
+    free()
+    assert told(region, waiting) == {'waiting', 'degraded'}
+
+
+def told(region, waiting):
+    with region.database.reader() as session:
+        due = counters.due(session, region.now)
+    found = {'degraded'} if healing.HEAL in due else set()
+    if region.see(waiting).due_at <= region.now:
+        found.add('waiting')
+    return found

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes stayed attached to servers that the end of a lease had deleted.
+
+Without a token Nova asks Cinder by what is in [cinder], which few clouds have.
+
+Issue 13, item 13.
+"""
+
+from nova.compute import api as compute_api
+
+from nova_reservations.tests.functional.nova import base
+
+
+class DeletionTest(base.NovaTestCase):
+    hosts = ('host1',)
+
+    def _tokens_of_deletions(self):
+        """Return what Nova was given when the end of a lease deleted."""
+        given = []
+        delete = compute_api.API.delete
+
+        def deleted(api, context, instance):
+            given.append(context.auth_token)
+            return delete(api, context, instance)
+
+        self.stub_out('nova.compute.api.API.delete', deleted)
+        self.enrol('host1')
+        lease = self.lease()
+        server = self.boot(lease)
+        self.end_completely(lease)
+        self._wait_until_deleted(server)
+        return given
+
+    def test_they_do_where_it_may_delete_ports(self):
+        self.trust('admin', 'service')
+        given = self._tokens_of_deletions()
+        self.assertTrue(given)
+        self.assertTrue(all(given))
+
+    def test_they_do_not_where_ports_would_stay(self):
+        """By [neutron] Nova deletes ports, and could not by this token."""
+        self.trust('service')
+        self.assertEqual({None}, set(self._tokens_of_deletions()))

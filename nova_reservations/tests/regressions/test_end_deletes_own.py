@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a lease of hosts deleted ordinary servers of its project.
+
+Whatever of the lessee's was on a host of the lease was taken for the lease's,
+also what it had never let in; and a server of the lease that was being
+rescheduled at its end was on no host, and stayed behind.
+
+Issue 13, items 1 (its last sentence) and 2.
+"""
+
+import dataclasses
+from unittest import mock
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova.conductor import api as conductor_api
+from nova.virt import fake
+import pytest
+
+from nova_reservations import ports
+from nova_reservations import states
+from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.region import minutes
+
+ACTIONS = ['delete', 'shelve', 'migrate']
+
+
+def with_stranger(region, project='lessee', **asked):
+    """Return an active lease with a server of its own, and another one that
+    it has not let in; both on its host."""
+    lease = region.active_lease(**asked)
+    (host,) = region.hosts_of(lease)
+    return (
+        lease,
+        region.cloud.boot(host, 'lessee'),
+        region.cloud.intrude(host, project),
+    )
+
+
+@pytest.mark.parametrize('action', ACTIONS)
+@pytest.mark.parametrize('project', ['lessee', 'somebody'])
+def test_an_end_leaves_a_server_that_it_has_not_let_in(
+    region, project, action
+):
+    lease, _own, stranger = with_stranger(region, project, end_action=action)
+    region.forward(until=65)
+    assert set(region.cloud.servers) == {stranger}
+    assert region.cloud.servers[stranger].condition == 'active'
+    assert region.status(lease) == 'TERMINATING'
+    del region.cloud.servers[stranger]
+    region.forward(until=70)
+    assert region.status(lease) == 'TERMINATED'
+
+
+def test_no_server_that_was_not_let_in_is_copied_before_the_end(region):
+    _lease, own, _stranger = with_stranger(
+        region, end=80, before_end='snapshot'
+    )
+    region.forward(until=79)
+    assert [server for server, _ in region.cloud.images] == [own]
+
+
+def test_no_server_that_was_not_let_in_is_evacuated(make_region):
+    region = make_region('one', 'two')
+    region.opts.set_override('heal_evacuate', True, group='reservations')
+    region.cloud.fail('two')
+    region.look()
+    _lease, own, stranger = with_stranger(region, end=80)
+    region.cloud.recover('two')
+    region.look()
+    region.cloud.fail('one', forced_down=True)
+    region.look()
+    on = {uuid: one.host for uuid, one in region.cloud.servers.items()}
+    assert on == {own: 'two', stranger: 'one'}
+
+
+def test_an_owner_is_told_of_its_own_server_by_name(region):
+    lease, _, stranger = with_stranger(region)
+    region.forward(until=61)
+    (host,) = region.hosts_of(lease)
+    assert region.see(lease).status_reason == (
+        f'server {stranger} (active) on host {host} was not created in this '
+        'reservation: move or delete it'
+    )
+
+
+def test_an_owner_is_not_told_whose_other_servers_there_are(region, caplog):
+    lease, _, stranger = with_stranger(region, 'somebody')
+    region.forward(until=61)
+    reason = region.see(lease).status_reason
+    assert 'a server that is not of this reservation' in reason
+    assert stranger not in reason
+    assert 'somebody' not in reason
+    assert f'server {stranger} of project somebody' in caplog.text
+
+
+def test_a_stranger_is_not_waited_for_without_end(make_region):
+    region = make_region('one', end_timeout=minutes(1))
+    lease, _, stranger = with_stranger(region, 'somebody')
+    region.forward(until=62)
+    assert region.status(lease) == 'ERROR'
+    assert region.told(lease).count('event.end_lease.error') == 1
+    assert stranger in region.cloud.servers
+
+
+@pytest.mark.parametrize('action', ACTIONS)
+def test_a_server_that_is_rescheduled_at_the_end_is_deleted(region, action):
+    lease = region.active_lease(end_action=action)
+    (host,) = region.hosts_of(lease)
+    server = region.cloud.boot(host, 'lessee')
+    region.cloud.servers[server] = dataclasses.replace(
+        region.cloud.servers[server],
+        host='',
+        state='building',
+        task='scheduling',
+    )
+    region.forward(until=61)
+    assert region.status(lease) == 'TERMINATED'
+    assert region.cloud.servers == {}
+    assert region.cloud.shelved | region.cloud.migrated == set()
+
+
+def test_a_server_that_is_built_without_the_reservation_is_left(region):
+    lease = region.active_lease()
+    region.cloud.servers['other'] = ports.Server(
+        'other', 'lessee', '', 'building', 'scheduling'
+    )
+    region.forward(until=61)
+    assert region.status(lease) == 'TERMINATED'
+    assert 'other' in region.cloud.servers
+
+
+class EndOnNovaTest(base.NovaTestCase):
+    def test_an_ordinary_server_of_the_lessee_outlives_the_lease(self):
+        self.enrol('host1')
+        lease = self.lease()
+        own, ordinary = self.boot(lease), self.boot(lease)
+        # As an alternate that nova-conductor took, past every filter.
+        spec = objects.RequestSpec.get_by_instance_uuid(
+            nova_context.get_admin_context(), ordinary['id']
+        )
+        spec.scheduler_hints = {'another': [lease.reservations[0].id]}
+        spec.save()
+        self.end(lease)
+        self._wait_until_deleted(own)
+        self.pass_time(seconds=10)
+        ended = self.end(lease)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        self.assertIn(
+            f'server {ordinary["id"]} (active) on host host1 was not created '
+            'in this reservation',
+            ended.status_reason,
+        )
+        self.assertEqual(
+            'ACTIVE', self.api.get_server(ordinary['id'])['status']
+        )
+        self.api.delete_server(ordinary['id'])
+        self.end_completely(lease)
+
+    def test_a_server_that_is_rescheduled_goes_with_its_lease(self):
+        self.enrol('host1', 'host2')
+        lease = self.lease(2)
+        with (
+            mock.patch.object(
+                fake.FakeDriver,
+                'spawn',
+                side_effect=nova_exception.InstanceDeployFailure(reason='no'),
+            ),
+            # The request that the next host be tried is not answered yet.
+            mock.patch.object(
+                conductor_api.ComputeTaskAPI, 'build_instances'
+            ) as again,
+        ):
+            server = self.post(lease)
+            self._wait_for_assert(again.assert_called_once)
+        self.end_completely(lease)
+        self._wait_until_deleted(server)

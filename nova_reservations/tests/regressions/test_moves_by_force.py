@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that was moved by force landed on a host that was enrolled between
+nova-api's look and nova-conductor's claim. Issue 13, item 1.
+"""
+
+from nova.compute import task_states
+from nova.conductor import manager
+from nova.conductor.tasks import live_migrate
+
+from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import conductor
+
+
+class MovesByForceTest(base.NovaTestCase):
+    hosts = ('host1', 'host2')
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(conductor.Conductor(guarded=True))
+        self.server = self.boot()
+        self.source = self.host_of(self.server)
+        [self.target] = {*self.hosts} - {self.source}
+        # The last that still may name a host past the scheduler.
+        self.admin_api.microversion = '2.67'
+
+    def enrol_before(self, owner, method):
+        """Have the target be enrolled after nova-api, before the claim."""
+        original = getattr(owner, method)
+
+        def enrolling(*args, **kwargs):
+            self.enrol(self.target)
+            return original(*args, **kwargs)
+
+        self.stub_out(
+            f'{owner.__module__}.{owner.__name__}.{method}', enrolling
+        )
+
+    def held_of(self, host):
+        uuid = self._get_provider_uuid_by_host(host)
+        return self._get_allocations_by_provider_uuid(uuid)
+
+    def assert_it_stays(self):
+        self.assertEqual({}, self.held_of(self.target))
+        self.assertEqual([self.server['id']], list(self.held_of(self.source)))
+        self.assertEqual(self.source, self.host_of(self.server))
+        shown = self.admin_api.get_server(self.server['id'])
+        self.assertNotEqual(
+            task_states.MIGRATING, shown['OS-EXT-STS:task_state']
+        )
+
+    def test_a_live_migration_does_not_land_on_a_host_that_was_enrolled(self):
+        self.enrol_before(
+            live_migrate.LiveMigrationTask,
+            '_check_compatible_with_source_hypervisor',
+        )
+        self.admin_api.post_server_action(
+            self.server['id'],
+            {
+                'os-migrateLive': {
+                    'host': self.target,
+                    'block_migration': 'auto',
+                    'force': True,
+                }
+            },
+        )
+        self._wait_for_migration_status(self.server, ['error'])
+        self.assert_it_stays()
+
+    def test_an_evacuation_does_not_land_on_a_host_that_was_enrolled(self):
+        self.stop_host(self.source)
+        self.enrol_before(
+            manager.ComputeTaskManager, '_allocate_for_evacuate_dest_host'
+        )
+        self.admin_api.post_server_action(
+            self.server['id'],
+            {'evacuate': {'host': self.target, 'force': True}},
+        )
+        self._wait_for_migration_status(self.server, ['error'])
+        self.assert_it_stays()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A message bus that was down held up every start, and every POST.
+
+By itself oslo.messaging tries a notification again without end, and whoever
+sent it waited for that.
+
+Issue 13, item 13.
+"""
+
+import threading
+
+import pytest
+
+from nova_reservations.cloud import notifier
+from nova_reservations.cloud import outbox
+from nova_reservations.tests.functional.nova import base
+
+SECONDS = 30
+
+
+class Bus:
+    """One that does not answer until it is let go.
+
+    :ivar sent: event types, in the order in which they were.
+    """
+
+    def __init__(self):
+        self.reached = threading.Event()
+        self.up = threading.Event()
+        self.sent = []
+
+    def send(self, event_type):
+        self.reached.set()
+        assert self.up.wait(SECONDS)
+        self.sent.append(event_type)
+
+
+@pytest.fixture
+def bus():
+    bus = Bus()
+    yield bus
+    bus.up.set()
+
+
+def put(box, bus, event_type):
+    box.put(lambda: bus.send(event_type))
+
+
+def test_nobody_waits_for_a_bus_that_is_down(bus):
+    box = outbox.Outbox()
+    for event_type in ('lease.create', 'lease.event.start_lease'):
+        put(box, bus, event_type)
+    assert bus.reached.wait(SECONDS)
+    assert bus.sent == []
+    bus.up.set()
+    box.flush(SECONDS)
+    assert bus.sent == ['lease.create', 'lease.event.start_lease']
+
+
+def test_what_is_too_much_is_lost_and_counted(bus, caplog):
+    box = outbox.Outbox(depth=2)
+    put(box, bus, 'first')
+    assert bus.reached.wait(SECONDS)
+    for number in range(5):
+        put(box, bus, number)
+    assert caplog.text.count('others are lost') == 1
+    bus.up.set()
+    box.flush(SECONDS)
+    assert bus.sent == ['first', 0, 1]
+    assert '3 notifications were lost' in caplog.text
+
+
+def test_an_end_of_the_process_does_not_wait_for_it(bus, caplog):
+    box = outbox.Outbox()
+    put(box, bus, 'first')
+    box.flush(patience=0)
+    assert '1 notifications are not sent yet' in caplog.text
+
+
+def test_one_that_fails_is_not_worth_the_others(bus):
+    box = outbox.Outbox()
+    box.put(lambda: 1 / 0)
+    bus.up.set()
+    put(box, bus, 'next')
+    box.flush(SECONDS)
+    assert bus.sent == ['next']
+
+
+class StuckNotifier:
+    """oslo.messaging's, of all in this process, on such a bus."""
+
+    def __init__(self, bus):
+        self.bus = bus
+
+    def prepare(self, publisher_id):
+        return self
+
+    def info(self, context, event_type, payload):
+        self.bus.send(event_type)
+
+
+class StuckBusTest(base.NovaTestCase):
+    def test_a_lease_is_made_and_starts_while_the_bus_is_down(self):
+        self.enrol('host1')
+        bus = Bus()
+        self.addCleanup(bus.up.set)
+        self.stub_out('nova.rpc.LEGACY_NOTIFIER', StuckNotifier(bus))
+        made = []
+        making = threading.Thread(
+            target=lambda: made.append(self.lease()), daemon=True
+        )
+        making.start()
+        making.join(SECONDS)
+        self.assertEqual(['ACTIVE'], [str(one.status) for one in made])
+        self.assertEqual([], bus.sent)
+        bus.up.set()
+        notifier.OUTBOX.flush(SECONDS)
+        self.assertIn('lease.event.start_lease', bus.sent)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lease that was ended while a worker tried something else for it was put
+off by as long as that was to wait, a minute, for its end.
+
+Issue 13, item 14.
+"""
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import values
+from nova_reservations.plugins import host
+
+
+class Refused(host.PhysicalHost):
+    """Hosts of which more are refused, while its owner does something."""
+
+    meanwhile = None
+
+    def update(self, booking):
+        if self.meanwhile is not None:
+            self.meanwhile()
+            self.meanwhile = None
+        raise exception.CloudRefused(what='A host', reason='it is refused')
+
+
+@pytest.fixture
+def region(make_region):
+    return make_region('one', 'two', types={values.HOST: Refused})
+
+
+def test_a_lease_that_is_ended_meanwhile_ends_at_once(region):
+    lease = region.active_lease()
+    region.forward(until=1)
+    region.change(lease, min=1, max=2)
+    region.types[values.HOST].meanwhile = lambda: region.change(lease, end=0)
+    region.work()
+    assert region.status(lease) == 'TERMINATED'
+
+
+def test_one_that_nobody_changed_is_put_off(region):
+    lease = region.active_lease()
+    region.change(lease, min=1, max=2)
+    region.work()
+    assert region.see(lease).due_at > region.now

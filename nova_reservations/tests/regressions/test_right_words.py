@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members were sent to ``os-hosts/properties``, which was 403 for them, and
+nobody was told that a hint has a lease's id; alerts were lost where Nova's
+notifications are versioned.
+
+Issue 13, item 17.
+"""
+
+from nova import rpc
+import nova.conf
+from oslo_config import fixture
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.compute.metrics import notifications
+from nova_reservations.policies import base
+from nova_reservations.policies import hosts
+
+
+def test_project_readers_may_list_the_public_properties():
+    rules = {rule.name: rule.check_str for rule in hosts.RULES}
+    assert rules[hosts.PROPERTIES] == base.PROJECT_READER_OR_ADMIN
+    assert rules[hosts.PRIVATE_PROPERTIES] == base.ADMIN
+
+
+def test_a_hint_with_the_id_of_a_lease_is_told_of(region):
+    lease = region.active_lease(project='ours')
+    [reservation] = lease.reservations
+    with pytest.raises(exception.InvalidInput, match=reservation.id):
+        region.leases.admit(lease.id, 'ours', in_slot=False)
+    with pytest.raises(exception.NotFound) as refusal:
+        region.leases.admit(lease.id, 'theirs', in_slot=False)
+    assert reservation.id not in str(refusal.value)
+
+
+class Notifier:
+    def __init__(self):
+        self.told = []
+
+    def prepare(self, publisher_id):
+        return self
+
+    def warn(self, context, event_type, payload):
+        self.told.append(event_type)
+
+
+@pytest.mark.parametrize(
+    ('wanted', 'legacy', 'versioned'),
+    [('unversioned', 1, 0), ('both', 1, 0), ('versioned', 0, 1)],
+)
+def test_an_alert_goes_where_nova_notifies(
+    monkeypatch, wanted, legacy, versioned
+):
+    old, new = Notifier(), Notifier()
+    monkeypatch.setattr(rpc, 'LEGACY_NOTIFIER', old)
+    monkeypatch.setattr(rpc, 'NOTIFIER', new)
+    with fixture.Config(nova.conf.CONF) as options:
+        options.config(group='notifications', notification_format=wanted)
+        notifications.notify('host', 'server.metric.exceeded', {})
+    assert (len(old.told), len(new.told)) == (legacy, versioned)

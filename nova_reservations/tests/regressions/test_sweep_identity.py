@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A nova-scheduler that was given another database disbanded all leases.
+
+Whatever was of no lease in the database that it had was a leftover to it; in
+an empty one all are, and in yesterday's backup those of today.
+
+Issue 13, item 11.
+"""
+
+import pytest
+
+from nova_reservations.engine import audit
+from nova_reservations.engine import identity
+from nova_reservations.engine import leftovers
+from nova_reservations.plugins import instance
+from nova_reservations.tests.functional.nova import base
+
+TYPES = {'virtual:instance': instance.VirtualInstance}
+
+
+@pytest.fixture
+def cloud(region):
+    return region.cloud
+
+
+@pytest.fixture
+def sweep(region):
+    return lambda: leftovers.sweep(region.database, region.cloud)
+
+
+def leave(cloud, *names):
+    """Have reservations of our database be in Nova that it does not know."""
+    for name in names:
+        cloud.aggregates[name] = {'one'}
+        cloud.sign(name)
+
+
+def problems(region):
+    found = audit.Audit(region.database, region.cloud).findings(region.now)
+    return [(one.problem, one.repair is not None) for one in found]
+
+
+def test_a_scheduler_on_an_empty_database_disbands_no_lease(
+    region, make_region
+):
+    lease = region.active_lease()
+    other = make_region()
+    leftovers.sweep(other.database, region.cloud)
+    assert region.aggregate_of(lease) == region.hosts_of(lease)
+
+
+def test_nor_does_it_take_slots_away(make_region):
+    region, other = make_region('one', types=TYPES), make_region()
+    lease = region.lease_of(
+        (
+            'virtual:instance',
+            {
+                'amount': 1,
+                'vcpus': 1,
+                'memory_mb': 1024,
+                'disk_gb': 0,
+                'affinity': None,
+                'resource_properties': '',
+            },
+        )
+    )
+    region.work()
+    before = dict(region.cloud.classes)
+    leftovers.sweep(other.database, region.cloud)
+    assert region.cloud.classes == before
+    assert region.aggregate_of(lease)
+
+
+def test_a_class_that_stands_alone_is_nobodys(cloud, sweep):
+    cloud.classes['2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'] = {'one': 1}
+    sweep()
+    assert cloud.classes
+
+
+def test_what_a_stopped_worker_has_left_is_taken_away(region, cloud, sweep):
+    lease = region.active_lease()
+    leave(cloud, *'abc')
+    cloud.classes['a'] = {'one': 1}
+    sweep()
+    assert set(cloud.aggregates) == {lease.reservations[0].id}
+    assert cloud.classes == {}
+
+
+def test_slots_that_are_held_are_known_next_time(cloud, sweep):
+    leave(cloud, 'a')
+    cloud.classes['a'] = {'one': 1}
+    cloud.stuck['a'] = {'a consumer'}
+    sweep()
+    assert set(cloud.aggregates) == {'a'}
+    cloud.stuck.clear()
+    sweep()
+    assert cloud.aggregates == cloud.classes == {}
+
+
+def test_a_restored_database_disbands_no_leases_of_today(cloud, sweep, caplog):
+    leave(cloud, *'abcd')
+    sweep()
+    assert set(cloud.aggregates) == set('abcd')
+    assert 'If the database was restored' in caplog.text
+    assert 'a, b, c, d' in caplog.text
+
+
+def test_who_knows_better_has_them_taken_away_by_the_audit(region, cloud):
+    leave(cloud, *'abcd')
+    auditor = audit.Audit(region.database, cloud)
+    for finding in auditor.findings(region.now):
+        finding.repair()
+    assert cloud.aggregates == {}
+    assert problems(region) == []
+
+
+def test_the_first_time_after_an_upgrade_signs_and_takes_nothing_away(
+    region, cloud, sweep
+):
+    lease = region.active_lease()
+    leave(cloud, 'left behind')
+    del cloud.signed[lease.reservations[0].id]
+    sweep()
+    assert cloud.signed[lease.reservations[0].id] == cloud.identity()
+    assert 'left behind' in cloud.aggregates
+    sweep()
+    assert set(cloud.aggregates) == {lease.reservations[0].id}
+
+
+def test_what_is_not_signed_and_not_known_stays(cloud, sweep):
+    cloud.aggregates['somebody'] = {'one'}
+    sweep()
+    assert set(cloud.aggregates) == {'somebody'}
+
+
+def test_an_audit_says_whose_they_are(region, cloud):
+    leave(cloud, 'ours')
+    cloud.aggregates['unknown'] = {'one'}
+    cloud.aggregates['theirs'] = {'one'}
+    cloud.signed['theirs'] = 'another'
+    ours, theirs, unknown = sorted(problems(region))
+    assert ours == ('Aggregate ours is of no lease any more', True)
+    assert 'but of database another' in theirs[0]
+    assert not theirs[1], 'a repair on the wrong database disbands all'
+    assert 'does not say of which it is' in unknown[0]
+    assert unknown[1]
+
+
+def test_a_database_has_one_name(any_database):
+    assert identity.of(any_database) == identity.of(any_database)
+
+
+def test_an_aggregate_bears_no_name_that_it_had_before(region, cloud, sweep):
+    """Of a lease that this database has, whatever was said of it."""
+    lease = region.active_lease()
+    cloud.signed[lease.reservations[0].id] = 'another'
+    sweep()
+    assert cloud.signed[lease.reservations[0].id] == cloud.identity()
+
+
+class SweepOnNovaTest(base.NovaTestCase):
+    hosts = ('host1',)
+
+    def test_aggregates_bear_the_name_of_the_database(self):
+        self.enrol('host1')
+        [reservation] = self.lease().reservations
+        cloud = self.services.hosts.cloud
+        name = identity.of(self.services.database)
+        self.assertEqual({reservation.id: name}, cloud.origins())
+        aggregate = self.aggregates()[reservation.id]
+        self.admin_api.api_post(
+            f'/os-aggregates/{aggregate["id"]}/action',
+            {'set_metadata': {'metadata': {'reservations:database': None}}},
+        )
+        self.assertEqual({reservation.id: None}, cloud.origins())
+        leftovers.sweep(self.services.database, cloud)
+        self.assertEqual({reservation.id: name}, cloud.origins())
+        leftovers.sweep(self.services.database, cloud)
+        self.assertIn(reservation.id, self.aggregates())
