@@ -35,9 +35,9 @@ def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
     """Return why a claim can't stand; None if it can.
 
     Slots of a reservation are inventories of its own: placement has judged.
-    Of an ordinary server no provider may be of the pool. One of a reservation
-    must be in its aggregate. Where that has no host any more, the lease is
-    over: what it leaves behind moves as an ordinary server.
+    Of the pool's hosts a server may claim those in the aggregate of its
+    reservation. Which servers may leave it is not known here: the filters of
+    nova-scheduler let them, and any other host is nobody's.
 
     :raises: CloudUnavailable
     """
@@ -47,15 +47,18 @@ def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
         for resource_class in each['resources']
     ):
         return None
-    roots = placement.roots(claimed)
-    if reservation_id is not None:
-        if any(reservation_id in placement.aggregates(one) for one in roots):
-            return None
-        if placement.generations(reservation_id):
-            return f'its host is not of reservation {reservation_id}'
-    if any(placement.POOL_TRAIT in placement.traits(one) for one in roots):
+    pooled = [
+        one
+        for one in placement.roots(claimed)
+        if placement.POOL_TRAIT in placement.traits(one)
+    ]
+    if not pooled:
+        return None
+    if reservation_id is None:
         return 'its host is for servers of reservations only'
-    return None
+    if any(reservation_id in placement.aggregates(one) for one in pooled):
+        return None
+    return f'its host is not of reservation {reservation_id}'
 
 
 def hint(request_spec: objects.RequestSpec) -> str | None:

@@ -109,9 +109,9 @@ def may_land(host, hint, slot, stands):
     """The rule, as the decision note has it."""
     if slot is not None:
         return True
-    if hint is None or not stands:
-        return host == 'open'
-    return hint == MINE and host == 'mine'
+    if host == 'open':
+        return True
+    return stands and hint == MINE and host == 'mine'
 
 
 @hypothesis.settings(
