@@ -212,7 +212,7 @@ HOOKS = (
         "the pool's trait",
     ),
     Hook(
-        BOTH,
+        BOTH | CONDUCTOR,
         'nova.objects.request_spec',
         'RequestSpec.get_scheduler_hint',
         ('self', 'hint_name', 'default'),
