@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+import datetime
+import types
+
 import pytest
 
 from nova_reservations import exception
 from nova_reservations.cmd import manage
+from nova_reservations.db import api
 
 
 def cells(answer):
@@ -68,6 +72,55 @@ def test_adding_a_host_again_repairs_and_describes_it(controller):
     assert answer.out == 'Host h1 is enrolled already, as host 1\n'
     assert controller.cloud.marked == controller.cloud.pool == {'h1'}
     assert 'rack=7' in controller.manage('host', 'list').out
+
+
+@pytest.fixture
+def building(controller):
+    """The server that Nova is building in that cloud."""
+    server = 'f0f0f0f0-0000-4000-8000-00000000000a'
+    controller.cloud.build(server, 'somebody', 'building')
+    return server
+
+
+def test_a_host_that_waits_says_for_what(controller, building):
+    answer = controller.manage('host', 'add', 'h1')
+    assert answer.exit_code == 0
+    assert 'not reservable yet' in answer.out
+    assert building in answer.out
+
+
+def test_a_host_can_be_waited_for(controller, building, monkeypatch):
+    def land_elsewhere(seconds):
+        controller.cloud.unbuilt.clear()
+
+    # Not in the whole process: oslo.db yields by a sleep, too.
+    clock = types.SimpleNamespace(sleep=land_elsewhere)
+    monkeypatch.setattr(manage, 'time', clock)
+    answer = controller.manage('host', 'add', '--wait', 'h1', 'h2')
+    assert answer.exit_code == 0
+    assert answer.out.splitlines()[-2:] == [
+        'Host h1 is reservable, as host 1',
+        'Host h2 is reservable, as host 2',
+    ]
+
+
+def test_a_host_that_is_waited_for_in_vain_is_an_error(
+    controller, building, monkeypatch
+):
+    with controller.conf_file.open('a') as conf_file:
+        conf_file.write('build_wait = 1\n')
+    clock = api.Database.now
+    passed = datetime.timedelta()
+
+    def sleep(seconds):
+        nonlocal passed
+        passed += datetime.timedelta(seconds=seconds)
+
+    monkeypatch.setattr(manage, 'time', types.SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(api.Database, 'now', lambda db: clock(db) + passed)
+    answer = controller.manage('host', 'add', '--wait', 'h1')
+    assert answer.exit_code == 1
+    assert building in answer.err
 
 
 @pytest.mark.parametrize('name', ['1', 'h1', 'h1.example.org'])
