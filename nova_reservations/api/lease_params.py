@@ -68,7 +68,7 @@ def _terms(text: str, now: datetime.datetime) -> Terms:
         else dates.parse(before_end, now),
         asked={
             name: params[name]
-            for name in ('on_end', 'guaranteed')
+            for name in ('before_end', 'on_end', 'guaranteed')
             if name in params
         },
     )

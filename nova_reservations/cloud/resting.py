@@ -33,6 +33,9 @@ AT_REST = leaving.ON_A_SHELF | {
 }
 """Does not run, and need not be suspended."""
 
+NOT_TO_BE_COPIED = frozenset({vm_states.SHELVED_OFFLOADED, vm_states.ERROR})
+"""Nova refuses it, and no host need be waited for: there may be none."""
+
 
 class Resting(orders.Orders):
     def snapshot_servers(
@@ -88,6 +91,12 @@ class Resting(orders.Orders):
             )
         first = records.request_id(uuid, ports.Order(order.reason), 'snapshot')
         image = self._compute.image_api.find(context, first)
+        if (
+            image is None
+            and instance.task_state is None
+            and instance.vm_state in NOT_TO_BE_COPIED
+        ):
+            raise orders.Failed(f'it is in state {instance.vm_state}')
         pending = task_states.IMAGE_SNAPSHOT_PENDING
         lost = records.was_lost(context, instance, order, 'snapshot', pending)
         begun = not records.begin(context, instance, order, 'snapshot')

@@ -6,9 +6,10 @@ Some actions come with the package; others are entry points of
 offered.
 """
 
-from collections.abc import Callable
+import abc
 from collections.abc import Iterable
 from collections.abc import Mapping
+import functools
 from typing import Any
 
 from oslo_config import cfg
@@ -16,7 +17,9 @@ from oslo_config import cfg
 from nova_reservations import exception
 from nova_reservations import extensions
 from nova_reservations import ports
+from nova_reservations import values
 from nova_reservations.plugins import base
+from nova_reservations.plugins import endings
 from nova_reservations.plugins import event_action
 from nova_reservations.plugins import mail
 from nova_reservations.plugins import snapshot
@@ -85,25 +88,9 @@ class Actions:
         self._actions[name].validate()
         return {'before_end': name}
 
-    def run(
-        self,
-        booking: base.Booking,
-        find_servers: Callable[[], Iterable[ports.Server]],
-    ) -> base.Waiting | None:
-        """:raises: CloudRefused, CloudUnavailable"""
-        action = self._action(booking)
-        return action.run(_occasion(booking, find_servers))
-
-    def tell(
-        self,
-        booking: base.Booking,
-        find_servers: Callable[[], Iterable[ports.Server]],
-    ) -> None:
-        """:raises: CloudRefused, CloudUnavailable"""
-        self._action(booking).tell(_occasion(booking, find_servers))
-
-    def _action(self, booking: base.Booking) -> event_action.EventAction:
-        name = booking.reservation.params.get('before_end') or NOTIFY
+    def of(self, reservation: values.Reservation) -> event_action.EventAction:
+        """:raises: CloudRefused"""
+        name = chosen(reservation) or NOTIFY
         if name == DEFAULT:
             name = self._default
         try:
@@ -115,12 +102,48 @@ class Actions:
             ) from None
 
 
-def _occasion(
-    booking: base.Booking,
-    find_servers: Callable[[], Iterable[ports.Server]],
-) -> event_action.Occasion:
-    return event_action.Occasion(
-        f'{booking.reservation.id} {booking.warned_at:%Y-%m-%dT%H:%M:%SZ}',
-        booking,
-        find_servers,
-    )
+class WithServers(base.ResourceType):
+    """A type of resource that servers use: before their lease ends, all that
+    is offered can be done with them.
+
+    Beside this base it takes ``PROPERTIES`` into its schemas, and what
+    ``actions.validate`` returns into its params.
+    """
+
+    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
+        super().__init__(cloud, conf)
+        self.actions = Actions(cloud, conf)
+
+    @abc.abstractmethod
+    def find_servers(self, booking: base.Booking) -> Iterable[ports.Server]:
+        """Return the servers of its project that use an active reservation.
+
+        :raises: CloudUnavailable
+        """
+
+    def ending(self, reservation: values.Reservation) -> str:
+        """Say what is done with them at the end, in words of the API."""
+        action: str = reservation.params.get('end_action', endings.DELETE)
+        return action
+
+    def before_end(self, booking: base.Booking) -> base.Waiting | None:
+        action = self.actions.of(booking.reservation)
+        return action.run(self._occasion(booking))
+
+    def announce_end(self, booking: base.Booking) -> None:
+        self.actions.of(booking.reservation).tell(self._occasion(booking))
+
+    def _occasion(self, booking: base.Booking) -> event_action.Occasion:
+        return event_action.Occasion(
+            f'{booking.reservation.id} {booking.warned_at:%Y-%m-%dT%H:%M:%SZ}',
+            booking,
+            functools.partial(self.find_servers, booking),
+            self.ending(booking.reservation),
+        )
+
+
+def chosen(reservation: values.Reservation) -> str:
+    """Return the name of the action; older reservations have none, of types
+    that could not ask for any."""
+    name: str = reservation.params.get('before_end', DEFAULT)
+    return name

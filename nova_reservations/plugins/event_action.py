@@ -22,15 +22,17 @@ class Occasion:
     :ivar id: the same whenever an action is repeated, and another one when
         the end was moved, and its time before has come anew.
     :ivar find_servers: asks Nova and placement for them.
+    :ivar ending: what is done with them at the end, in words of the API.
     """
 
     id: str
     booking: base.Booking
     find_servers: Callable[[], Iterable[ports.Server]]
+    ending: str
 
     @functools.cached_property
     def servers(self) -> tuple[ports.Server, ...]:
-        """Those of the reservation's project, on its resources.
+        """Those of the reservation's project that use it.
 
         Looked for when an action wants them: most do not.
 

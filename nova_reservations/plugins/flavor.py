@@ -69,7 +69,7 @@ class FlavorInstance(slots.Slots):
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         return {
             'flavor_id': asked['flavor_id'],
-            **slots.validate(asked, self.cloud, self.conf),
+            **self.common(asked),
             **{name: asked[name] for name in FOUND},
         }
 

@@ -3,11 +3,8 @@
 
 from collections.abc import Mapping
 import datetime
-import functools
 from typing import Any
 from typing import ClassVar
-
-from oslo_config import cfg
 
 from nova_reservations import demand
 from nova_reservations import exception
@@ -48,7 +45,7 @@ _PROPERTIES = {
 }
 
 
-class PhysicalHost(base.ResourceType):
+class PhysicalHost(before_end.WithServers):
     """Hosts that only the lessee's servers land on while the lease lasts.
 
     In Nova a reservation is an aggregate named by its id. Who may use it is
@@ -68,10 +65,6 @@ class PhysicalHost(base.ResourceType):
         'additionalProperties': False,
     }
 
-    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
-        super().__init__(cloud, conf)
-        self._actions = before_end.Actions(cloud, conf)
-
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         minimum, maximum = int(asked['min']), int(asked['max'])
         if not 1 <= minimum <= maximum <= MAX_HOSTS:
@@ -84,7 +77,7 @@ class PhysicalHost(base.ResourceType):
             'max': maximum,
             'hypervisor_properties': asked.get('hypervisor_properties') or '',
             'resource_properties': asked.get('resource_properties') or '',
-            **self._actions.validate(asked),
+            **self.actions.validate(asked),
             **endings.validate(asked, self.cloud, self.conf),
         }
         self._requirements(params)
@@ -152,15 +145,7 @@ class PhysicalHost(base.ResourceType):
             ),
         )
 
-    def before_end(self, booking: base.Booking) -> base.Waiting | None:
-        return self._actions.run(
-            booking, functools.partial(self._servers, booking)
-        )
-
-    def announce_end(self, booking: base.Booking) -> None:
-        self._actions.tell(booking, functools.partial(self._servers, booking))
-
-    def _servers(self, booking: base.Booking) -> list[ports.Server]:
+    def find_servers(self, booking: base.Booking) -> list[ports.Server]:
         return self._let_in(booking, self.cloud.occupancy(booking.resources))
 
     def _let_in(

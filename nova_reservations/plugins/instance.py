@@ -59,7 +59,7 @@ class VirtualInstance(slots.Slots):
             'vcpus': int(asked['vcpus']),
             'memory_mb': int(asked['memory_mb']),
             'disk_gb': int(asked['disk_gb']),
-            **slots.validate(asked, self.cloud, self.conf),
+            **self.common(asked),
             'resource_properties': asked.get('resource_properties') or '',
         }
         self._requirements(params)

@@ -61,7 +61,7 @@ class Mail(event_action.EventAction):
                 id=lease.id,
                 project_id=lease.project_id,
                 end=f'{lease.end_date:%Y-%m-%d %H:%M:%S}',
-                action=reservation.params.get('end_action', 'delete'),
+                action=occasion.ending,
                 servers=len({server.uuid for server in occasion.servers}),
                 reservation=reservation.id,
             )

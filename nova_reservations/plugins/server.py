@@ -24,6 +24,7 @@ from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
+from nova_reservations.plugins import before_end
 from nova_reservations.plugins import lifespan
 from nova_reservations.plugins import place
 
@@ -43,17 +44,20 @@ _ON_END: Mapping[str, Any] = {
 }
 
 
-class Server(base.ResourceType):
+_PROPERTIES = {'on_end': _ON_END, **before_end.PROPERTIES}
+
+
+class Server(before_end.WithServers):
     """:ivar place: the slots of those that are guaranteed one."""
 
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': {'on_end': _ON_END, 'guaranteed': {'type': 'boolean'}},
+        'properties': {**_PROPERTIES, 'guaranteed': {'type': 'boolean'}},
         'additionalProperties': False,
     }
     update_schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': {'on_end': _ON_END},
+        'properties': _PROPERTIES,
         'additionalProperties': False,
     }
     comes_alone: ClassVar[bool] = True
@@ -74,8 +78,9 @@ class Server(base.ResourceType):
         is looked at where they are guaranteed a place.
         """
         on_end = self._on_end(asked)
+        params = {'on_end': on_end, **self.actions.validate(asked)}
         if not asked.get('guaranteed'):
-            return {'on_end': on_end, 'guaranteed': False}
+            return {**params, 'guaranteed': False}
         if lifespan.DELETE not in on_end:
             raise exception.InvalidInput(
                 'What is guaranteed a place must leave it at the end, which '
@@ -83,11 +88,7 @@ class Server(base.ResourceType):
                 f'{lifespan.DELETE} to on_end; if it is not given, the '
                 'operator can add it to [reservations] instance_on_end'
             )
-        return {
-            'on_end': on_end,
-            'guaranteed': True,
-            **self.place.validate(asked),
-        }
+        return {**params, 'guaranteed': True, **self.place.validate(asked)}
 
     def _on_end(self, asked: Mapping[str, Any]) -> list[str]:
         """:raises: InvalidInput"""
@@ -154,6 +155,13 @@ class Server(base.ResourceType):
             return super().remains(booking)
         return self.place.remains(_with_servers(booking))
 
+    def find_servers(self, booking: base.Booking) -> list[ports.Server]:
+        found = self.cloud.find_servers(booking.reservation.living)
+        return list(found.values())
+
+    def ending(self, reservation: values.Reservation) -> str:
+        return ', '.join(reservation.params['on_end'])
+
     def end(self, booking: base.Booking) -> base.Waiting | None:
         if not _is_guaranteed(booking.reservation):
             return lifespan.end(booking, self.cloud)
@@ -205,7 +213,11 @@ def _with_servers(booking: base.Booking) -> base.Booking:
 def _shown(reservation: values.Reservation) -> dict[str, Any]:
     """Return what its users have asked for, and may know."""
     params = reservation.params
-    shown = {name: params[name] for name in ('on_end', 'guaranteed')}
+    shown = {
+        'on_end': params['on_end'],
+        'before_end': before_end.chosen(reservation),
+        'guaranteed': params['guaranteed'],
+    }
     if not _is_guaranteed(reservation):
         return shown
     return {

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 import datetime
 from typing import Any
 
-from oslo_config import cfg
-
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.plugins import base
+from nova_reservations.plugins import before_end
 from nova_reservations.plugins import endings
 from nova_reservations.plugins import evacuation
 
@@ -27,7 +26,7 @@ MAX_SLOTS = 10_000
 MAX_SHOWN = 1_000
 """Servers of a reservation that the API names."""
 
-CHANGEABLE = frozenset({'amount', 'end_action', 'end_grace'})
+CHANGEABLE = frozenset({'amount', 'before_end', 'end_action', 'end_grace'})
 """What may change while servers are there."""
 
 COUNT: Mapping[str, Any] = {
@@ -72,15 +71,29 @@ PROPERTIES: Mapping[str, Any] = {
     'amount': COUNT,
     'affinity': AFFINITY,
     'consume': CONSUME,
+    **before_end.PROPERTIES,
     **endings.PROPERTIES,
 }
 """Of the schema of a reservation: what both types understand."""
 
 
-class Slots(base.ResourceType):
+class Slots(before_end.WithServers):
     @abc.abstractmethod
     def flavor(self, params: Mapping[str, Any]) -> ports.Flavor:
         """Return the flavor that servers of the reservation have."""
+
+    def common(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the params that both types have.
+
+        :raises: InvalidInput
+        """
+        return {
+            'amount': amount(asked),
+            'affinity': affinity(asked),
+            'consume': asked.get('consume', values.TARGETED),
+            **self.actions.validate(asked),
+            **endings.validate(asked, self.cloud, self.conf),
+        }
 
     def check_active_change(
         self, reservation: values.Reservation, params: Mapping[str, Any]
@@ -165,6 +178,22 @@ class Slots(base.ResourceType):
             booking.reservation.id, booking.left, booking.servers
         )
 
+    def find_servers(self, booking: base.Booking) -> list[ports.Server]:
+        """Return those that its end would have leave, but for strangers."""
+        return [
+            server
+            for server in _to_leave(booking, self._tenants(booking))
+            if server.project_id == booking.lease.project_id
+        ]
+
+    def _tenants(self, booking: base.Booking) -> ports.Occupancy:
+        """Return what uses it, or has used it, wherever it is by now."""
+        return self.cloud.tenants(
+            booking.reservation.id,
+            (*booking.resources, *booking.left),
+            booking.servers,
+        )
+
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """End the servers of the reservation, wherever they are by now."""
         if booking.reservation.status == states.Reservation.ACTIVE:
@@ -189,21 +218,14 @@ class Slots(base.ResourceType):
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
-        hosts = (*booking.resources, *booking.left)
-        tenants = self.cloud.tenants(
-            booking.reservation.id, hosts, booking.servers
-        )
-        here = tenants.servers
-        if booking.reservation.params['end_action'] != endings.DELETE:
+        tenants = self._tenants(booking)
+        if not _are_deleted(booking.reservation):
             # They outlive the class, which must not be asked for again;
             # nor may it be by those who still have to move.
             self.cloud.forget_slots(
                 booking.reservation.id, tenants.servers, booking.check
             )
-            names = {host.name for host in hosts}
-            here = tuple(
-                server for server in here if not _has_left(server, names)
-            )
+        here = _to_leave(booking, tenants)
         told = endings.leave(here, booking, self.cloud)
         reasons = [
             _is_leaving(server, told[server.uuid], booking.lease.project_id)
@@ -272,6 +294,22 @@ def _held(consumer: str) -> values.Reason:
     )
 
 
+def _are_deleted(reservation: values.Reservation) -> bool:
+    return bool(reservation.params['end_action'] == endings.DELETE)
+
+
+def _to_leave(
+    booking: base.Booking, tenants: ports.Occupancy
+) -> tuple[ports.Server, ...]:
+    """Return the servers with which the end has anything to do."""
+    if _are_deleted(booking.reservation):
+        return tenants.servers
+    hosts = {host.name for host in (*booking.resources, *booking.left)}
+    return tuple(
+        server for server in tenants.servers if not _has_left(server, hosts)
+    )
+
+
 def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:
     """Whether a server that is kept is where nobody reserved anything."""
     if server.task:
@@ -279,21 +317,6 @@ def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:
     if server.host:
         return server.host not in hosts
     return server.state == SHELVED
-
-
-def validate(
-    asked: Mapping[str, Any], cloud: ports.Cloud, conf: cfg.ConfigOpts
-) -> dict[str, Any]:
-    """Return the params that both types have.
-
-    :raises: InvalidInput
-    """
-    return {
-        'amount': amount(asked),
-        'affinity': affinity(asked),
-        'consume': asked.get('consume', values.TARGETED),
-        **endings.validate(asked, cloud, conf),
-    }
 
 
 def amount(asked: Mapping[str, Any]) -> int:
@@ -323,6 +346,7 @@ def shown(
         'amount': params['amount'],
         'affinity': params['affinity'],
         'consume': params.get('consume', values.TARGETED),
+        'before_end': before_end.chosen(reservation),
         'end_action': params['end_action'],
         'end_grace': params['end_grace'],
         'flavor_id': reservation.id,

@@ -124,9 +124,7 @@ def _body(occasion: event_action.Occasion) -> dict[str, object]:
         },
         'reservation': {
             'id': occasion.booking.reservation.id,
-            'end_action': occasion.booking.reservation.params.get(
-                'end_action', 'delete'
-            ),
+            'end_action': occasion.ending,
         },
         'servers': sorted({server.uuid for server in occasion.servers}),
     }

@@ -90,6 +90,7 @@ LEASE_PARAMS = validation.Schema(
             # Those who wrote it for Blazar sent it.
             reservations={},
             # The schema of their type of resource is theirs.
+            before_end={},
             on_end={},
             guaranteed={},
         ),

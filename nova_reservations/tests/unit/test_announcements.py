@@ -44,6 +44,7 @@ def occasion():
         'an occasion',
         booking,
         lambda: [ports.Server('s', 'p', 'one', 'active')],
+        ending='delete',
     )
 
 

@@ -10,22 +10,17 @@ from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations.engine import leases
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import test_guaranteed
+from nova_reservations.tests.functional.nova import test_instances
 
 HOUR = datetime.timedelta(hours=1)
 
 
-class BeforeEndTest(base.NovaTestCase):
+class BeforeEndTestCase(base.NovaTestCase):
     def setUp(self):
         super().setUp()
         self.trust()
         self.enrol('host1')
-
-    def lease_for_two_hours(self, **asked):
-        """Return a lease that is warned in an hour."""
-        lease = self.lease(**asked)
-        return self.services.leases.update(
-            lease.id, leases.LeaseChanges(end=lease.end_date + HOUR), self.now
-        )
 
     def warn(self, lease):
         """Let the time come; return what the event is when it is over."""
@@ -53,16 +48,29 @@ class BeforeEndTest(base.NovaTestCase):
             if image['name'] == f'reserved_{name}'
         ]
 
+    def assert_saved(self, server, name):
+        [image] = self._snapshots(name)
+        self.assertEqual(base.MINE, image['owner'])
+        self.assertEqual(server['id'], image['properties']['instance_uuid'])
+        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
+
+
+class HostsTest(BeforeEndTestCase):
+    def lease_for_two_hours(self, **asked):
+        """Return a lease that is warned in an hour."""
+        lease = self.lease(**asked)
+        return self.services.leases.update(
+            lease.id, leases.LeaseChanges(end=lease.end_date + HOUR), self.now
+        )
+
     def test_each_server_has_an_image_that_belongs_to_its_project(self):
         lease = self.lease_for_two_hours(before_end='snapshot')
         server = self.boot(lease, name='precious')
         self.admin_api.post_server_action(server['id'], {'lock': {}})
         self.assertEqual(states.Event.DONE, self.warn(lease))
+        self.assert_saved(server, 'precious')
         [image] = self._snapshots('precious')
-        self.assertEqual(base.MINE, image['owner'])
         self.assertEqual('private', image['visibility'])
-        self.assertEqual(server['id'], image['properties']['instance_uuid'])
-        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
         # It is not made anew by whoever looks again.
         self.end(lease)
         self.assertEqual(1, len(self._snapshots('precious')))
@@ -123,6 +131,53 @@ class BeforeEndTest(base.NovaTestCase):
         self.assertEqual(ports.Outcome({}, {}), outcome)
         [image] = self._snapshots('precious')
         self.assertNotEqual(left['id'], image['id'])
+
+
+class SlotsTest(BeforeEndTestCase, test_instances.InstancesTestCase):
+    def _of_those_in_slots(self, **asked):
+        lease = self.slots(1, lasts=2 * HOUR, before_end='snapshot', **asked)
+        server = self.boot_in(lease, name='in a slot')
+        self.boot(name='beside')
+        self.assertEqual(states.Event.DONE, self.warn(lease))
+        self.assert_saved(server, 'in a slot')
+        self.assertEqual([], self._snapshots('beside'))
+
+    def test_servers_in_slots_of_a_size_have_an_image(self):
+        self._of_those_in_slots()
+
+    def test_servers_in_slots_of_a_flavor_have_an_image(self):
+        self._of_those_in_slots(flavor_id='1')
+
+
+class ServersTest(BeforeEndTestCase, test_guaranteed.GuaranteedTestCase):
+    def _of_itself(self, **asked):
+        server = self._build_server(
+            name='leased', networks='none', flavor_id='1'
+        )
+        found = self.ask(server=server, before_end='snapshot', **asked)
+        self._wait_for_state_change(found, 'ACTIVE')
+        lease = self.until('ACTIVE')
+        self.assertEqual(states.Event.DONE, self.warn(lease))
+        self.assert_saved(found, 'leased')
+
+    def test_a_server_with_a_lease_has_an_image(self):
+        self._of_itself()
+
+    def test_so_has_one_in_a_place_of_its_own(self):
+        self._of_itself(guaranteed=True)
+
+    def test_one_on_its_shelf_is_told_of(self):
+        """What it was shelved as goes with it, at the end."""
+        server = self.ask(before_end='snapshot', on_end=['delete'])
+        self._wait_for_state_change(server, 'ACTIVE')
+        lease = self.until('ACTIVE')
+        self.api.post_server_action(server['id'], {'shelve': {}})
+        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+        self.assertEqual(states.Event.ERROR, self.warn(lease))
+        self.assertIn(
+            f'server {server["id"]}: it is in state shelved_offloaded',
+            self.services.leases.get(lease.id).status_reason,
+        )
 
 
 class Killed(BaseException):
