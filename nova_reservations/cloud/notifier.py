@@ -7,8 +7,11 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import rpc
+import nova.conf
 
 from nova_reservations.cloud import outbox
+
+CONF = nova.conf.CONF
 
 PUBLISHER = 'blazar.lease'
 """Consumers tell ours by it from Nova's, and know it from Blazar."""
@@ -23,7 +26,10 @@ def notify(event_type: str, payload: Mapping[str, Any]) -> None:
     Not through Nova's get_notifier(), which warns of each event that is
     none of Nova's.
     """
-    notifier = rpc.LEGACY_NOTIFIER.prepare(publisher_id=PUBLISHER)
+    # The other one of Nova's says nothing where only one format is wanted.
+    versioned = CONF.notifications.notification_format == 'versioned'
+    sender = rpc.NOTIFIER if versioned else rpc.LEGACY_NOTIFIER
+    notifier = sender.prepare(publisher_id=PUBLISHER)
     context = nova_context.get_admin_context()
     OUTBOX.put(
         functools.partial(notifier.info, context, event_type, dict(payload))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members were sent to ``os-hosts/properties``, which was 403 for them, and
-nobody was told that a hint has a lease's id; alerts were lost where Nova's
-notifications are versioned.
+nobody was told that a hint has a lease's id; alerts, and what is told of
+leases, were lost where Nova's notifications are versioned.
 
 Issue 13, item 17.
 """
@@ -12,6 +12,7 @@ from oslo_config import fixture
 import pytest
 
 from nova_reservations import exception
+from nova_reservations.cloud import notifier
 from nova_reservations.compute.metrics import notifications
 from nova_reservations.policies import base
 from nova_reservations.policies import hosts
@@ -43,18 +44,32 @@ class Notifier:
     def warn(self, context, event_type, payload):
         self.told.append(event_type)
 
+    info = warn
 
-@pytest.mark.parametrize(
-    ('wanted', 'legacy', 'versioned'),
-    [('unversioned', 1, 0), ('both', 1, 0), ('versioned', 0, 1)],
+
+@pytest.fixture(
+    params=[('unversioned', 1, 0), ('both', 1, 0), ('versioned', 0, 1)],
+    ids=lambda param: param[0],
 )
-def test_an_alert_goes_where_nova_notifies(
-    monkeypatch, wanted, legacy, versioned
-):
-    old, new = Notifier(), Notifier()
-    monkeypatch.setattr(rpc, 'LEGACY_NOTIFIER', old)
-    monkeypatch.setattr(rpc, 'NOTIFIER', new)
+def nova_notifies(request, monkeypatch):
+    """Have Nova notify in a format; at the end, each of its notifiers has
+    said as much as it is to."""
+    wanted, *expected = request.param
+    both = Notifier(), Notifier()
+    monkeypatch.setattr(rpc, 'LEGACY_NOTIFIER', both[0])
+    monkeypatch.setattr(rpc, 'NOTIFIER', both[1])
     with fixture.Config(nova.conf.CONF) as options:
         options.config(group='notifications', notification_format=wanted)
-        notifications.notify('host', 'server.metric.exceeded', {})
-    assert (len(old.told), len(new.told)) == (legacy, versioned)
+        yield
+    assert [len(one.told) for one in both] == expected
+
+
+@pytest.mark.usefixtures('nova_notifies')
+def test_an_alert_goes_where_nova_notifies():
+    notifications.notify('host', 'server.metric.exceeded', {})
+
+
+@pytest.mark.usefixtures('nova_notifies')
+def test_so_does_what_is_told_of_a_lease():
+    notifier.notify('lease.create', {})
+    notifier.OUTBOX.flush(10)
