@@ -69,7 +69,7 @@ class Aggregates:
                 what=f'Host {host.name}',
                 reason=f'placement has no provider {host.uuid}',
             )
-        self._tell_schedulers(pool.uuid)
+        self._tell_schedulers_of_pool(pool.uuid)
 
     @failures.translated()
     def leave_pool(self, host: values.Resource) -> None:
@@ -78,17 +78,14 @@ class Aggregates:
             return
         placement.set_member(host.uuid, pool.uuid, present=False)
         members.remove(pool.id, [host.name])
-        self._tell_schedulers(pool.uuid)
+        self._tell_schedulers_of_pool(pool.uuid)
 
     @failures.translated()
     def find_pool(self) -> ports.Pool | None:
         found = _find_pool()
         if found is None:
             return None
-        # What was found by its metadata has only that of them.
-        whole = objects.Aggregate.get_by_uuid(
-            nova_context.get_admin_context(), found.uuid
-        )
+        whole = _whole(found.uuid)
         return ports.Pool(
             whole.uuid, frozenset(whole.hosts), whole.availability_zone
         )
@@ -195,10 +192,18 @@ class Aggregates:
     def _tell_schedulers(self, uuid: str) -> None:
         """Cast the aggregate as the database has it now: of two workers that
         add hosts at the same time, neither knows them all."""
-        aggregate = objects.Aggregate.get_by_uuid(
-            nova_context.get_admin_context(), uuid
-        )
-        self._cast('update_aggregates', aggregates=[aggregate])
+        self._cast('update_aggregates', aggregates=[_whole(uuid)])
+
+    def _tell_schedulers_of_pool(self, uuid: str) -> None:
+        """Cast the pool, which is all enrolled hosts at once, only if it says
+        anything to Nova's filters and weighers: they look at nothing but the
+        metadata of a host's aggregates.
+
+        To whoever adds metadata later, Nova's API casts all hosts itself.
+        """
+        pool = _whole(uuid)
+        if pool.metadata.keys() - {POOL_KEY}:
+            self._cast('update_aggregates', aggregates=[pool])
 
     def _cast(self, method: str, **arguments: object) -> None:
         """Tell all schedulers, which keep aggregates for Nova's filters.
@@ -227,6 +232,14 @@ def _find_pool() -> objects.Aggregate | None:
     ):
         return aggregate
     return None
+
+
+def _whole(uuid: str) -> objects.Aggregate:
+    """Return the aggregate with all its metadata; one that was found by its
+    metadata has only that of them."""
+    return objects.Aggregate.get_by_uuid(
+        nova_context.get_admin_context(), uuid
+    )
 
 
 def _pool() -> objects.Aggregate:
