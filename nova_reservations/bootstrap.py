@@ -37,6 +37,7 @@ from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
+from nova_reservations.engine import walk
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
 from nova_reservations.plugins import draining
@@ -58,6 +59,7 @@ class Services:
     hosts: hosts.Hosts
     resources: resources.Resources
     donors: donors.Donors
+    walk: walk.Walk
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
@@ -91,6 +93,7 @@ def build(
     inventory = hosts.Hosts(database, nova, timing)
     giver = donors.Donors(database, nova, inventory, timing)
     promises = leases.Leases(database, types, timing, notify, giver)
+    queue = waiting.Queue(database, types, timing, notify)
     return Services(
         database=database,
         clock=clock,
@@ -100,13 +103,14 @@ def build(
         hosts=inventory,
         resources=resources.Resources(database),
         donors=giver,
+        walk=walk.Walk(queue, promises.book),
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
             timing,
             notify,
             clock=clock.now,
-            queue=waiting.Queue(database, promises.book, timing, notify),
+            queue=queue,
             hunt=hunting.Hunting(
                 database,
                 nova,
@@ -160,6 +164,7 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
             services.healing,
             services.desertion,
             services.donors,
+            services.walk,
             services.lifecycle.options,
         ),
         conf.reservations.engine_threads,

@@ -25,6 +25,7 @@ inventory, matches no comparison with it, not even ``!=``.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import json
@@ -156,6 +157,38 @@ def parse(
     if len(parts) == 1:
         return parts[0]
     return AllOf(tuple(parts)) if parts else None
+
+
+def meets(
+    expression: Expression,
+    facts: Mapping[str, float | str],
+    traits: Collection[str],
+) -> bool:
+    """Whether a host does, as the database finds out for many at once.
+
+    :param facts: the keys of the host but its traits; what it lacks is not
+        there.
+    """
+    match expression:
+        case AllOf(parts):
+            return all(meets(part, facts, traits) for part in parts)
+        case AnyOf(parts):
+            return any(meets(part, facts, traits) for part in parts)
+        case Not(part):
+            return not meets(part, facts, traits)
+        case Trait(name, required):
+            return (name in traits) is required
+        case Comparison(name, key, value):
+            return key in facts and _compare(name, facts[key], value)
+
+
+def _compare(name: str, has: float | str, value: float | str) -> bool:
+    if isinstance(value, float) and isinstance(has, str):
+        as_number = number(has)
+        if as_number is None:
+            return name == '!='
+        has = as_number
+    return bool(OPERATORS[name](has, value))
 
 
 def number(text: str) -> float | None:

@@ -137,9 +137,8 @@ def _listed(texts: Iterable[str], most: int | None) -> str:
 class Lease:
     """A project's contract for a window.
 
-    :ivar max_retries: how often a lease that waits is tried again.
-    :ivar tries: how often it has been, at the times set for that.
-    :ivar retry_at: when it is tried again, whatever comes free before.
+    :ivar max_retries: for so many times ``create_retry_interval`` a lease
+        waits.
     :ivar arrival: its number among all that have ever had to wait.
     :ivar duration: seconds that it has from whenever it starts; None: its
         end is fixed.
@@ -161,8 +160,6 @@ class Lease:
     end_date: datetime.datetime
     lease_type: states.LeaseType
     max_retries: int | None
-    tries: int
-    retry_at: datetime.datetime | None
     arrival: int | None
     duration: int | None
     status: states.Lease

@@ -276,6 +276,20 @@ def holdings(
     return {key: tuple(value) for key, value in found.items()}
 
 
+def held_by(session: orm.Session, lease: values.Lease) -> set[int]:
+    """Return the ids of what the lease has, or has not left yet."""
+    return set(
+        session.scalars(
+            sa.select(ALLOCATION.c.resource_id).where(
+                ALLOCATION.c.reservation_id.in_(
+                    [item.id for item in lease.reservations]
+                ),
+                ALLOCATION.c.released == sa.false(),
+            )
+        )
+    )
+
+
 def occupied() -> sa.ColumnElement[bool]:
     """Whether the resource of an allocation was taken from another one when
     it failed, and may not be empty yet."""

@@ -42,6 +42,7 @@ def find(
     keep: Collection[int] = (),
     recheck: bool = True,
     ignore: Collection[str] = (),
+    among: Collection[int] | None = None,
 ) -> list[selection.Candidate]:
     """Return candidates: those with the least free time before or after the
     window, and others from a random place on.
@@ -53,10 +54,13 @@ def find(
     :param recheck: whether that must meet the requirements too.
     :param ignore: the reservations that are planned anew: to them, what
         they have is free.
+    :param among: ids of all that may be had; None: whatever there is.
     """
     limit = demand.maximum + page
     offers = _Offers(window, now, ignore)
     query = _meeting(demand, offers.query().where(offers.free))
+    if among is not None:
+        query = query.where(models.Resource.id.in_(among))
     statements = offers.nearest(query, limit)
     if keep:
         kept = offers.query().where(_keepable(demand), offers.free)
@@ -98,6 +102,33 @@ def count(session: orm.Session, resource_type: str) -> int:
     """Count what new leases can have, at one time or another."""
     query = sa.select(sa.func.count()).select_from(models.Resource)
     return session.scalar(query.where(_of_type(resource_type))) or 0
+
+
+def not_taken(
+    session: orm.Session,
+    resource_type: str,
+    expression: requirements.Expression | None,
+    window: interval.Interval,
+    now: datetime.datetime,
+) -> list[int]:
+    """Return the ids of all that meet the requirements, and that nobody has
+    as a whole in the window; others may have shares of them."""
+    held = orm.aliased(models.Allocation)
+    whole: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
+        held.resource_id == models.Resource.id,
+        held.released == sa.false(),
+        held.exclusive == sa.true(),
+        *_in_the_way(held, window, now),
+    )
+    query = (
+        sa.select(models.Resource.id)
+        .where(
+            _of_type(resource_type),
+            ~whole.correlate(models.Resource).limit(1).offset(0).exists(),
+        )
+        .order_by(models.Resource.id)
+    )
+    return list(session.scalars(_required(expression, query)))
 
 
 def taken(

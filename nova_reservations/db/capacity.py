@@ -2,9 +2,15 @@
 """Capacity that came free, and the leases that may want it.
 
 Two kinds do: those that wait for capacity, and those that are degraded and
-lack some. Whatever comes free is told to both, by one call.
+lack some. Whatever comes free is told to both, by one call. It is written
+down for those who wait, until a worker has gone through them.
+
+Every function joins the caller's transaction.
 """
 
+from collections.abc import Collection
+from collections.abc import Iterable
+import dataclasses
 import datetime
 
 import sqlalchemy as sa
@@ -17,18 +23,91 @@ from nova_reservations.db import models
 from nova_reservations.db import waiters
 
 LEASE = models.table(models.Lease)
+FREED = models.table(models.Freed)
+
+QUEUE = 'queue'
+"""The task that goes through those who wait."""
+
+PAGE = 200
+"""So much that came free is looked at together."""
 
 
-def freed(session: orm.Session, now: datetime.datetime) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Freed:
+    """:ivar resource_id: None: one has left the queue.
+
+    :ivar arrival: only who has come after that may gain by it.
+    """
+
+    id: int
+    resource_id: int | None
+    arrival: int
+
+
+def freed(
+    session: orm.Session,
+    now: datetime.datetime,
+    resource_ids: Iterable[int],
+) -> None:
     """Have workers look at once at the leases that capacity may serve.
 
-    Whoever frees anything that a lease could have, or leaves the queue of
-    those that wait, calls it in the same transaction, after all its other
-    writes.
+    Whoever frees anything that a lease could have calls it in the same
+    transaction, after all its other writes.
+
+    :param resource_ids: of which something came free, or may have
     """
     if _is_any_degraded(session):
         counters.hurry(session, healing.HEAL, now)
-    waiters.wake(session, now)
+    tell(session, now, resource_ids, arrival=0)
+
+
+def tell(
+    session: orm.Session,
+    now: datetime.datetime,
+    resource_ids: Iterable[int | None],
+    arrival: int,
+) -> None:
+    """Have a worker see what those could have who wait, and have come after
+    arrival."""
+    ids = set(resource_ids)
+    if not ids or not waiters.is_any(session, arrival):
+        return
+    session.execute(
+        sa.insert(FREED),
+        [{'resource_id': each, 'arrival': arrival} for each in ids],
+    )
+    counters.hurry(session, QUEUE, now)
+
+
+def untold(session: orm.Session) -> list[Freed]:
+    """Return a page of what those who wait have not been told of."""
+    rows = session.execute(sa.select(FREED).order_by(FREED.c.id).limit(PAGE))
+    return [Freed(row.id, row.resource_id, row.arrival) for row in rows]
+
+
+def told(
+    session: orm.Session,
+    page: Collection[Freed],
+    upto: int | None,
+    now: datetime.datetime,
+) -> None:
+    """Forget what those who wait have been told of.
+
+    :param upto: only those who came until then have been told; None: all
+    """
+    # Row by row: others are writing new ones, which MariaDB would lock and
+    # wait for where it reads so short a table as a whole.
+    for one in page:
+        if upto is None:
+            session.execute(sa.delete(FREED).where(FREED.c.id == one.id))
+        elif one.arrival < upto:
+            session.execute(
+                sa.update(FREED)
+                .where(FREED.c.id == one.id)
+                .values(arrival=upto)
+            )
+    if upto is not None or len(page) == PAGE:
+        counters.hurry(session, QUEUE, now)
 
 
 def _is_any_degraded(session: orm.Session) -> bool:

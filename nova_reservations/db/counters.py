@@ -52,11 +52,18 @@ def due(session: orm.Session, now: datetime.datetime) -> set[str]:
 
 
 def hurry(session: orm.Session, name: str, now: datetime.datetime) -> None:
-    """Have a worker do a periodic task at once."""
+    """Have a worker do a periodic task at once.
+
+    The row is written also where it is due already: a worker that takes the
+    task waits until the caller's transaction is over, and sees what it has
+    written.
+    """
     session.execute(
         sa.update(TASK)
-        .where(TASK.c.name == name, TASK.c.due_at > now)
-        .values(due_at=now)
+        .where(TASK.c.name == name)
+        .values(
+            due_at=sa.case((TASK.c.due_at > now, now), else_=TASK.c.due_at)
+        )
     )
 
 

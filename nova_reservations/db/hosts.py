@@ -225,6 +225,13 @@ def get(session: orm.Session, resource_id: int) -> values.Host:
     return found[0]
 
 
+def get_all(
+    session: orm.Session, resource_ids: Collection[int]
+) -> list[values.Host]:
+    """Return those that there are."""
+    return _hosts(session, _select().where(RESOURCE.c.id.in_(resource_ids)))
+
+
 def find(session: orm.Session, query: values.HostQuery) -> list[values.Host]:
     """Return a page of hosts, or all of them where there is no limit.
 

@@ -237,8 +237,6 @@ def _lease(
         end_date=row.end_date,
         lease_type=states.LeaseType(row.lease_type),
         max_retries=row.max_retries,
-        tries=row.tries,
-        retry_at=row.retry_at,
         arrival=row.arrival,
         duration=row.duration,
         status=states.Lease(row.status),

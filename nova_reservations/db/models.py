@@ -294,6 +294,7 @@ class Lease(Base, Timestamps):
         sa.String(16), server_default=states.LeaseType.SCHEDULED
     )
     max_retries: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
+    # Of workers of an earlier release, as retry_at.
     tries: orm.Mapped[int] = orm.mapped_column(sa.Integer, server_default='0')
     retry_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
@@ -553,3 +554,19 @@ class Identity(Base):
         primary_key=True, autoincrement=False
     )
     uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+
+
+class Freed(Base):
+    """Something that those who wait have not been told of yet.
+
+    resource_id is what came free; it is not set where one has left the queue
+    who kept others from what they could have later. Only who has come after
+    arrival may gain by it. It refers to no resource: that would lock the
+    resource's row, which bookings write.
+    """
+
+    __tablename__ = 'nr_freed'
+
+    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    resource_id: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
+    arrival: orm.Mapped[int] = orm.mapped_column(sa.Integer)

@@ -55,6 +55,7 @@ def find(
     keep: Mapping[int, int],
     recheck: bool = True,
     ignore: Collection[str] = (),
+    among: Collection[int] | None = None,
 ) -> list[sharing.Room]:
     """Return rooms until they are enough, or there are no more.
 
@@ -67,15 +68,19 @@ def find(
     :param recheck: whether they must meet the requirements too.
     :param ignore: the reservations that are planned anew: to them, what
         they have is free.
+    :param among: ids of all that may be had; None: whatever there is.
     """
     look = _Look(session, share, window, now, cleaning, ignore, keep)
+    query = _meeting(share, look.rows())
+    if among is not None:
+        query = query.where(models.Resource.id.in_(among))
     if keep:
         look.at(_fitting(share, look.rows(), recheck), list(keep))
     if snug:
-        look.at(_meeting(share, look.rows()), look.shared())
+        look.at(query, look.shared())
         if enough(look.rooms):
             return look.rooms
-    for rows in _pages(session, _meeting(share, look.rows()), pivot):
+    for rows in _pages(session, query, pivot):
         look.add(rows)
         if enough(look.rooms):
             break

@@ -7,7 +7,12 @@ request for servers.
 Every function joins the caller's transaction.
 """
 
+from collections.abc import Mapping
+import dataclasses
 import datetime
+import itertools
+import operator
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -19,9 +24,31 @@ from nova_reservations.db import leases
 from nova_reservations.db import models
 
 LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
 
 ARRIVAL = 'arrival'
 """The counter of all that have ever had to wait."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """One of the reservations of a lease that waits."""
+
+    reservation_id: str
+    resource_type: str
+    params: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """What has to be known of each lease that waits."""
+
+    lease_id: str
+    arrival: int
+    start_date: datetime.datetime
+    end_date: datetime.datetime
+    duration: int | None
+    wanted: tuple[Wanted, ...]
 
 
 def arrive(session: orm.Session) -> int:
@@ -29,13 +56,49 @@ def arrive(session: orm.Session) -> int:
     return counters.number(session, ARRIVAL)
 
 
-def before(session: orm.Session, arrival: int) -> list[values.Lease]:
-    """Return those that wait, and came before one that waits too."""
-    return leases.meeting(
-        session,
-        LEASE.c.status == states.Lease.CREATING,
-        LEASE.c.arrival < arrival,
+def is_any(session: orm.Session, arrival: int) -> bool:
+    """Whether any waits that has come after arrival."""
+    behind = sa.select(LEASE.c.id).where(
+        LEASE.c.status == states.Lease.CREATING, LEASE.c.arrival > arrival
     )
+    return session.scalar(behind.limit(1)) is not None
+
+
+def in_order(session: orm.Session) -> list[Waiting]:
+    """Return all that wait, in the order of their arrival."""
+    rows = session.execute(
+        sa.select(
+            LEASE.c.id,
+            LEASE.c.arrival,
+            LEASE.c.start_date,
+            LEASE.c.end_date,
+            LEASE.c.duration,
+            RESERVATION.c.id.label('reservation_id'),
+            RESERVATION.c.resource_type,
+            RESERVATION.c.params,
+        )
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(
+            LEASE.c.status == states.Lease.CREATING,
+            LEASE.c.arrival.is_not(None),
+        )
+        .order_by(LEASE.c.arrival, RESERVATION.c.position)
+    )
+    found = []
+    for _, group in itertools.groupby(rows, operator.attrgetter('id')):
+        reservations = list(group)
+        lease = reservations[0]
+        found.append(
+            Waiting(
+                lease.id,
+                lease.arrival,
+                lease.start_date,
+                lease.end_date,
+                lease.duration,
+                tuple(Wanted(*row[5:]) for row in reservations),
+            )
+        )
+    return found
 
 
 def in_hand(
@@ -49,36 +112,3 @@ def in_hand(
         LEASE.c.claimed_by.is_not(None),
         LEASE.c.due_at > now,
     )
-
-
-def wake(session: orm.Session, now: datetime.datetime) -> None:
-    """Have workers look at once at all that wait: something is free.
-
-    Whoever frees anything that a lease could have, or leaves the queue,
-    calls it in the same transaction, after its other writes. The version of
-    those that a worker is just looking at changes: it looks again.
-    """
-    # First which, and those by their key: a range would lock its gaps too,
-    # and keep others from writing leases of other states.
-    waiting = sorted(
-        session.scalars(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.status == states.Lease.CREATING,
-                LEASE.c.arrival.is_not(None),
-            )
-        )
-    )
-    if waiting:
-        session.execute(
-            sa.update(LEASE)
-            .where(
-                LEASE.c.id.in_(waiting),
-                LEASE.c.status == states.Lease.CREATING,
-            )
-            .values(
-                version=LEASE.c.version + 1,
-                due_at=sa.case(
-                    (LEASE.c.claimed_by.is_(None), now), else_=LEASE.c.due_at
-                ),
-            )
-        )

@@ -18,7 +18,7 @@ does not wait so long, and what it still does after that is refused."""
 
 
 class Step(enum.Enum):
-    TRY = 'see whether there is capacity for it by now'
+    WAIT = 'see whether it may wait on'
     RESOLVE = 'find out whether Nova has made its servers'
     HUNT = 'empty hosts for it'
     PREPARE = 'make its resources ready in Nova, before its time'
@@ -37,7 +37,7 @@ def step(
         case states.Lease.CREATING if lease.server_reservation is not None:
             return Step.RESOLVE if now >= _unanswered_at(lease) else None
         case states.Lease.CREATING:
-            return Step.TRY
+            return Step.WAIT
         case states.Lease.IN_PROGRESS:
             return Step.HUNT
         case states.Lease.PENDING | states.Lease.STARTING:

@@ -409,7 +409,7 @@ class Healing:
         def vacate(_: int) -> None:
             with self.database.writer() as session:
                 healing.vacate(session, [reservation_id], now, ids)
-                capacity.freed(session, now)
+                capacity.freed(session, now, ids)
 
         contention.settle(vacate)
 

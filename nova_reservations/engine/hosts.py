@@ -175,7 +175,7 @@ class Hosts:
                 # It may not work, and somebody may lack it.
                 counters.hurry(session, healing.MONITOR, now)
                 enrolled = hosts.get(session, host.id)
-                capacity.freed(session, now)
+                capacity.freed(session, now, [host.id])
         if not done:
             self._leave_to_others(host)
         LOG.info(
@@ -352,7 +352,7 @@ class Hosts:
             with self.database.writer() as session:
                 if closings.end(session, closing):
                     hosts.set_reservable(session, host.id, True, now)
-                    capacity.freed(session, now)
+                    capacity.freed(session, now, [host.id])
             raise
 
     def _close(
@@ -446,7 +446,7 @@ class Hosts:
                     f'{", ".join(sorted(wanted))}',
                 )
             hosts.set_properties(session, host_id, properties, now)
-            capacity.freed(session, now)
+            capacity.freed(session, now, [host_id])
             return host
 
     def properties(self, include_private: bool) -> list[values.Property]:
@@ -612,7 +612,7 @@ class Hosts:
                     )
                     continue
                 hosts.set_facts(session, host.id, facts, now)
-                capacity.freed(session, now)
+                capacity.freed(session, now, [host.id])
             count += 1
             LOG.info(
                 'The facts of host %(name)s have changed',

@@ -32,7 +32,6 @@ from nova_reservations import ports
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
-from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import donors
@@ -512,7 +511,6 @@ class Hunting:
                     session, lease, now, self.book, empty, snug=attempt == 1
                 )
                 donors.came_free(session, lease.id, now)
-                capacity.freed(session, now)
                 return granted
 
         try:

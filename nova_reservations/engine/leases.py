@@ -470,8 +470,6 @@ class Leases:
             end_date=asked.end,
             lease_type=kind,
             max_retries=self._max_retries(asked, kind),
-            tries=0,
-            retry_at=None,
             arrival=None,
             duration=_duration(asked, kind),
             status=states.Lease.PENDING,
@@ -594,17 +592,20 @@ class Leases:
         held: Mapping[str, Collection[int]] | None = None,
         recheck: Collection[str] = (),
         snug: bool = True,
+        among: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         """Plan the lease's reservations together, and write what they get in
         the caller's transaction.
 
-        What those could have whose turn it is before is not for this lease.
+        What those could have whose turn it is is not for this lease.
 
         :param held: reservation id -> what it has already, at another
             window or demand; all of it stays if servers may be there
         :param recheck: reservations whose resources must meet the
             requirements anew
         :param snug: whether to book what fits best
+        :param among: reservation id -> ids of all that it may have, of one
+            whose turn it is; None: whatever there is
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
         demanded = {
@@ -614,24 +615,23 @@ class Leases:
         }
         if not demanded:
             return
-        first = waiting.ahead(session, lease, now)
+        first = waiting.in_hand(session, lease, now) if among is None else []
         rivals = [
             demand
             for other in first
-            for theirs in other.reservations
-            if theirs.resource_type in self.types
-            and (
-                demand := base.stored_demand(
-                    self.types[theirs.resource_type],
-                    theirs.params,
-                    f'lease {other.id}',
-                )
-            )
-            is not None
+            for demand in waiting.asks(self.types, other)
         ]
         try:
             self._book(
-                session, lease, now, demanded, rivals, held, recheck, snug
+                session,
+                lease,
+                now,
+                demanded,
+                rivals,
+                held,
+                recheck,
+                snug,
+                among or {},
             )
         except exception.NotEnoughResources as refusal:
             raise waiting.refusal(refusal, lease, first) from refusal
@@ -646,6 +646,7 @@ class Leases:
         held: Mapping[str, Collection[int]] | None,
         recheck: Collection[str],
         snug: bool,
+        among: Mapping[str, Collection[int]],
     ) -> None:
         held = held or {}
         slots = allocations.slots(session, list(held)) if held else {}
@@ -679,6 +680,7 @@ class Leases:
                     recheck=recheck_this,
                     only_add=only_add,
                     ignore=list(demanded),
+                    among=among.get(reservation_id),
                 )
             else:
                 wholes[reservation_id] = self._ask(
@@ -691,6 +693,7 @@ class Leases:
                     siblings=others,
                     recheck=recheck_this,
                     only_add=only_add,
+                    among=among.get(reservation_id),
                 )
         plan = mixture.assign(
             list(wholes.values()), list(shares.values()), lease.id, snug
@@ -762,6 +765,7 @@ class Leases:
         siblings: int,
         recheck: bool,
         only_add: bool,
+        among: Collection[int] | None,
     ) -> selection.Ask:
         found = candidates.find(
             session,
@@ -773,6 +777,7 @@ class Leases:
             keep=held,
             recheck=recheck,
             ignore=[item.id for item in lease.reservations],
+            among=among,
         )
         return selection.Ask(found, demand, held if only_add else ())
 
@@ -891,6 +896,7 @@ class Leases:
         now: datetime.datetime,
     ) -> None:
         columns: dict[str, Any] = {}
+        held = allocations.held_by(session, seen)
         if changes.name is not None:
             columns['name'] = changes.name
         if not changes.only_rename:
@@ -899,7 +905,8 @@ class Leases:
             columns |= self._acknowledge(session, seen, changes, now)
         leases.change(session, seen, now, **columns)
         if not changes.only_rename:
-            capacity.freed(session, now)
+            capacity.freed(session, now, held)
+            waiting.left(session, seen, now, self.types)
 
     def _acknowledge(
         self,
@@ -1100,9 +1107,11 @@ class Leases:
                         'as soon as it is PENDING or STARTING',
                     )
                 if not seen.in_nova:
+                    held = allocations.held_by(session, seen)
                     leases.delete(session, seen)
                     donors.came_free(session, lease_id, now)
-                    capacity.freed(session, now)
+                    capacity.freed(session, now, held)
+                    waiting.left(session, seen, now, self.types)
                     return seen
                 if seen.status == states.Lease.DELETING:
                     return None

@@ -131,9 +131,8 @@ class Lifecycle:
                     return
                 continue
             try:
-                if step is agenda.Step.TRY:
-                    if self.queue.attempt(lease, now):
-                        continue
+                if step is agenda.Step.WAIT:
+                    self.queue.look(lease, now)
                     return
                 wait = self._steps[step](claim, lease, now)
                 if wait is _Turn.OVER:
@@ -343,8 +342,9 @@ class Lifecycle:
                         session, lease.id, kind, now, status=event_status
                     )
                 if release:
+                    held = allocations.held_by(session, lease)
                     self._release(session, lease, now)
-                    capacity.freed(session, now)
+                    capacity.freed(session, now, held)
                 recorded = leases.get(session, lease.id)
         except exception.Conflict as error:
             raise exception.ClaimLost(
@@ -711,9 +711,10 @@ class Lifecycle:
         if lease.status == states.Lease.DELETING:
             try:
                 with self.database.writer() as session:
+                    held = allocations.held_by(session, lease)
                     self._release(session, lease, now)
                     leases.delete(session, lease)
-                    capacity.freed(session, now)
+                    capacity.freed(session, now, held)
             except exception.Conflict as error:
                 raise exception.ClaimLost(
                     id=lease.id, worker=claim.worker

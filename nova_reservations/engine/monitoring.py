@@ -210,8 +210,9 @@ class Monitoring:
             if news:
                 # What is known of a host is most often old when it is back.
                 counters.hurry(session, hosts.REFRESH, now)
-            if any(one.is_bookable for one in news):
-                capacity.freed(session, now)
+            back = [one.resource.id for one in news if one.is_bookable]
+            if back:
+                capacity.freed(session, now, back)
         return news, verdict
 
 

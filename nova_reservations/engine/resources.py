@@ -41,7 +41,7 @@ class Resources:
                 resource_id = resources.insert(
                     session, resource_type, name, uuid, now, reservable=True
                 )
-                capacity.freed(session, now)
+                capacity.freed(session, now, [resource_id])
             return values.Resource(resource_id, resource_type, name, uuid)
 
         return contention.settle(insert)

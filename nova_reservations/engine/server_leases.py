@@ -232,8 +232,9 @@ class ServerLeases:
                     self._undo(session, seen, now)
                 # If not, it was given up, and says so.
                 elif seen.status == states.Lease.CREATING:
+                    held = allocations.held_by(session, seen)
                     rows.delete(session, seen)
-                    capacity.freed(session, now)
+                    capacity.freed(session, now, held)
 
         try:
             contention.settle(write)

@@ -27,6 +27,7 @@ def ask(
     recheck: bool,
     only_add: bool,
     ignore: Collection[str],
+    among: Collection[int] | None = None,
 ) -> sharing.Ask:
     """Return the ask with as much room as surely is enough for it.
 
@@ -46,6 +47,7 @@ def ask(
         keep=held,
         recheck=recheck,
         ignore=ignore,
+        among=among,
     )
     return sharing.Ask(rooms, wanted, held if only_add else {})
 

@@ -8,6 +8,7 @@ import datetime
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import donors as donor_rows
 from nova_reservations.db import healing as rows
@@ -18,6 +19,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import settings
+from nova_reservations.engine import walk
 
 LOG = log.getLogger(__name__)
 
@@ -51,6 +53,7 @@ def all_of(
     healer: healing.Healing,
     deserted: desertion.Desertion,
     giver: donors.Donors,
+    walker: walk.Walk,
     options: settings.Settings,
 ) -> list[Task]:
     def look_at_cloud(now: datetime.datetime) -> None:
@@ -117,5 +120,6 @@ def all_of(
             PATIENCE,
             look_at_donors,
         ),
+        Task(capacity.QUEUE, NEVER, PATIENCE, walker.run),
         Task(rows.HEAL, options.healing_interval or NEVER, PATIENCE, heal),
     ]

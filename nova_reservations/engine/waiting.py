@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases that wait for capacity: of type retry, while they are CREATING.
 
-Such a lease holds nothing, neither here nor in Nova. It is tried again at
-set times, and as soon as anything comes free: whoever frees something wakes
-all that wait, in the same transaction. A try is one transaction too, like
-the creation of a lease, and what it finds it starts like any other.
+Such a lease holds nothing, neither here nor in Nova. It is tried as soon as
+anything comes free that it could have: whoever frees something writes down
+what, in the same transaction, and a worker goes through all that wait
+(``engine/walk.py``). A try is one transaction too, like the creation of a
+lease, and what it finds it starts like any other.
 
 Those who wait have an order, that of their arrival. A host that would do for
 one of them is not for those behind it, also when it is too little for the
@@ -15,7 +16,10 @@ overtake, except while a worker has the one that waits in its hands.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import dataclasses
 import datetime
 from typing import Any
@@ -30,26 +34,32 @@ from nova_reservations import requirements
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import api
+from nova_reservations.db import candidates
 from nova_reservations.db import capacity
-from nova_reservations.db import counters
 from nova_reservations.db import leases
 from nova_reservations.db import waiters
-from nova_reservations.engine import contention
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
+from nova_reservations.plugins import base
 
 LOG = log.getLogger(__name__)
 
 ENOUGH = datetime.timedelta(minutes=1)
 """What must be left of a lease for it to be worth waiting for."""
 
-SOON = datetime.timedelta(seconds=1)
+SELDOM = datetime.timedelta(hours=1)
+"""Between two looks at what is free for one that waits. Whatever comes free
+is told to it at once; this finds what a changed configuration allows."""
+
+Types = Mapping[str, base.ResourceType]
 
 Book = Callable[..., None]
 """Plans a lease, and writes what it gets, in the caller's transaction."""
 
 
-def window(lease: values.Lease, now: datetime.datetime) -> interval.Interval:
+def window(
+    lease: values.Lease | waiters.Waiting, now: datetime.datetime
+) -> interval.Interval:
     """Return the window of a lease that gets its resources now.
 
     Waiting moves the end only of a lease that was asked for with a duration.
@@ -67,15 +77,27 @@ def window(lease: values.Lease, now: datetime.datetime) -> interval.Interval:
     return interval.Interval(start, end)
 
 
-def ahead(
+def asks(types: Types, lease: values.Lease) -> Iterator[demands.Ask]:
+    """Yield what the reservations of a lease ask for, as far as that can be
+    told."""
+    for item in lease.reservations:
+        if item.resource_type in types:
+            demand = base.stored_demand(
+                types[item.resource_type], item.params, f'lease {lease.id}'
+            )
+            if demand is not None:
+                yield demand
+
+
+def in_hand(
     session: Any, lease: values.Lease, now: datetime.datetime
 ) -> list[values.Lease]:
-    """Return those whose turn is before the lease's, for the same time."""
-    if lease.arrival is not None:
-        others = waiters.before(session, lease.arrival)
-    else:
-        others = waiters.in_hand(session, now)
-    return [other for other in others if _competes(other, lease, now)]
+    """Return those whose turn it is at this moment, for the same time."""
+    return [
+        other
+        for other in waiters.in_hand(session, now)
+        if _competes(other, lease, now)
+    ]
 
 
 def _competes(
@@ -144,35 +166,68 @@ def begin(
     if lease.lease_type != states.LeaseType.RETRY or not lease.max_retries:
         raise refusal
     window(lease, now)
-    lease = dataclasses.replace(
-        lease,
-        status=states.Lease.CREATING,
-        retry_at=now + options.create_retry_interval,
-    )
     return dataclasses.replace(
         lease,
-        status_reason=_reason(lease, refusal),
+        status=states.Lease.CREATING,
+        status_reason=_explain(lease, str(refusal), options),
         # What is freed at this very moment, by one that does not see yet
         # that this lease waits, is free by then.
-        due_at=min(_due_at(lease), now + options.settle),
+        due_at=min(_last(lease, options), now + options.settle),
     )
 
 
-def _due_at(lease: values.Lease) -> datetime.datetime:
-    """Return when a lease that waits must be tried at the latest."""
-    assert lease.retry_at is not None
+def _last(
+    lease: values.Lease, options: settings.Settings
+) -> datetime.datetime:
+    """Return until when a lease waits."""
+    patience = (lease.max_retries or 0) * options.create_retry_interval
+    last = lease.created_at + patience
     if lease.duration is not None:
-        return lease.retry_at
-    too_late = lease.end_date - ENOUGH + datetime.timedelta(seconds=1)
-    return min(lease.retry_at, too_late)
+        return last
+    return min(last, lease.end_date - ENOUGH + datetime.timedelta(seconds=1))
 
 
-def _reason(lease: values.Lease, refusal: Exception) -> str:
+def _explain(
+    lease: values.Lease, refusal: str, options: settings.Settings
+) -> str:
+    return f'{refusal}{_outlook(lease, options)}'
+
+
+def _outlook(lease: values.Lease, options: settings.Settings) -> str:
     return (
-        f'{refusal}. Tried again {lease.tries} of {lease.max_retries} times; '
-        f'the next try is at {lease.retry_at:%Y-%m-%d %H:%M:%S} UTC, or as '
-        'soon as anything comes free'
+        '. It is tried again as soon as anything comes free that it could '
+        f'have, until {_last(lease, options):%Y-%m-%d %H:%M:%S} UTC'
     )
+
+
+def left(
+    session: Any, lease: values.Lease, now: datetime.datetime, types: Types
+) -> None:
+    """Tell those behind a lease that it waits no more, or for something else;
+    in the caller's transaction, after its other writes."""
+    if lease.status == states.Lease.CREATING and lease.arrival is not None:
+        kept = _could_have(session, lease, now, types)
+        capacity.tell(session, now, [*kept, None], lease.arrival)
+
+
+def _could_have(
+    session: Any, lease: values.Lease, now: datetime.datetime, types: Types
+) -> set[int]:
+    """Return the ids of what is free when the lease would begin, be it too
+    short, and that it could want: it may keep that from those behind."""
+    start = max(lease.start_date, now)
+    found: set[int] = set()
+    for demand in asks(types, lease):
+        found.update(
+            candidates.not_taken(
+                session,
+                demand.resource_type,
+                demand.requirements,
+                interval.Interval(start, start + ENOUGH),
+                now,
+            )
+        )
+    return found
 
 
 def grant(
@@ -183,12 +238,15 @@ def grant(
     empty: Collection[int] = (),
     *,
     snug: bool,
+    among: Mapping[str, Collection[int]] | None = None,
 ) -> values.Lease:
     """Give the lease, that a worker holds, what it waits for.
 
     In the caller's transaction, like the creation of a lease.
 
     :param empty: ids of resources that are there for it alone
+    :param among: reservation id -> ids of all that it may have; None:
+        whatever there is
     :raises: NotEnoughResources, InvalidInput, Conflict
     :raises: ClaimLost unless the worker holds it, as it has seen it
     """
@@ -205,6 +263,7 @@ def grant(
         held={reservation_id: empty for reservation_id in ids},
         recheck=ids,
         snug=snug,
+        among=among,
     )
     leases.change(
         session,
@@ -219,7 +278,12 @@ def grant(
     )
     for kind, moved in _event_times(lease, time).items():
         leases.set_event(session, lease.id, kind, now, time=moved)
-    return granted
+    return dataclasses.replace(
+        granted,
+        status=states.Lease.PENDING,
+        duration=None,
+        version=lease.version + 1,
+    )
 
 
 def _current(session: Any, seen: values.Lease) -> values.Lease:
@@ -236,136 +300,109 @@ def _current(session: Any, seen: values.Lease) -> values.Lease:
 
 
 class Queue:
-    """:param book: of the use cases of leases."""
+    """What becomes of those who wait, while nothing comes free for them."""
 
     def __init__(
         self,
         database: api.Database,
-        book: Book,
+        types: Types,
         options: settings.Settings,
         notify: ports.Notifier,
     ) -> None:
         self.database = database
-        self.book = book
+        self.types = types
         self.options = options
         self.notify = notify
 
-    def attempt(self, lease: values.Lease, now: datetime.datetime) -> bool:
-        """See whether there is capacity for the lease that a worker holds.
+    def look(self, lease: values.Lease, now: datetime.datetime) -> None:
+        """Have the lease, that a worker holds, wait on, or give up.
 
-        :returns: whether the worker still holds it: if not, it waits on.
-        :raises: ClaimLost also if the lease was changed, or woken, meanwhile
+        What is free is told to it: it may have been asked for anew, or have
+        begun to wait as something was freed.
+
+        :raises: ClaimLost also if the lease was changed meanwhile
         """
-        try:
-            granted = contention.settle(
-                lambda attempt: self._grant(lease, now, attempt)
+        assert lease.arrival is not None
+        if now >= _last(lease, self.options):
+            self.give_up(lease, self._last_reason(lease, now), now)
+            return
+        told = lease.status_reason
+        if told is None:
+            # It was changed since it was tried.
+            told = _explain(lease, 'It waits for its turn', self.options)
+        with self._held(lease), self.database.writer() as session:
+            self._release(session, lease, told, now)
+            capacity.tell(
+                session,
+                now,
+                _could_have(session, lease, now, self.types),
+                lease.arrival - 1,
             )
-        except (
-            exception.NotEnoughResources,
-            exception.InvalidInput,
-        ) as refusal:
-            return self._refused(lease, refusal, now)
-        except exception.Contended:
-            self._give_back(lease, now, due_at=now + SOON)
-            return False
-        LOG.info(
-            'Lease %(lease)s of project %(project)s has waited, and is '
-            'promised from %(start)s to %(end)s',
-            {
-                'lease': granted.id,
-                'project': granted.project_id,
-                'start': granted.start_date,
-                'end': granted.end_date,
-            },
-        )
-        return True
 
-    def _grant(
-        self, seen: values.Lease, now: datetime.datetime, attempt: int
-    ) -> values.Lease:
-        """Give the lease what it waits for, or raise why not."""
-        with self.database.writer() as session:
-            if attempt > contention.TOGETHER:
-                counters.increment(session, 'booking')
-            granted = grant(session, seen, now, self.book, snug=attempt == 1)
-            capacity.freed(session, now)
-            return granted
+    def wait_on(
+        self, lease: values.Lease, refusal: str, now: datetime.datetime
+    ) -> None:
+        """Have a lease, that is held, and was tried in vain, wait on.
 
-    def _refused(
+        :raises: ClaimLost
+        """
+        told = _explain(lease, refusal, self.options)
+        with self._held(lease), self.database.writer() as session:
+            self._release(session, lease, told, now)
+
+    def _release(
         self,
+        session: Any,
         lease: values.Lease,
-        refusal: exception.ReservationsError,
+        told: str,
         now: datetime.datetime,
-    ) -> bool:
-        assert lease.retry_at is not None
-        counted = now >= lease.retry_at
-        if counted:
-            lease = dataclasses.replace(
-                lease,
-                tries=lease.tries + 1,
-                retry_at=now + self.options.create_retry_interval,
-            )
-        if self._is_last(lease, refusal, now):
-            self._give_up(lease, str(refusal), now)
-            return True
-        self._give_back(
+    ) -> None:
+        """:param told: what its owner is told"""
+        leases.change(
+            session,
             lease,
             now,
-            due_at=_due_at(lease),
-            tries=lease.tries,
-            retry_at=lease.retry_at,
-            status_reason=_reason(lease, refusal),
+            claimed_by=None,
+            due_at=min(_last(lease, self.options), now + SELDOM),
+            status_reason=told,
         )
-        if counted:
-            self.notify(notifications.RETRY, notifications.payload(lease))
-        return False
 
-    def _is_last(
-        self,
-        lease: values.Lease,
-        refusal: exception.ReservationsError,
-        now: datetime.datetime,
-    ) -> bool:
-        if isinstance(refusal, exception.InvalidInput):
-            return True
-        if lease.tries >= (lease.max_retries or 0):
-            return True
+    def _last_reason(self, lease: values.Lease, now: datetime.datetime) -> str:
         try:
             window(lease, now)
-        except exception.NotEnoughResources:
-            return True
-        return False
+        except exception.NotEnoughResources as error:
+            return str(error)
+        reason = lease.status_reason or 'It has waited in vain'
+        return reason.removesuffix(_outlook(lease, self.options))
 
-    def _give_up(
+    def give_up(
         self, lease: values.Lease, reason: str, now: datetime.datetime
     ) -> None:
-        """End the wait; a worker still holds the lease."""
-        try:
-            with self.database.writer() as session:
-                leases.change(
-                    session,
-                    lease,
-                    now,
-                    status=states.Lease.ERROR,
-                    status_reason=reason,
-                    tries=lease.tries,
-                    retry_at=None,
-                )
-                leases.set_reservations(
-                    session, lease.id, now, status=states.Reservation.ERROR
-                )
-                leases.set_event(
-                    session,
-                    lease.id,
-                    states.EventType.START,
-                    now,
-                    status=states.Event.ERROR,
-                )
-                capacity.freed(session, now)
-        except exception.Conflict as error:
-            raise exception.ClaimLost(
-                id=lease.id, worker=lease.claimed_by
-            ) from error
+        """End the wait of a lease that is held, and the claim.
+
+        :raises: ClaimLost
+        """
+        with self._held(lease), self.database.writer() as session:
+            leases.change(
+                session,
+                lease,
+                now,
+                status=states.Lease.ERROR,
+                status_reason=reason,
+                claimed_by=None,
+                due_at=None,
+            )
+            leases.set_reservations(
+                session, lease.id, now, status=states.Reservation.ERROR
+            )
+            leases.set_event(
+                session,
+                lease.id,
+                states.EventType.START,
+                now,
+                status=states.Event.ERROR,
+            )
+            left(session, lease, now, self.types)
         self.notify(
             notifications.failed(states.EventType.START),
             notifications.payload(
@@ -382,20 +419,10 @@ class Queue:
             },
         )
 
-    def _give_back(
-        self,
-        lease: values.Lease,
-        now: datetime.datetime,
-        **columns: Any,
-    ) -> None:
-        """Record how the try went, and end the claim, in one: whoever frees
-        something before has changed the lease, and it is tried again.
-
-        :raises: ClaimLost
-        """
+    @contextlib.contextmanager
+    def _held(self, lease: values.Lease) -> Iterator[None]:
         try:
-            with self.database.writer() as session:
-                leases.change(session, lease, now, claimed_by=None, **columns)
+            yield
         except exception.Conflict as error:
             raise exception.ClaimLost(
                 id=lease.id, worker=lease.claimed_by

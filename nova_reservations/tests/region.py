@@ -42,6 +42,7 @@ from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
+from nova_reservations.engine import walk
 from nova_reservations.engine import worker as workers
 from nova_reservations.plugins import base
 from nova_reservations.plugins import compute_monitor
@@ -145,6 +146,10 @@ class Region:
             self.leases, self.cloud
         )
         self.desertion = desertion.Desertion(self.database, self.cloud)
+        self.queue = waiting.Queue(
+            self.database, self.types, self.options, self._notify
+        )
+        self.walk = walk.Walk(self.queue, self.leases.book)
         self.opts = opts
         self.tasks = tasks.all_of(
             self.hosts,
@@ -152,6 +157,7 @@ class Region:
             self.healing,
             self.desertion,
             self.donors,
+            self.walk,
             self.options,
         )
         self._workers: list[workers.Worker] = []
@@ -335,12 +341,7 @@ class Region:
                 self.options,
                 self._notify,
                 clock=lambda: self.now,
-                queue=waiting.Queue(
-                    self.database,
-                    self.leases.book,
-                    self.options,
-                    self._notify,
-                ),
+                queue=self.queue,
                 hunt=hunting.Hunting(
                     self.database,
                     self.cloud,

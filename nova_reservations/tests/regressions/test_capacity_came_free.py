@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import values
+from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import leases as lease_rows
@@ -22,6 +23,7 @@ from nova_reservations.plugins import host
 from nova_reservations.plugins import monitor
 from nova_reservations.plugins import server
 from nova_reservations.tests import licences
+from nova_reservations.tests.functional.engine.test_guaranteed import HALF
 from nova_reservations.tests.region import minutes
 
 TYPES = {
@@ -92,6 +94,7 @@ def a_start_that_is_missed(region):
 
 
 def a_request_for_servers_that_nova_refuses(region):
+    region.cloud.known_flavors['half'] = HALF
     lease = region.server_leases.request(
         leases.NewLease(
             name='a lease',
@@ -100,7 +103,17 @@ def a_request_for_servers_that_nova_refuses(region):
             start=region.now + minutes(30),
             end=region.now + minutes(60),
             before_end=None,
-            reservations=(leases.NewReservation(values.SERVER, {}),),
+            reservations=(
+                leases.NewReservation(
+                    values.SERVER,
+                    {
+                        'guaranteed': True,
+                        'flavor_id': 'half',
+                        'amount': 1,
+                        'availability_zone': None,
+                    },
+                ),
+            ),
         ),
         region.now,
     )
@@ -192,7 +205,7 @@ def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
 ):
     region = make_region('one', 'two', 'three', 'four', types=TYPES)
     degraded = region.active_lease(end=600)
-    waiting = region.retry(minimum=MANY, end=600, retries=50)
+    region.retry(minimum=MANY, end=600, retries=50)
     free = site(region)
     region.work()
     with region.database.writer() as session:
@@ -201,15 +214,16 @@ def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
             .where(models.Lease.id == degraded.id)
             .values(degraded=True)
         )
-    assert not told(region, waiting)
+    assert not told(region)
     free()
-    assert told(region, waiting) == {'waiting', 'degraded'}
+    assert told(region) == {'waiting', 'degraded'}
 
 
-def told(region, waiting):
+def told(region):
     with region.database.reader() as session:
         due = counters.due(session, region.now)
+        freed = capacity.untold(session)
     found = {'degraded'} if healing.HEAL in due else set()
-    if region.see(waiting).due_at <= region.now:
+    if capacity.QUEUE in due and freed:
         found.add('waiting')
     return found

@@ -30,6 +30,7 @@ from nova_reservations.db import migration
 from nova_reservations.db import models
 from nova_reservations.db import servers
 from nova_reservations.db import shares
+from nova_reservations.db import things
 from nova_reservations.db import waiters
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
@@ -104,16 +105,20 @@ OF_CANDIDATES = frozenset(
 )
 
 OFTEN = {
-    'who waits before': Often(
-        lambda session: waiters.before(session, 1000),
+    'who waits, in order': Often(
+        waiters.in_order,
+        frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
+    ),
+    'whether anybody waits': Often(
+        lambda session: waiters.is_any(session, 1000),
         frozenset({'ix_nr_leases_status'}),
+    ),
+    'what came free': Often(
+        lambda session: list(things.load(session, [1, 2, 3])),
+        frozenset({'ix_nr_allocations_resource'}),
     ),
     'who waits and is just tried': Often(
         lambda session: waiters.in_hand(session, booking.NOW),
-        frozenset({'ix_nr_leases_status'}),
-    ),
-    'waking who waits': Often(
-        lambda session: waiters.wake(session, booking.NOW),
         frozenset({'ix_nr_leases_status'}),
     ),
     'what is due': Often(
@@ -164,7 +169,7 @@ OFTEN = {
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
     'whether any lease lacks something': Often(
-        lambda session: capacity.freed(session, booking.at(9)),
+        lambda session: capacity.freed(session, booking.at(9), []),
         frozenset({'ix_nr_leases_degraded'}),
     ),
     'what was replaced': Often(
@@ -449,13 +454,15 @@ def plans(
 
 
 def reads_a_whole_table(backend: str, row: sa.Row) -> bool:
-    # Properties and counters are a few rows, which PostgreSQL reads faster
-    # without their index, once autovacuum has told it so.
+    # Properties, counters and closings are a few rows, which PostgreSQL reads
+    # faster without their index, once autovacuum has told it so.
     if backend == 'mysql':
         return row.type == 'ALL' and row.table.startswith('nr_')
     if backend == 'postgresql':
         return bool(
-            re.search(r'Seq Scan on nr_(?!properties|counters)', row[0])
+            re.search(
+                r'Seq Scan on nr_(?!properties|counters|closings)', row[0]
+            )
         )
     return bool(re.match(r'SCAN nr_(?!.* USING )', row.detail))
 

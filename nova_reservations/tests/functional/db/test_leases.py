@@ -32,8 +32,6 @@ def lease(**changes):
         end_date=NOON + hours(1),
         lease_type=states.LeaseType.SCHEDULED,
         max_retries=None,
-        tries=0,
-        retry_at=None,
         arrival=None,
         duration=None,
         status=states.Lease.PENDING,

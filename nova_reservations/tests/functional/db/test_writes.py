@@ -26,6 +26,7 @@ from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
+from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import donors
@@ -35,7 +36,6 @@ from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import models
 from nova_reservations.db import servers
-from nova_reservations.db import waiters
 from nova_reservations.tests import booking
 from nova_reservations.tests import fake_cloud
 from nova_reservations.tests.functional.db import test_indexes
@@ -99,6 +99,13 @@ def delete_host(session: orm.Session) -> None:
     theirs = range(249, test_indexes.LEASES, test_indexes.HOSTS // 2)
     allocations.release(session, [lease_id(number) for number in theirs])
     hosts.delete(session, 500)
+
+
+def untold(session: orm.Session) -> list[capacity.Freed]:
+    """Return what those who wait are not told of, after there is much."""
+    for _ in range(3):
+        capacity.freed(session, NOW, HOSTS)
+    return capacity.untold(session)
 
 
 CLOSING = closings.Closing(1, 'attempt')
@@ -198,7 +205,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: servers.unrecord(
         session, [lease_id(number) for number in MANY]
     ),
-    lambda session: waiters.wake(session, NOW),
+    lambda session: capacity.freed(session, NOW, HOSTS),
+    lambda session: capacity.told(session, untold(session), None, NOW),
+    lambda session: capacity.told(session, untold(session), 7, NOW),
 ]
 
 FOLDER = pathlib.Path(api.__file__).parent

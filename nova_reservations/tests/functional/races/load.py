@@ -38,6 +38,7 @@ from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine import tasks
 from nova_reservations.engine import waiting
+from nova_reservations.engine import walk
 from nova_reservations.engine import worker
 from nova_reservations.plugins import base
 from nova_reservations.plugins import compute_monitor
@@ -170,6 +171,7 @@ class Party:
     healing: healing.Healing
     desertion: desertion.Desertion
     donors: donors.Donors
+    walk: walk.Walk
 
     def tasks(self) -> list[tasks.Task]:
         return tasks.all_of(
@@ -178,6 +180,7 @@ class Party:
             self.healing,
             self.desertion,
             self.donors,
+            self.walk,
             OPTIONS,
         )
 
@@ -201,21 +204,21 @@ def join(url: str, *names: str) -> Party:
     inventory = hosts.Hosts(database, cloud, OPTIONS)
     giver = donors.Donors(database, cloud, inventory, OPTIONS)
     promises = leases.Leases(database, types, OPTIONS, journal.notify, giver)
+    queue = waiting.Queue(database, types, OPTIONS, journal.notify)
     return Party(
         database=database,
         leases=promises,
         server_leases=server_leases.ServerLeases(promises, cloud),
         hosts=inventory,
         donors=giver,
+        walk=walk.Walk(queue, promises.book),
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
             OPTIONS,
             journal.notify,
             clock=database.now,
-            queue=waiting.Queue(
-                database, promises.book, OPTIONS, journal.notify
-            ),
+            queue=queue,
             hunt=hunting.Hunting(
                 database,
                 cloud,

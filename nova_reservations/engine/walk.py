@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When something comes free, all that wait are gone through, in their order.
+
+What has to be known of each is read once. Only those are looked at further
+that could use something of what came free, and whom nobody ahead keeps from
+it; so what a walk costs beside the reading does not grow with the others.
+
+What came free is forgotten at the end: a walk that dies is done again. A
+walk that has looked at many says how far it came, and the next goes on there.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import datetime
+import json
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import demand as demands
+from nova_reservations import exception
+from nova_reservations import interval
+from nova_reservations import values
+from nova_reservations.db import allocations
+from nova_reservations.db import candidates
+from nova_reservations.db import capacity
+from nova_reservations.db import counters
+from nova_reservations.db import leases
+from nova_reservations.db import pages
+from nova_reservations.db import things
+from nova_reservations.db import waiters
+from nova_reservations.engine import agenda
+from nova_reservations.engine import contention
+from nova_reservations.engine import notifications
+from nova_reservations.engine import waiting
+from nova_reservations.planner import turns
+from nova_reservations.plugins import base
+
+LOG = log.getLogger(__name__)
+
+MOST = 50
+"""So many are looked at further in one walk: others want the worker, too."""
+
+CLAIM = datetime.timedelta(seconds=30)
+"""How long nobody overtakes one whose turn it is, if the worker dies."""
+
+ME = 'the queue'
+"""Who holds a lease whose turn it is."""
+
+_Asked = tuple[demands.Ask, datetime.timedelta]
+"""What a reservation asks for, and for how long after the lease's end."""
+
+
+class Walk:
+    """:param book: of the use cases of leases."""
+
+    def __init__(self, queue: waiting.Queue, book: waiting.Book) -> None:
+        self.queue = queue
+        self.database = queue.database
+        self.options = queue.options
+        self.book = book
+        self._parsed: dict[str, _Asked | None] = {}
+
+    def run(self, now: datetime.datetime) -> None:
+        """Give those who wait what came free."""
+        with self.database.reader() as session:
+            page = capacity.untold(session)
+            if not page:
+                return
+            rows = waiters.in_order(session)
+        upto = _Steps(self, self._waiters(rows, now), page, now).take()
+        with self.database.writer() as session:
+            capacity.told(session, page, upto, now)
+
+    def _waiters(
+        self, rows: Iterable[waiters.Waiting], now: datetime.datetime
+    ) -> list[turns.Waiter]:
+        known, self._parsed = self._parsed, {}
+        kinds: dict[Any, turns.Kind] = {}
+        found = []
+        for row in rows:
+            try:
+                window = waiting.window(row, now)
+            except exception.NotEnoughResources:
+                # It is about to give up.
+                continue
+            wishes = []
+            for wanted in row.wanted:
+                key = json.dumps([wanted.resource_type, wanted.params])
+                if key not in self._parsed:
+                    self._parsed[key] = (
+                        known[key] if key in known else self._parse(wanted)
+                    )
+                asked = self._parsed[key]
+                if asked is not None:
+                    ask, aftermath = asked
+                    alike = ask.resource_type, ask.requirements
+                    wishes.append(
+                        turns.Wish(
+                            wanted.reservation_id,
+                            kinds.setdefault(alike, turns.Kind(*alike)),
+                            ask,
+                            interval.Interval(
+                                window.start, window.end + aftermath
+                            ),
+                        )
+                    )
+            found.append(
+                turns.Waiter(row.lease_id, row.arrival, window, tuple(wishes))
+            )
+        return found
+
+    def _parse(self, wanted: waiters.Wanted) -> _Asked | None:
+        kind = self.queue.types.get(wanted.resource_type)
+        if kind is None:
+            return None
+        demand = base.stored_demand(
+            kind, wanted.params, f'reservation {wanted.reservation_id}'
+        )
+        if demand is None:
+            return None
+        return demand, kind.aftermath(wanted.params)
+
+    # One whose turn it is
+
+    def try_one(
+        self,
+        lease_id: str,
+        among: Mapping[str, Collection[int]],
+        now: datetime.datetime,
+    ) -> set[int] | None:
+        """Try to give a lease what it waits for, of these resources.
+
+        :param among: reservation id -> resource ids
+        :returns: the ids of what it has got; None: nothing
+        """
+        try:
+            lease = self._take(lease_id, now)
+        except (exception.Conflict, exception.NotFound):
+            # It is changed at this moment, and is looked at after that.
+            return None
+        try:
+            return self._try(lease, among, now)
+        except (exception.Contended, exception.ClaimLost):
+            with self.database.writer() as session:
+                leases.give_back(session, lease.id, lease.attempt, ME, now)
+            return None
+
+    def _take(self, lease_id: str, now: datetime.datetime) -> values.Lease:
+        """Hold a lease that waits: no new one overtakes it.
+
+        :raises: Conflict, NotFound
+        """
+        with self.database.writer() as session:
+            seen = leases.get(session, lease_id)
+            leases.change(
+                session,
+                seen,
+                now,
+                claimed_by=ME,
+                attempt=seen.attempt + 1,
+                due_at=now + CLAIM,
+            )
+            return leases.get(session, lease_id)
+
+    def _try(
+        self,
+        lease: values.Lease,
+        among: Mapping[str, Collection[int]],
+        now: datetime.datetime,
+    ) -> set[int] | None:
+        """:raises: Contended, ClaimLost"""
+        try:
+            return contention.settle(
+                lambda attempt: self._grant(lease, among, now, attempt)
+            )
+        except exception.NotEnoughResources as refusal:
+            self.queue.wait_on(lease, str(refusal), now)
+            self.queue.notify(
+                notifications.RETRY, notifications.payload(lease)
+            )
+        except exception.InvalidInput as refusal:
+            self.queue.give_up(lease, str(refusal), now)
+        return None
+
+    def _grant(
+        self,
+        lease: values.Lease,
+        among: Mapping[str, Collection[int]],
+        now: datetime.datetime,
+        attempt: int,
+    ) -> set[int]:
+        with self.database.writer() as session:
+            if attempt > contention.TOGETHER:
+                counters.increment(session, 'booking')
+            granted = waiting.grant(
+                session, lease, now, self.book, snug=attempt == 1, among=among
+            )
+            leases.release(
+                session, granted, agenda.due_at(granted, now, self.options)
+            )
+            waiting.left(session, lease, now, self.queue.types)
+            taken = allocations.held_by(session, lease)
+        LOG.info(
+            'Lease %(lease)s of project %(project)s has waited, and is '
+            'promised from %(start)s to %(end)s',
+            {
+                'lease': granted.id,
+                'project': granted.project_id,
+                'start': granted.start_date,
+                'end': granted.end_date,
+            },
+        )
+        return taken
+
+
+class _Steps:
+    """One walk."""
+
+    def __init__(
+        self,
+        walk: Walk,
+        line: Sequence[turns.Waiter],
+        page: Collection[capacity.Freed],
+        now: datetime.datetime,
+    ) -> None:
+        self.walk = walk
+        self.waiters = line
+        self.now = now
+        self.line = turns.Line(now, walk.options.cleaning_time)
+        self.things: dict[int, turns.Thing] = {}
+        #: Resource id -> the arrival after which it may be of use.
+        self.freed: dict[int | None, int] = {}
+        for one in page:
+            before = self.freed.get(one.resource_id, one.arrival)
+            self.freed[one.resource_id] = min(before, one.arrival)
+
+    def take(self) -> int | None:
+        """Go from the first to the last; return how far if that is too far
+        for one walk."""
+        with self.walk.database.reader() as session:
+            self._learn(
+                session, [each for each in self.freed if each is not None]
+            )
+        looked_at, upto = 0, 0
+        for waiter in self.waiters:
+            if self._may_gain(waiter):
+                if looked_at == MOST:
+                    return upto
+                looked_at += 1
+                if not self._serve(waiter):
+                    self.line.join(waiter)
+            else:
+                self.line.join(waiter)
+            upto = waiter.arrival
+        return None
+
+    def _learn(self, session: Any, resource_ids: Collection[int]) -> None:
+        for thing in things.load(session, resource_ids):
+            self.things[thing.id] = thing
+
+    def _may_gain(self, waiter: turns.Waiter) -> bool:
+        """Whether it could use something of what came free."""
+        if self.line.is_behind_its_like(waiter):
+            return False
+        if waiter.window.start > self.now and self._is_free(None, waiter):
+            # What one has kept from it that left may be anything.
+            return True
+        return any(
+            self.line.offers(waiter, wish, thing)
+            for thing in self._freed_things(waiter)
+            for wish in waiter.wishes
+        )
+
+    def _is_free(self, key: int | None, waiter: turns.Waiter) -> bool:
+        return key in self.freed and waiter.arrival > self.freed[key]
+
+    def _freed_things(self, waiter: turns.Waiter) -> Iterable[turns.Thing]:
+        for key in self.freed:
+            if key in self.things and self._is_free(key, waiter):
+                yield self.things[key]
+
+    def _serve(self, waiter: turns.Waiter) -> bool:
+        """Give the waiter what it wants; False if it can't have it."""
+        among = {}
+        with self.walk.database.reader() as session:
+            for wish in waiter.wishes:
+                found = self._find(session, waiter, wish)
+                if len(found) < wish.least:
+                    return False
+                among[wish.reservation_id] = found
+        taken = self.walk.try_one(waiter.lease_id, among, self.now)
+        if taken is None:
+            return False
+        with self.walk.database.reader() as session:
+            self._learn(session, taken)
+        return True
+
+    def _find(
+        self, session: Any, waiter: turns.Waiter, wish: turns.Wish
+    ) -> list[int]:
+        """Return what it could have: surely enough, if there is."""
+        enough = candidates.PAGE + sum(
+            each.ask.maximum for each in waiter.wishes
+        )
+        found: list[int] = []
+        ids = candidates.not_taken(
+            session,
+            wish.kind.resource_type,
+            wish.kind.requirements,
+            wish.window.padded(self.walk.options.cleaning_time),
+            self.now,
+        )
+        for page in pages.of(ids):
+            self._learn(
+                session, [each for each in page if each not in self.things]
+            )
+            found += [
+                each
+                for each in page
+                if each in self.things
+                and self.line.offers(waiter, wish, self.things[each])
+            ]
+            if len(found) >= enough:
+                break
+        return found
