@@ -86,28 +86,35 @@ def untold(session: orm.Session) -> list[Freed]:
 
 
 def told(
-    session: orm.Session,
-    page: Collection[Freed],
-    upto: int | None,
-    now: datetime.datetime,
+    session: orm.Session, page: Collection[Freed], now: datetime.datetime
 ) -> None:
-    """Forget what those who wait have been told of.
-
-    :param upto: only those who came until then have been told; None: all
-    """
+    """Forget what all who wait have been told of."""
     # Row by row: others are writing new ones, which MariaDB would lock and
     # wait for where it reads so short a table as a whole.
     for one in page:
-        if upto is None:
-            session.execute(sa.delete(FREED).where(FREED.c.id == one.id))
-        elif one.arrival < upto:
+        session.execute(sa.delete(FREED).where(FREED.c.id == one.id))
+    if len(page) == PAGE:
+        counters.hurry(session, QUEUE, now)
+
+
+def told_some(
+    session: orm.Session,
+    page: Collection[Freed],
+    upto: int,
+    again: datetime.datetime,
+) -> None:
+    """Remember who has been told: all who came until then.
+
+    :param again: when to tell the others
+    """
+    for one in page:
+        if one.arrival < upto:
             session.execute(
                 sa.update(FREED)
                 .where(FREED.c.id == one.id)
                 .values(arrival=upto)
             )
-    if upto is not None or len(page) == PAGE:
-        counters.hurry(session, QUEUE, now)
+    counters.hurry(session, QUEUE, again)
 
 
 def _is_any_degraded(session: orm.Session) -> bool:

@@ -42,15 +42,15 @@ def load(
         yield turns.Thing(
             id=resource_id,
             resource_type=resource_type,
-            facts=_facts(host) if host else None,
+            facts=facts_of(host) if host else None,
             traits=host.facts.traits if host else (),
             inventories=host.facts.inventories if host else (),
             uses=uses.get(resource_id, ()),
         )
 
 
-def _facts(host: values.Host) -> dict[str, float | str]:
-    """Return what requirements call the facts of a host."""
+def facts_of(host: values.Host) -> dict[str, float | str]:
+    """Return what requirements compare of a host, but its traits, by key."""
     named = {
         key: getattr(host.facts, key)
         for key in (requirements.NUMBERS | requirements.TEXTS)

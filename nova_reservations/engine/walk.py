@@ -22,6 +22,7 @@ from oslo_log import log
 from nova_reservations import demand as demands
 from nova_reservations import exception
 from nova_reservations import interval
+from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
@@ -45,6 +46,9 @@ MOST = 50
 
 CLAIM = datetime.timedelta(seconds=30)
 """How long nobody overtakes one whose turn it is, if the worker dies."""
+
+SOON = datetime.timedelta(seconds=1)
+"""When to go on with one that somebody else is at."""
 
 ME = 'the queue'
 """Who holds a lease whose turn it is."""
@@ -70,9 +74,13 @@ class Walk:
             if not page:
                 return
             rows = waiters.in_order(session)
-        upto = _Steps(self, self._waiters(rows, now), page, now).take()
+        steps = _Steps(self, self._waiters(rows, now), page, now)
+        again = steps.take()
         with self.database.writer() as session:
-            capacity.told(session, page, upto, now)
+            if again is None:
+                capacity.told(session, page, now)
+            else:
+                capacity.told_some(session, page, steps.upto, again)
 
     def _waiters(
         self, rows: Iterable[waiters.Waiting], now: datetime.datetime
@@ -130,31 +138,41 @@ class Walk:
         lease_id: str,
         among: Mapping[str, Collection[int]],
         now: datetime.datetime,
-    ) -> set[int] | None:
+    ) -> Collection[int] | None:
         """Try to give a lease what it waits for, of these resources.
 
         :param among: reservation id -> resource ids
-        :returns: the ids of what it has got; None: nothing
+        :returns: the ids of what it has got; None: it waits on
+        :raises: Conflict, Contended if somebody else is at it: it has to be
+            looked at anew
         """
-        try:
-            lease = self._take(lease_id, now)
-        except (exception.Conflict, exception.NotFound):
-            # It is changed at this moment, and is looked at after that.
-            return None
+        lease = self._take(lease_id, now)
+        if lease is None:
+            return ()
         try:
             return self._try(lease, among, now)
-        except (exception.Contended, exception.ClaimLost):
+        except (exception.Contended, exception.ClaimLost) as error:
             with self.database.writer() as session:
                 leases.give_back(session, lease.id, lease.attempt, ME, now)
-            return None
+            raise exception.Contended from error
 
-    def _take(self, lease_id: str, now: datetime.datetime) -> values.Lease:
-        """Hold a lease that waits: no new one overtakes it.
+    def _take(
+        self, lease_id: str, now: datetime.datetime
+    ) -> values.Lease | None:
+        """Hold a lease that waits, so that no new one overtakes it; None: it
+        waits no more.
 
-        :raises: Conflict, NotFound
+        :raises: Conflict
         """
         with self.database.writer() as session:
-            seen = leases.get(session, lease_id)
+            try:
+                seen = leases.get(session, lease_id)
+            except exception.NotFound:
+                return None
+            if seen.status != states.Lease.CREATING:
+                return None
+            if seen.claimed_by == ME and seen.due_at and seen.due_at > now:
+                raise exception.Conflict(kind='Lease', id=lease_id)
             leases.change(
                 session,
                 seen,
@@ -170,7 +188,7 @@ class Walk:
         lease: values.Lease,
         among: Mapping[str, Collection[int]],
         now: datetime.datetime,
-    ) -> set[int] | None:
+    ) -> Collection[int] | None:
         """:raises: Contended, ClaimLost"""
         try:
             return contention.settle(
@@ -181,9 +199,10 @@ class Walk:
             self.queue.notify(
                 notifications.RETRY, notifications.payload(lease)
             )
+            return None
         except exception.InvalidInput as refusal:
             self.queue.give_up(lease, str(refusal), now)
-        return None
+            return ()
 
     def _grant(
         self,
@@ -217,7 +236,10 @@ class Walk:
 
 
 class _Steps:
-    """One walk."""
+    """One walk.
+
+    :ivar upto: the arrival of the last that was looked at.
+    """
 
     def __init__(
         self,
@@ -230,6 +252,7 @@ class _Steps:
         self.waiters = line
         self.now = now
         self.line = turns.Line(now, walk.options.cleaning_time)
+        self.upto = 0
         self.things: dict[int, turns.Thing] = {}
         #: Resource id -> the arrival after which it may be of use.
         self.freed: dict[int | None, int] = {}
@@ -237,24 +260,28 @@ class _Steps:
             before = self.freed.get(one.resource_id, one.arrival)
             self.freed[one.resource_id] = min(before, one.arrival)
 
-    def take(self) -> int | None:
-        """Go from the first to the last; return how far if that is too far
-        for one walk."""
+    def take(self) -> datetime.datetime | None:
+        """Go from the first to the last; return when to go on, if that is
+        too far for one walk."""
         with self.walk.database.reader() as session:
             self._learn(
                 session, [each for each in self.freed if each is not None]
             )
-        looked_at, upto = 0, 0
+        looked_at = 0
         for waiter in self.waiters:
             if self._may_gain(waiter):
-                if looked_at == MOST:
-                    return upto
                 looked_at += 1
-                if not self._serve(waiter):
+                if looked_at > MOST:
+                    return self.now
+                try:
+                    gone = self._serve(waiter)
+                except (exception.Conflict, exception.Contended):
+                    return self.now + SOON
+                if not gone:
                     self.line.join(waiter)
             else:
                 self.line.join(waiter)
-            upto = waiter.arrival
+            self.upto = waiter.arrival
         return None
 
     def _learn(self, session: Any, resource_ids: Collection[int]) -> None:
@@ -283,7 +310,10 @@ class _Steps:
                 yield self.things[key]
 
     def _serve(self, waiter: turns.Waiter) -> bool:
-        """Give the waiter what it wants; False if it can't have it."""
+        """Give the waiter what it wants; False if it waits on.
+
+        :raises: Conflict, Contended
+        """
         among = {}
         with self.walk.database.reader() as session:
             for wish in waiter.wishes:

@@ -17,6 +17,7 @@ from nova_reservations.db import api
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
+from nova_reservations.db import things
 from nova_reservations.tests import booking
 from nova_reservations.tests import oracle
 
@@ -133,8 +134,15 @@ def agrees_with_the_oracle(
         .join(models.Host, models.Host.resource_id == models.Resource.id)
         .where(sql.clause(expression))
     )
-    assert set(found) == {
-        host.id for host in enrolled if oracle.matches(expression, host)
+    wanted = {host.id for host in enrolled if oracle.matches(expression, host)}
+    assert set(found) == wanted, tree
+    # Those who wait are gone through without asking the database of each.
+    assert wanted == {
+        host.id
+        for host in enrolled
+        if requirements.meets(
+            expression, things.facts_of(host), host.facts.traits
+        )
     }, tree
 
 

@@ -206,8 +206,8 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, [lease_id(number) for number in MANY]
     ),
     lambda session: capacity.freed(session, NOW, HOSTS),
-    lambda session: capacity.told(session, untold(session), None, NOW),
-    lambda session: capacity.told(session, untold(session), 7, NOW),
+    lambda session: capacity.told(session, untold(session), NOW),
+    lambda session: capacity.told_some(session, untold(session), 7, NOW),
 ]
 
 FOLDER = pathlib.Path(api.__file__).parent
