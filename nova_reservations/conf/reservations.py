@@ -487,11 +487,11 @@ Possible values:
         max=86400,
         default=60,
         help="""
-Seconds between two tries to get capacity for a lease of type ``retry`` that
-waits for it.
+Seconds that a lease of type ``retry`` waits for capacity, for each of the
+times that its ``max_retries`` says.
 
-It is also tried as soon as anything comes free, by the end of a lease or
-otherwise: those tries are not counted.
+It is tried again as soon as anything comes free that it could have, by the end
+of a lease or otherwise, however often that is.
 
 Possible values:
 
@@ -508,14 +508,14 @@ Related options:
         max=1000000,
         default=60,
         help="""
-How often a lease of type ``retry`` is tried again at the most, whatever its
-``max_retries`` says; and how often, if that says nothing. After the last try
-the lease goes to ERROR.
+For how many times ``create_retry_interval`` a lease of type ``retry`` waits
+for capacity at the most, whatever its ``max_retries`` says; and for how many,
+if that says nothing. After that the lease goes to ERROR.
 
 Possible values:
 
 * 0: such leases do not wait, and are refused as any other
-* Any number of tries
+* Any number of times
 
 Related options:
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
+from typing import Any
 
 from nova_reservations import ports
 from nova_reservations import states
@@ -15,6 +16,7 @@ from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
+from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import donors
 from nova_reservations.db import hosts
@@ -99,7 +101,7 @@ class Audit:
             yield Finding(
                 f'Reservation {reservation_id} holds resources though its '
                 'lease is over',
-                self._write(allocations.release, [reservation_id]),
+                self._write(_release, reservation_id, now),
             )
 
     def of_pool(self) -> Iterator[Finding]:
@@ -247,9 +249,9 @@ class Audit:
                 )
         with self.database.reader() as session:
             overbooked = audit.overbooked(session)
-        for name, resource_class, most, capacity in overbooked:
+        for name, resource_class, most, there_are in overbooked:
             yield Finding(
-                f'Host {name} has {capacity} {resource_class}, of which '
+                f'Host {name} has {there_are} {resource_class}, of which '
                 f'leases were promised {most} at the same time: shorten or '
                 'delete one of them, or give the host more'
             )
@@ -310,6 +312,15 @@ class Audit:
             self.cloud.disband(reservation_id, check=lambda: None)
 
         return disband
+
+
+def _release(
+    session: Any, reservation_id: str, now: datetime.datetime
+) -> None:
+    """Let others have what a reservation holds."""
+    held = allocations.holdings(session, [reservation_id])[reservation_id]
+    allocations.release(session, [reservation_id])
+    capacity.freed(session, now, [one.resource.id for one in held])
 
 
 def _members(

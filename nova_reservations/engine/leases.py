@@ -74,8 +74,8 @@ class NewLease:
     """:ivar before_end: when the owner is warned; None: as configured.
 
     :ivar lease_type: None: as its start says.
-    :ivar max_retries: how often it is tried again if it may wait; None: as
-        often as is allowed.
+    :ivar max_retries: for so many times ``create_retry_interval`` it waits,
+        if it may; None: as long as is allowed.
     :ivar duration: given in place of end, which is as if it started at its
         start.
     """
