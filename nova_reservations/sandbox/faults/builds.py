@@ -6,9 +6,11 @@ leased, since it was named.
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
+import datetime
+import re
 import time
-from typing import Any
 
 from nova_reservations.sandbox import driver
 from nova_reservations.sandbox import layout as lo
@@ -18,8 +20,15 @@ from nova_reservations.sandbox import story
 #: Of a hundred builds.
 _SHARE = 60
 
-_NAME = 'ordinary'
+#: Of all ordinary servers, none of which is in a lease.
+NAME = 'ordinary'
 _SERVERS = 4
+
+#: Seconds after which a build is lost: its conductor, or the nova-api that
+#: asked for it, was killed, and nobody goes on with it.
+_LOST = 30
+
+_UUID = re.compile('[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 _GUARDED = """
 [reservations]
@@ -54,96 +63,121 @@ def guarded(layout: lo.Layout) -> Iterator[None]:
 
 
 class Builds:
-    """:ivar operator: who enrolls and removes hosts.
+    """A user of ordinary servers, and an operator who takes hosts out of the
+    pool and puts them back while they are built.
 
-    :ivar user: whose servers are ordinary ones.
+    :ivar accepted: the servers that Nova has said it would make, and that
+        nobody has deleted.
+    :ivar lost: those that Nova did not know any more.
     """
 
-    def __init__(self, auth_url: str) -> None:
-        self.operator = person.Operator(auth_url)
-        self.user = person.Person(auth_url, 'demo')
+    def __init__(self, auth_url: str, hosts: Sequence[str]) -> None:
+        """:param hosts: that are enrolled in the beginning, and in the end"""
+        self._operator = person.Operator(auth_url)
+        self._user = person.Person(auth_url, 'demo')
+        self._hosts = hosts
+        self.accepted: set[str] = set()
+        self.lost: set[str] = set()
 
-    def round(self, leased: Any) -> None:
+    def round(self) -> None:
         """Enroll a host while servers are being built that may go there.
 
-        :param leased: returns the hosts of active leases
-        :raises Unexpected: if a server is on a leased host, or is lost
+        :raises Unexpected: if a server is lost, or the host is not reservable
         """
-        host = self._remove()
-        servers = [self._boot() for _ in range(_SERVERS)]
-        # They have hosts by then, and fail after that.
-        time.sleep(1)
-        answer = self.operator.reservation.post(
-            '/os-hosts', json={'name': host}
-        )
+        host = story.until('a host is removed', self._remove, bool, 120)
+        assert host is not None
+        self.build()
+        self._enrol(host)
         story.until(
             'ordinary servers that are built, or have failed',
-            lambda: self._look(servers, leased),
-            lambda states: states <= {'ACTIVE', 'ERROR'},
+            self._statuses,
+            lambda statuses: statuses <= {'ACTIVE', 'ERROR'},
             60,
         )
-        for server in servers:
-            self.user.compute.delete(f'/servers/{server}')
+        self.tidy()
+
+    def build(self) -> None:
+        """Ask for servers, and return when they have hosts."""
+        for _ in range(_SERVERS):
+            answer = self._user.boot(NAME, metadata={'build_seconds': '3'})
+            self.accepted.add(person.body(answer, 202)['server']['id'])
+        # They fail after that.
+        time.sleep(1)
+
+    def disturb(self) -> None:
+        """Do what a round does as far as a broken cloud lets anybody."""
+        self._statuses()
+        self._delete()
+        host = self._remove()
+        self.build()
+        if host is not None:
+            self._enrol(host)
+
+    def tidy(self) -> None:
+        """Delete the servers, and have all hosts in the pool.
+
+        :raises Unexpected: if a server is lost, or a host is not reservable
+        """
+        self._statuses()
+        story.expect('ordinary servers that are lost', set(), self.lost)
         story.until(
-            'no ordinary server',
-            lambda: [one for one in servers if self.user.server(one)],
+            'no ordinary server', self._delete, lambda left: not left, 120
+        )
+        for host in {*self._hosts} - {*self._operator.enrolled().values()}:
+            self._enrol(host)
+        story.until(
+            'all hosts are reservable',
+            self._unreservable,
             lambda left: not left,
-            60,
-        )
-        if answer.status_code == 409:
-            # A server was there already.
-            person.body(
-                self.operator.reservation.post(
-                    '/os-hosts', json={'name': host}
-                ),
-                201,
-            )
-        story.until(
-            f'{host} is reservable', lambda: self._host(host), bool, 60
+            60 + _LOST,
         )
 
-    def _look(self, servers: list[str], leased: Any) -> set[str]:
-        for host in leased():
-            story.expect(
-                f'strangers on {host}, which is leased',
-                [],
-                [
-                    name
-                    for name in self.operator.servers_on(host)
-                    if name == _NAME
-                ],
-            )
-        shown = [self.user.server(server) for server in servers]
-        story.expect('ordinary servers that are lost', 0, shown.count(None))
-        return {server['status'] for server in shown}
+    def _statuses(self) -> set[str]:
+        """Return the statuses of the accepted servers."""
+        shown = {server: self._user.server(server) for server in self.accepted}
+        self.lost |= {uuid for uuid, server in shown.items() if server is None}
+        return {server['status'] for server in shown.values() if server}
 
-    def _boot(self) -> str:
-        answer = self.user.boot(_NAME, metadata={'build_seconds': '3'})
-        server: str = person.body(answer, 202)['server']['id']
-        return server
+    def _delete(self) -> list[str]:
+        """Return the ordinary servers that are left, and being deleted."""
+        answer = self._user.compute.get(f'/servers?name={NAME}')
+        left = [server['id'] for server in person.body(answer)['servers']]
+        for server in left:
+            self.accepted.discard(server)
+            self._user.compute.delete(f'/servers/{server}')
+        return left
 
-    def _remove(self) -> str:
+    def _remove(self) -> str | None:
         """Remove a host that no lease has; return its name."""
+        for number, name in self._operator.enrolled().items():
+            answer = self._operator.reservation.delete(f'/os-hosts/{number}')
+            if answer.status_code == 204:
+                return name
+        return None
 
-        def remove() -> str | None:
-            for number, name in self.operator.enrolled().items():
-                answer = self.operator.reservation.delete(
-                    f'/os-hosts/{number}'
-                )
-                if answer.status_code == 204:
-                    return name
-            return None
+    def _enrol(self, host: str) -> None:
+        """Enroll a host; it is refused where a server is there already."""
+        self._operator.reservation.post('/os-hosts', json={'name': host})
 
-        host = story.until('a host is removed', remove, bool, 120)
-        assert host is not None
-        return host
-
-    def _host(self, host: str) -> bool:
+    def _unreservable(self) -> set[str]:
+        """Return the hosts that are not reservable, and do what they say:
+        delete builds that they wait for, and that are lost."""
         # nova-api may just be closing a connection that was idle.
-        answer = self.operator.reservation.get('/os-hosts', connect_retries=2)
-        hosts = person.body(answer)
-        return any(
-            each['reservable']
-            for each in hosts['hosts']
-            if each['hypervisor_hostname'] == host
-        )
+        answer = self._operator.reservation.get('/os-hosts', connect_retries=2)
+        shown = person.body(answer)['hosts']
+        for each in shown:
+            for server in _UUID.findall(each['status_reason'] or ''):
+                if self._is_lost(server):
+                    self._operator.compute.delete(f'/servers/{server}')
+        return {*self._hosts} - {
+            each['hypervisor_hostname'] for each in shown if each['reservable']
+        }
+
+    def _is_lost(self, server: str) -> bool:
+        shown = self._operator.server(server)
+        if shown is None or shown['status'] != 'BUILD':
+            return False
+        age = datetime.datetime.now(
+            datetime.UTC
+        ) - datetime.datetime.fromisoformat(shown['created'])
+        return age.total_seconds() > _LOST

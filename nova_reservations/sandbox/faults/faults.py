@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from concurrent import futures
 import contextlib
 import dataclasses
 import datetime
@@ -10,6 +11,7 @@ import os
 import pathlib
 import random
 import signal
+import threading
 import time
 from typing import Any
 
@@ -18,6 +20,7 @@ from nova_reservations.sandbox import layout as lo
 from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
 from nova_reservations.sandbox.faults import builds
+from nova_reservations.sandbox.faults import load
 from nova_reservations.sandbox.faults import proxies
 from nova_reservations.sandbox.faults import verdict
 
@@ -27,6 +30,9 @@ _SCHEDULERS = tuple(
 
 #: Seconds that a worker is stopped: its claims, of 30, are others' by then.
 _STOPPED = 35
+
+#: Of what happens in the ten minutes of kills.
+_JUMPS = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,21 +229,52 @@ def _restart_with_conf(scene: Scene) -> None:
 
 def _enrol_beside_builds(scene: Scene) -> None:
     deadline = time.monotonic() + scene.seconds
-    rounds = builds.Builds(scene.services.layout.auth_url)
+    rounds = _builds(scene)
     while True:
-        rounds.round(scene.verdict.leased)
+        rounds.round()
         if time.monotonic() > deadline:
             break
 
 
+def _builds(scene: Scene) -> builds.Builds:
+    return builds.Builds(
+        scene.services.layout.auth_url, scene.verdict.enrolled
+    )
+
+
 def anything_killed(scene: Scene) -> None:
-    """For ten times the usual time, something is killed all the time."""
+    """For ten times the usual time, something is killed all the time, a share
+    of builds fails, and the database's clock is set ahead now and then."""
+    beside = _builds(scene)
+    with builds.failing(scene.services.layout):
+        with contextlib.ExitStack() as stack:
+            over = threading.Event()
+            disturber = stack.enter_context(futures.ThreadPoolExecutor(1))
+            stack.callback(over.set)
+            disturbing = disturber.submit(_disturb, beside, over)
+            _kill_anything(scene)
+        disturbing.result()
+    beside.tidy()
+
+
+def _disturb(beside: builds.Builds, over: threading.Event) -> None:
+    while not over.wait(3):
+        with contextlib.suppress(*load.TROUBLE):
+            beside.disturb()
+
+
+def _kill_anything(scene: Scene) -> None:
+    scene.verdict.make_clock('nr_later_time', hours=3)
     deadline = time.monotonic() + 10 * scene.seconds
     apis = ('nova', 'placement')
     while time.monotonic() < deadline:
         time.sleep(scene.chance.uniform(1, 10))
+        fate = scene.chance.random()
         service = scene.chance.choice(apis + lo.CONTROLLERS)
-        if scene.chance.random() < 0.5:
+        if fate < _JUMPS:
+            with scene.database.saying(b'utc_timestamp()', b'nr_later_time()'):
+                time.sleep(scene.chance.uniform(1, 10))
+        elif fate < 0.5:
             scene.kill_worker(service)
         else:
             scene.kill_and_restart(service)

@@ -17,6 +17,7 @@ from nova_reservations.db import models
 from nova_reservations.sandbox import layout as lo
 from nova_reservations.sandbox import person
 from nova_reservations.sandbox import story
+from nova_reservations.sandbox.faults import builds
 from nova_reservations.sandbox.faults import load
 
 _LEASE = models.table(models.Lease)
@@ -41,6 +42,11 @@ class Verdict:
 
     def __init__(self, layout: lo.Layout, database: sa.URL) -> None:
         self._layout = layout
+        self._servers = sa.table(
+            'instances',
+            *map(sa.column, ('host', 'display_name', 'deleted')),
+            schema=layout.database_name('nova'),
+        )
         self._engine = sa.create_engine(
             database, isolation_level='AUTOCOMMIT', pool_pre_ping=True
         )
@@ -70,7 +76,8 @@ class Verdict:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Look all the time that no host is in two active leases.
+        """Look all the time that no host is in two active leases, and that no
+        server without a lease is on one that is leased.
 
         :raises Unexpected: in the end, if one was
         """
@@ -80,6 +87,7 @@ class Verdict:
             seen: list[str] = []
             while not over.wait(0.2):
                 seen += self._doubled()
+                seen += self._strangers()
             return seen
 
         with futures.ThreadPoolExecutor(1) as pool:
@@ -88,7 +96,11 @@ class Verdict:
                 yield
             finally:
                 over.set()
-        story.expect('hosts in two active leases', [], watcher.result())
+        story.expect(
+            'hosts in two active leases, or with strangers',
+            [],
+            watcher.result(),
+        )
 
     def _doubled(self) -> list[str]:
         with self._engine.connect() as connection:
@@ -110,11 +122,13 @@ class Verdict:
                 )
             ]
 
-    def leased(self) -> list[str]:
-        """Return the hosts that an active lease has now."""
+    def _strangers(self) -> list[str]:
+        servers = self._servers
         with self._engine.connect() as connection:
-            return list(
-                connection.scalars(
+            return [
+                f'host {row.name}'
+                # One statement sees one state of both databases.
+                for row in connection.execute(
                     sa.select(_RESOURCE.c.name)
                     .join(
                         _ALLOCATION,
@@ -125,12 +139,15 @@ class Verdict:
                         _RESERVATION.c.id == _ALLOCATION.c.reservation_id,
                     )
                     .join(_LEASE, _LEASE.c.id == _RESERVATION.c.lease_id)
+                    .join(servers, servers.c.host == _RESOURCE.c.name)
                     .where(
                         _ALLOCATION.c.released == sa.false(),
                         _LEASE.c.status == states.Lease.ACTIVE,
+                        servers.c.deleted == 0,
+                        servers.c.display_name == builds.NAME,
                     )
                 )
-            )
+            ]
 
     def settle(self) -> None:
         """Wait until no lease needs anything any more.
