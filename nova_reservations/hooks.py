@@ -8,7 +8,6 @@ not surprise a server.
 
 from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import dataclasses
 import functools
 import importlib
@@ -841,10 +840,12 @@ HOOKS = (
 
 def arguments(
     wrapped: Callable[..., Any], args: Any, kwargs: Any
-) -> Mapping[str, Any]:
-    """Return name -> argument of a call, by the signature of what is called:
-    Nova may pass them by position or by name."""
-    return inspect.signature(wrapped).bind(*args, **kwargs).arguments
+) -> dict[str, Any]:
+    """Return name -> argument of a call, defaults as well, by the signature
+    of what is called: Nova may pass them by position or by name."""
+    bound = inspect.signature(wrapped).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
 
 
 @functools.cache

@@ -23,6 +23,7 @@ import wrapt
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
+from nova_reservations import hooks
 from nova_reservations import values
 from nova_reservations.api import hints
 from nova_reservations.api import lease_params
@@ -51,8 +52,7 @@ def _before(
     wrapped: Callable[..., None], _: Any, args: Any, kwargs: Any
 ) -> None:
     # Nova's transaction has not begun.
-    _context, request_spec, *_rest = args
-    announce(request_spec.instance_uuid)
+    announce(hooks.arguments(wrapped, args, kwargs)['rs'].instance_uuid)
     wrapped(*args, **kwargs)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import contextlib
 import contextvars
 import functools
-import inspect
 from typing import Any
 
 from nova import exception as nova_exception
@@ -25,6 +24,7 @@ import wrapt
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
+from nova_reservations import hooks
 from nova_reservations import states
 from nova_reservations import values
 from nova_reservations.api import hints
@@ -88,23 +88,16 @@ def install() -> None:
         wrapt.wrap_function_wrapper(compute_api, f'API.{method}', wrapper)
 
 
-def _arguments(wrapped: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return name -> argument of a call."""
-    bound = inspect.signature(wrapped).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return bound.arguments
-
-
 def _live_migrate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     if judge := _judge.get():
-        asked = _arguments(wrapped, args, kwargs)
+        asked = hooks.arguments(wrapped, args, kwargs)
         _check_forced(judge, asked, asked['host_name'])
     return wrapped(*args, **kwargs)
 
 
 def _evacuate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     if judge := _judge.get():
-        asked = _arguments(wrapped, args, kwargs)
+        asked = hooks.arguments(wrapped, args, kwargs)
         _check_forced(judge, asked, asked['host'])
     return wrapped(*args, **kwargs)
 
@@ -132,7 +125,7 @@ def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     judge = _judge.get()
     if judge is None:
         return wrapped(*args, **kwargs)
-    asked = _arguments(wrapped, args, kwargs)
+    asked = hooks.arguments(wrapped, args, kwargs)
     flavor_id = asked['flavor_id']
     if flavor_id is None:
         # A cold migration, about which the scheduler is asked.

@@ -12,6 +12,8 @@ from nova.compute import resource_tracker
 from oslo_log import log
 import wrapt
 
+from nova_reservations import hooks
+
 LOG = log.getLogger(__name__)
 
 Start: TypeAlias = Callable[[manager.ComputeManager], None]
@@ -88,7 +90,7 @@ def _update_available_resource(
         wrapped(*args, **kwargs)
         return
     # Nova takes from it what it has used.
-    reported = dict(_reported(*args, **kwargs))
+    reported = dict(hooks.arguments(wrapped, args, kwargs)['resources'])
     wrapped(*args, **kwargs)
     node = tracker.compute_nodes.get(reported['hypervisor_hostname'])
     if node is None:
@@ -99,9 +101,3 @@ def _update_available_resource(
             listener(node.hypervisor_hostname, reported, claimed)
         except Exception:
             LOG.exception('%s failed after an audit', listener.__module__)
-
-
-def _reported(
-    context: Any, resources: dict[str, Any], startup: bool = False
-) -> dict[str, Any]:
-    return resources

@@ -10,6 +10,7 @@ could miss one.
 from __future__ import annotations
 
 from collections.abc import Callable
+import functools
 import types
 from typing import Any
 import weakref
@@ -25,6 +26,7 @@ from oslo_log import log
 import wrapt
 
 from nova_reservations import extensions
+from nova_reservations import hooks
 from nova_reservations import stats
 from nova_reservations.compute import books
 from nova_reservations.compute import resources
@@ -137,20 +139,17 @@ def _init(
 def _report(
     kept: Ledger,
     tracker: resource_tracker.ResourceTracker,
-    context: Any,
-    resources: dict[str, Any],
+    call: wrapping.Call,
 ) -> None:
-    kept.report(resources)
+    kept.report(call['resources'])
 
 
 def _reset(
     kept: Ledger,
     tracker: resource_tracker.ResourceTracker,
-    context: Any,
-    instances: Any,
-    nodename: str,
+    call: wrapping.Call,
 ) -> None:
-    kept.reset(tracker.compute_nodes[nodename], tracker.driver)
+    kept.reset(tracker.compute_nodes[call['nodename']], tracker.driver)
 
 
 def _get_usage_dict(
@@ -161,13 +160,12 @@ def _get_usage_dict(
 ) -> dict[str, Any]:
     usage = wrapped(*args, **kwargs)
     if ledger(tracker) is not None:
-        usage[USAGE] = _whose(*args, **kwargs)
+        call = hooks.arguments(wrapped, args, kwargs)
+        usage[USAGE] = _whose(call['object_or_dict'], call['instance'])
     return usage
 
 
-def _whose(
-    object_or_dict: Any, instance: objects.Instance, **updates: Any
-) -> resources.Usage:
+def _whose(object_or_dict: Any, instance: objects.Instance) -> resources.Usage:
     if isinstance(object_or_dict, objects.Flavor):
         return _usage(object_or_dict, instance)
     return _usage(instance.flavor, instance)
@@ -197,26 +195,24 @@ def _usage(
 def _count(
     kept: Ledger,
     tracker: resource_tracker.ResourceTracker,
-    usage: dict[str, Any],
-    nodename: str,
-    sign: int = 1,
+    call: wrapping.Call,
 ) -> None:
-    whose = usage.get(USAGE)
+    whose = call['usage'].get(USAGE)
     if whose is None:
         return
-    if sign > 0:
-        kept.of(nodename).add(whose)
+    node = kept.of(call['nodename'])
+    if call['sign'] > 0:
+        node.add(whose)
     else:
-        kept.of(nodename).remove(whose)
+        node.remove(whose)
 
 
 def _write(
     kept: Ledger,
     tracker: resource_tracker.ResourceTracker,
-    context: Any,
-    compute_node: objects.ComputeNode,
-    startup: bool = False,
+    call: wrapping.Call,
 ) -> None:
+    compute_node = call['compute_node']
     node = compute_node.hypervisor_hostname
     figures = tracker.stats[node]
     for key in [key for key in figures if key.startswith(stats.PREFIX)]:
@@ -227,9 +223,11 @@ def _write(
 
 
 def _remove(
-    kept: Ledger, tracker: resource_tracker.ResourceTracker, nodename: str
+    kept: Ledger,
+    tracker: resource_tracker.ResourceTracker,
+    call: wrapping.Call,
 ) -> None:
-    kept.remove(nodename)
+    kept.remove(call['nodename'])
 
 
 def _claim_test(
@@ -260,17 +258,17 @@ def _check_can_live_migrate(
     kept = ledger(compute.rt)
     if kept is None:
         return wrapped(*args, **kwargs)
-    return _let_in(compute, kept, wrapped, *args, **kwargs)
+    instance = hooks.arguments(wrapped, args, kwargs)['instance']
+    return _let_in(
+        compute, kept, instance, functools.partial(wrapped, *args, **kwargs)
+    )
 
 
 def _let_in(
     compute: manager.ComputeManager,
     kept: Ledger,
-    check: Callable[..., Any],
-    ctxt: Any,
     instance: objects.Instance,
-    *args: Any,
-    **kwargs: Any,
+    check: Callable[[], Any],
 ) -> Any:
     """Nova claims nothing here for a live migration, but for NUMA."""
     usage = _usage(instance.flavor, instance)
@@ -287,7 +285,7 @@ def _let_in(
     if reasons:
         raise nova_exception.MigrationPreCheckError(reason='; '.join(reasons))
     try:
-        return check(ctxt, instance, *args, **kwargs)
+        return check()
     except Exception:
         _one_at_a_time(node.withdraw)(usage.server)
         raise

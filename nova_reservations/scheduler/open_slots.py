@@ -27,6 +27,7 @@ import wrapt
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
+from nova_reservations import hooks
 from nova_reservations import values
 from nova_reservations.cloud import placement
 
@@ -72,7 +73,8 @@ def install() -> None:
 def _select(
     wrapped: Callable[..., Any], _: Any, args: Any, kwargs: Any
 ) -> Any:
-    if not kwargs.get('spec_obj') or not kwargs.get('instance_uuids'):
+    call = hooks.arguments(_select_destinations, args, kwargs)
+    if not call['spec_obj'] or not call['instance_uuids']:
         # An old conductor, for which nothing is claimed.
         return wrapped(*args, **kwargs)
     with _first() as first:
@@ -90,7 +92,19 @@ def _select(
                 LOG.error('Request refused: %s', error)
                 raise refusal from error
     LOG.info('There is no host in the open reservation; others are looked at')
-    return wrapped(*args, **{**kwargs, 'spec_obj': first.original})
+    return wrapped(**{**call, 'spec_obj': first.original})
+
+
+def _select_destinations(
+    context: Any,
+    request_spec: Any = None,
+    filter_properties: Any = None,
+    spec_obj: Any = None,
+    instance_uuids: Any = None,
+    return_objects: bool = False,
+    return_alternates: bool = False,
+) -> None:
+    """Nova's signature: what oslo.messaging makes of the method has none."""
 
 
 @contextlib.contextmanager

@@ -5,8 +5,6 @@ Nothing of it does anything while ``[metrics_plugins] enabled`` is empty.
 """
 
 from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
 from typing import Any
 import weakref
 
@@ -16,6 +14,7 @@ import nova.conf
 from nova.objects import instance as instance_objects
 import wrapt
 
+from nova_reservations import hooks
 from nova_reservations.compute import audits
 from nova_reservations.compute import wrapping
 from nova_reservations.compute.metrics import collector
@@ -95,36 +94,35 @@ def _cleanup_host(
 def _hand_on(
     found: collector.Collector,
     compute: manager.ComputeManager,
-    context: Any,
-    vol_usages: Iterable[Mapping[str, Any]],
+    call: wrapping.Call,
 ) -> None:
-    found.hand_on_volumes(vol_usages)
+    found.hand_on_volumes(call['vol_usages'])
 
 
 def _replace(
     found: collector.Collector,
     tracker: resource_tracker.ResourceTracker,
-    context: Any,
-    instances: Iterable[Any],
-    nodename: str,
+    call: wrapping.Call,
 ) -> None:
     found.roster.replace(
-        nodename,
-        (each for each in instances if each.uuid in tracker.tracked_instances),
+        call['nodename'],
+        (
+            each
+            for each in call['instances']
+            if each.uuid in tracker.tracked_instances
+        ),
     )
 
 
 def _follow(
     found: collector.Collector,
     tracker: resource_tracker.ResourceTracker,
-    context: Any,
-    instance: Any,
-    nodename: str,
-    is_removed: bool = False,
+    call: wrapping.Call,
 ) -> None:
+    instance = call['instance']
     # Nova has decided whether it counts; it is told so also when it boots.
     if instance.uuid in tracker.tracked_instances:
-        found.roster.add(nodename, instance)
+        found.roster.add(call['nodename'], instance)
     else:
         found.roster.discard(instance.uuid)
 
@@ -132,9 +130,9 @@ def _follow(
 def _forget(
     found: collector.Collector,
     tracker: resource_tracker.ResourceTracker,
-    nodename: str,
+    call: wrapping.Call,
 ) -> None:
-    found.roster.replace(nodename, ())
+    found.roster.replace(call['nodename'], ())
 
 
 def _get_by_host_and_node(
@@ -145,19 +143,11 @@ def _get_by_host_and_node(
     Nobody tells a nova-compute that they have changed, and to ask for them
     would be one more request.
     """
-    return _with_metadata(wrapped, *args, **kwargs)
-
-
-def _with_metadata(
-    wrapped: Callable[..., Any],
-    context: Any,
-    host: str,
-    node: str,
-    expected_attrs: list[str] | None = None,
-) -> Any:
-    if expected_attrs is not None and any(
-        found.host == host and found.wants_metadata
+    call = hooks.arguments(wrapped, args, kwargs)
+    asked = call['expected_attrs']
+    if asked is not None and any(
+        found.host == call['host'] and found.wants_metadata
         for found in list(_COLLECTORS.values())
     ):
-        expected_attrs = [*expected_attrs, 'metadata']
-    return wrapped(context, host, node, expected_attrs=expected_attrs)
+        return wrapped(**{**call, 'expected_attrs': [*asked, 'metadata']})
+    return wrapped(*args, **kwargs)

@@ -16,6 +16,7 @@ from nova.scheduler import host_manager
 from nova.scheduler import manager
 import wrapt
 
+from nova_reservations import hooks
 from nova_reservations.scheduler.consumers import handler
 
 _consumers = handler.Consumers()
@@ -68,7 +69,8 @@ def _consume(
     kwargs: Any,
 ) -> None:
     wrapped(*args, **kwargs)
-    _consumers.consume(host_state, *args, **kwargs)
+    call = hooks.arguments(wrapped, args, kwargs)
+    _consumers.consume(host_state, call['spec_obj'])
 
 
 def _survey(
@@ -78,11 +80,8 @@ def _survey(
     kwargs: Any,
 ) -> Iterator[host_manager.HostState]:
     host_states = list(wrapped(*args, **kwargs))
-    _consumers.survey(host_states, *_request(*args, **kwargs))
+    call = hooks.arguments(wrapped, args, kwargs)
+    _consumers.survey(
+        host_states, call['spec_obj'], call['provider_summaries']
+    )
     return iter(host_states)
-
-
-def _request(
-    context: Any, spec_obj: Any, provider_summaries: Any
-) -> tuple[Any, Any]:
-    return spec_obj, provider_summaries
