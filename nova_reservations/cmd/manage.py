@@ -187,6 +187,8 @@ def _db_version(services: bootstrap.Services, _: Any) -> int:
 
 
 def _audit(services: bootstrap.Services, arguments: Any) -> int:
+    # By a wrong one leases would be found late that are not.
+    services.clock.now()
     auditor = audit.Audit(services.database, services.hosts.cloud)
     found = auditor.lasting(lambda: time.sleep(PAUSE))
     for finding in found:
@@ -262,11 +264,11 @@ def _host_add(services: bootstrap.Services, arguments: Any) -> int:
 def _wait_for(services: bootstrap.Services, host: values.Host) -> int:
     """Wait for a host to be reservable; return the exit code."""
     patience = services.hosts.options.build_wait
-    deadline = services.database.now() + patience + PATIENCE
-    while not host.reservable and services.database.now() < deadline:
+    deadline = services.clock.now() + patience + PATIENCE
+    while not host.reservable and services.clock.now() < deadline:
         time.sleep(PAUSE)
         # Also where no nova-scheduler does it.
-        services.hosts.go_on(services.database.now())
+        services.hosts.go_on(services.clock.now())
         host = services.hosts.get(host.id)
     name = host.facts.service_host
     if host.reservable:
@@ -286,7 +288,7 @@ def _enrol(
 
     :param waiting: gets the host if it is not reservable yet
     """
-    now = services.database.now()
+    now = services.clock.now()
     try:
         host = services.hosts.enrol(name, properties, now)
     except exception.AlreadyEnrolled as error:
@@ -317,7 +319,7 @@ def _remove(services: bootstrap.Services, name: str) -> str:
 def _heal(services: bootstrap.Services, arguments: Any) -> int:
     names = {_find(services, name).resource.name for name in arguments.names}
     released = brake.release(
-        services.database, values.HOST, names, services.database.now()
+        services.database, values.HOST, names, services.clock.now()
     )
     for name in released:
         print(f'What has host {name} is healed now')

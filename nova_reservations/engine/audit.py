@@ -150,11 +150,12 @@ class Audit:
                     'add it again, or remove it'
                 )
         for uuid in sorted(set(marked) - {each.facts.uuid for each in known}):
+            # Another database may have it: unmarked it is open to everybody.
             yield Finding(
                 f'Provider {uuid} has the trait of the pool, but is not '
-                'enrolled, so no server can land on it: add it, and remove '
-                'it if you do not want it',
-                self._unmark(uuid),
+                'enrolled in this database, so no server can land on it. If '
+                'this is the database that is in use, add it, and remove it '
+                'if you do not want it'
             )
 
     def of_donors(self, now: datetime.datetime) -> Iterator[Finding]:
@@ -301,11 +302,6 @@ class Audit:
         host: values.Resource,
     ) -> Callable[[], None]:
         return lambda: function(host)
-
-    def _unmark(self, uuid: str) -> Callable[[], None]:
-        return lambda: self.cloud.unmark(
-            values.Resource(0, values.HOST, '', uuid)
-        )
 
     def _disband(self, reservation_id: str) -> Callable[[], None]:
         def disband() -> None:

@@ -100,7 +100,9 @@ def masses(
     """Return where too many have failed at once.
 
     What is only down yet counts: the first ones to have failed must not be
-    healed while the others are about to.
+    healed while the others are about to. What an administrator has said to
+    heal counts for those that failed with it, and no more once all of them
+    are healed.
 
     :param limit: per cent of a domain
     """
@@ -109,18 +111,21 @@ def masses(
         domains[member.domain].append(member)
     found = []
     for domain, all_of in sorted(domains.items()):
-        failing = [one for one in all_of if _counts(one, now)]
+        lasts = any(one.braked_at is not None for one in all_of)
+        failing = [one for one in all_of if _counts(one, lasts, now)]
         if _are_many(len(failing), len(all_of), limit):
             failed = frozenset(
-                one.id for one in failing if one.condition.failed
+                one.id
+                for one in failing
+                if one.condition.failed and not one.brake_off
             )
             found.append(Mass(domain, failed, len(all_of)))
     return found
 
 
-def _counts(member: Member, now: datetime.datetime) -> bool:
+def _counts(member: Member, lasts: bool, now: datetime.datetime) -> bool:
     if member.brake_off:
-        return False
+        return lasts
     down_since = member.condition.down_since
     if down_since is None:
         return member.condition.hold == states.Hold.DOWN

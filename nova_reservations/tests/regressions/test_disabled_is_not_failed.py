@@ -558,6 +558,17 @@ class TestMassFailure:
             CHANGED,
             MISSING,
         ]
+        # Nobody has said that the others are lost, too.
+        region.now += HOUR
+        region.look()
+        assert [flags(region, lease) for lease in leases[:3]] == [
+            MISSING,
+            CHANGED,
+            MISSING,
+        ]
+        assert brake.release(region.database, values.HOST, [], region.now) == (
+            ['a1', 'a3']
+        )
 
     def test_is_over_when_all_are_back(self, region, leases):
         self.lost(region, 'a1', 'a2', 'a3')

@@ -146,6 +146,19 @@ def test_an_audit_says_whose_they_are(region, cloud):
     assert unknown[1]
 
 
+def test_an_audit_of_an_empty_database_opens_no_host(region, make_region):
+    """It took the trait off all hosts: leased ones were open to strangers."""
+    region.active_lease()
+    other = make_region()
+    for finding in audit.Audit(other.database, region.cloud).findings(
+        region.now
+    ):
+        if finding.repair is not None:
+            finding.repair()
+    assert region.cloud.marked == {'one', 'two', 'three'}
+    assert problems(region) == []
+
+
 def test_a_database_has_one_name(any_database):
     assert identity.of(any_database) == identity.of(any_database)
 

@@ -4,6 +4,7 @@ import types
 
 import pytest
 
+from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cmd import manage
 from nova_reservations.db import api
@@ -327,3 +328,17 @@ def test_a_host_that_no_lease_would_get_is_not_reservable(
     services = controller.services()
     services.monitoring.poll(services.database.now())
     assert cells(controller.manage('host', 'list'))[1][7] == said
+
+
+@pytest.mark.parametrize(
+    'words', [('host', 'add', 'h2'), ('audit', '--repair'), ('heal',)]
+)
+def test_nothing_is_judged_or_written_by_a_clock_that_may_be_wrong(
+    audited, monkeypatch, words
+):
+    late = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    monkeypatch.setattr(bootstrap, 'own_time', lambda: late)
+    answer = audited.manage(*words)
+    assert (answer.exit_code, answer.out) == (1, '')
+    assert "The database's clock is" in answer.err
+    assert audited.manage('host', 'list').exit_code == 0
