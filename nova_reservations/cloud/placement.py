@@ -16,6 +16,7 @@ from urllib import parse
 
 from keystoneauth1 import exceptions as ks_exc
 from nova.scheduler.client import report
+from openstack import exceptions as sdk_exc
 
 from nova_reservations import exception
 from nova_reservations import ports
@@ -46,7 +47,9 @@ def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
         call = getattr(report.report_client_singleton(), method)
         args = (url, body) if method in ('put', 'post') else (url,)
         answer = call(*args, version=VERSION)
-    except ks_exc.ClientException as error:
+    # The second where it does not answer to a process that asks for the first
+    # time: it has no version then.
+    except (ks_exc.ClientException, sdk_exc.SDKException) as error:
         raise exception.CloudUnavailable(
             service='Placement', reason=error
         ) from error

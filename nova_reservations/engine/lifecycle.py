@@ -140,15 +140,13 @@ class Lifecycle:
             except exception.ClaimLost:
                 continue
             except exception.CloudUnavailable as error:
-                LOG.warning(
-                    'Lease %(lease)s waits: %(reason)s',
-                    {'lease': lease.id, 'reason': error},
-                )
                 wait = LATER
                 if lease.status != states.Lease.ERROR:
-                    # What it failed for is worth more to its owner.
                     why = values.Reason.of(error)
-                    self._explain(claim, lease, now, why, wait)
+                    self._explain(claim, lease, now, why, wait, LOG.warning)
+                else:
+                    # What it failed for is worth more to its owner.
+                    _log_wait(LOG.debug, lease, error)
             if wait is not None and self._put_off(claim, lease, wait):
                 return
 
@@ -386,15 +384,16 @@ class Lifecycle:
         now: datetime.datetime,
         reason: values.Reason,
         wait: datetime.timedelta,
+        log: Callable[..., None] = LOG.info,
     ) -> datetime.timedelta:
-        """Tell the owner what the lease waits for; return how long."""
+        """Tell the owner what the lease waits for; return how long.
+
+        :param log: tells operators, once for each reason
+        """
         current = self._held(claim)
         if current is not None and current.why != reason.fitted():
             if reason.detail:
-                LOG.info(
-                    'Lease %(lease)s waits: %(reason)s',
-                    {'lease': lease.id, 'reason': reason},
-                )
+                _log_wait(log, lease, reason)
             try:
                 self._record(claim, current, now, status_reason=reason)
             except exception.ClaimLost:
@@ -771,6 +770,15 @@ def _active(lease: values.Lease, now: datetime.datetime) -> values.Lease:
             else event
             for event in lease.events
         ),
+    )
+
+
+def _log_wait(
+    log: Callable[..., None], lease: values.Lease, reason: object
+) -> None:
+    log(
+        'Lease %(lease)s waits: %(reason)s',
+        {'lease': lease.id, 'reason': reason},
     )
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
+import logging
 
 import pytest
 import sqlalchemy as sa
@@ -305,6 +306,18 @@ def test_a_start_waits_for_a_cloud_that_does_not_answer(region):
     lease = region.see(lease)
     assert lease.status == 'ACTIVE'
     assert lease.status_reason is None
+
+
+def test_what_it_waits_for_is_logged_once_however_long_it_lasts(
+    region, caplog
+):
+    lease = region.lease()
+    region.fails('add host', UNREACHABLE, times=100)
+    with caplog.at_level(logging.INFO):
+        region.forward(until=0.9)
+    told = [one for one in caplog.records if 'no route' in one.getMessage()]
+    assert [one.levelname for one in told] == ['WARNING']
+    assert region.status(lease) == 'STARTING'
 
 
 def test_what_was_prepared_late_has_no_reason_left(region):
