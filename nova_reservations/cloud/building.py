@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that Nova is building or moving: they may have alternates, which
-nova-conductor takes without asking nova-scheduler."""
+nova-conductor takes without asking nova-scheduler.
+
+Or nobody goes on with them, because a nova-conductor was killed.
+"""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -18,13 +22,14 @@ from nova.db.api import models
 import sqlalchemy as sa
 
 from nova_reservations import exception
+from nova_reservations import ports
 from nova_reservations import values
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import servers
 
 
-class Building:
+class Building(servers.Servers):
     @failures.translated()
     def in_flight(
         self, hosts: Collection[values.Resource]
@@ -43,8 +48,24 @@ class Building:
             for name, cell in cells_of.items()
         }
 
+    def building_servers(
+        self, reservation_id: str, project_id: str
+    ) -> Sequence[ports.Server]:
+        with failures.translated():
+            unplaced = _unplaced(models.BuildRequest.project_id == project_id)
+        ours = self.let_in(
+            reservation_id, unplaced.union(cells.ask(_of_project, project_id))
+        )
+        # Nova may know no more of one than a record in a cell.
+        known = self.find_servers(ours)
+        return [
+            known[uuid]
+            for uuid in sorted(known)
+            if known[uuid].state == vm_states.BUILDING
+        ]
 
-def _unplaced() -> frozenset[str]:
+
+def _unplaced(*which: sa.ColumnElement[bool]) -> frozenset[str]:
     """Return the servers that are to be built, and have no cell yet."""
     request, mapping = models.BuildRequest, models.InstanceMapping
     context = nova_context.get_admin_context()
@@ -58,6 +79,7 @@ def _unplaced() -> frozenset[str]:
                 .where(
                     request.instance_uuid.is_not(None),
                     mapping.cell_id.is_(None),
+                    *which,
                 )
             )
         )
@@ -72,6 +94,17 @@ def _cell_of(host: values.Resource) -> objects.CellMapping:
         raise exception.CloudRefused(
             what=f'Host {host.name}', reason='Nova has it in no cell'
         ) from error
+
+
+def _of_project(
+    context: nova_context.RequestContext, project_id: str
+) -> list[str]:
+    return [
+        instance.uuid
+        for instance in servers.instances(
+            context, project_id=[project_id], vm_state=[vm_states.BUILDING]
+        )
+    ]
 
 
 def _in_cell(context: nova_context.RequestContext) -> list[str]:

@@ -104,16 +104,6 @@ class Servers:
     ) -> Collection[str]:
         return stored.hinted(values.HINT, reservation_id, servers)
 
-    def building_servers(
-        self, reservation_id: str, project_id: str
-    ) -> Sequence[ports.Server]:
-        building = {
-            instance.uuid: instance.on(instance.host or '')
-            for instance in cells.ask(_building, project_id)
-        }
-        ours = self.let_in(reservation_id, building)
-        return [building[uuid] for uuid in sorted(ours)]
-
     @failures.translated()
     def find_servers(
         self, servers: Collection[str]
@@ -219,14 +209,6 @@ def _left(instance: Instance, host: str) -> bool:
         instance.consumer == instance.uuid
         and instance.host not in (None, host)
         and instance.task_state not in MOVING
-    )
-
-
-def _building(
-    context: nova_context.RequestContext, project_id: str
-) -> list[Instance]:
-    return instances(
-        context, project_id=[project_id], vm_state=[vm_states.BUILDING]
     )
 
 

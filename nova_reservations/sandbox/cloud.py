@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
+import errno
 import os
 import pathlib
 import signal
@@ -112,6 +113,26 @@ def _listen(port: int = 0) -> socket.socket:
     return listener
 
 
+def _listen_again(port: int) -> socket.socket:
+    """Listen where a service did that was killed.
+
+    Its workers have the socket until the last of them is gone: on a busy
+    machine that is after their master.
+    """
+
+    def listen() -> socket.socket | None:
+        try:
+            return _listen(port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return None
+
+    listener = story.until(f'port {port} to be free', listen, bool)
+    assert listener is not None
+    return listener
+
+
 class Services:
     """The processes of one cloud."""
 
@@ -159,7 +180,7 @@ class Services:
     def restart(self, service: str) -> None:
         """Start a service again that was killed, where it was."""
         port = self.layout.ports.get(service)
-        self.start(service, _listen(port) if port else None)
+        self.start(service, _listen_again(port) if port else None)
 
     def wait_for_answer(self, api: str) -> None:
         """Wait until an API answers: its socket is there since before it.

@@ -3,7 +3,8 @@
 
 Whatever of the lessee's was on a host of the lease was taken for the lease's,
 also what it had never let in; and a server of the lease that was being
-rescheduled at its end was on no host, and stayed behind.
+rescheduled at its end was on no host, and stayed behind. So did one whose
+nova-conductor was killed before it had a cell: an enrolment waited for it.
 
 Issue 13, items 1 (its last sentence) and 2.
 """
@@ -15,6 +16,9 @@ from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
 from nova.conductor import api as conductor_api
+from nova.conductor import manager as conductor_manager
+from nova.conductor import rpcapi as conductor_rpcapi
+from nova.scheduler.client import report
 from nova.virt import fake
 import pytest
 
@@ -176,3 +180,48 @@ class EndOnNovaTest(base.NovaTestCase):
             self._wait_for_assert(again.assert_called_once)
         self.end_completely(lease)
         self._wait_until_deleted(server)
+
+    def test_a_build_that_nobody_goes_on_with_goes_with_its_lease(self):
+        self.enrol('host1')
+        lease = self.lease()
+        with mock.patch.object(
+            conductor_rpcapi.ComputeTaskAPI, 'schedule_and_build_instances'
+        ):
+            lost = self.post(lease)
+            ordinary = self.post()
+        self.assertTrue(self.in_flight() >= {lost['id'], ordinary['id']})
+        self.end_completely(lease)
+        self._wait_until_deleted(lost)
+        self.assertEqual(
+            'BUILD', self.api.get_server(ordinary['id'])['status']
+        )
+        self.assertEqual({ordinary['id']}, self.in_flight())
+
+    def test_what_nova_itself_does_not_know_is_not_waited_for(self):
+        """nova-conductor is killed between the record in the cell and its
+        mapping; then the server is deleted, and the record stays."""
+        self.enrol('host1')
+        lease = self.lease()
+        with mock.patch.object(
+            conductor_manager.ComputeTaskManager,
+            '_map_instance_to_cell',
+            side_effect=SystemError('killed'),
+        ) as killed:
+            lost = self.post(lease)
+            self._wait_for_assert(killed.assert_called_once)
+        # As nova-api does whose own database is not that of the cell.
+        context = nova_context.get_admin_context()
+        objects.BuildRequest.get_by_instance_uuid(
+            context, lost['id']
+        ).destroy()
+        report.report_client_singleton().delete_allocation_for_instance(
+            context, lost['id'], force=True
+        )
+        self._wait_until_deleted(lost)
+        self.assertIn(lost['id'], self.in_flight())
+        self.end_completely(lease)
+
+    def in_flight(self):
+        cloud = self.services.hosts.cloud
+        [host] = cloud.find_hosts('host1')
+        return set(cloud.in_flight([host])['host1'])
