@@ -159,6 +159,8 @@ class Leaving(orders.Orders):
             case _ if instance.host not in hosts:
                 # It has moved, and holds what it had for a moment more.
                 return None
+            case vm_states.RESCUED:
+                self._compute.unrescue(context, instance)
             case vm_states.SHELVED:
                 if not records.begin(context, instance, order, 'offload'):
                     return records.FAILED
@@ -197,6 +199,8 @@ class Leaving(orders.Orders):
             case _ if instance.host not in hosts:
                 # It has moved, and holds what it had for a moment more.
                 return 'is being migrated'
+            case vm_states.RESCUED:
+                self._compute.unrescue(context, instance)
             case vm_states.ACTIVE | vm_states.PAUSED:
                 if not records.begin(context, instance, order, 'live'):
                     raise orders.Failed('it has found no place')

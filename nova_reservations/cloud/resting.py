@@ -146,6 +146,9 @@ class Resting(orders.Orders):
             if instance.vm_state == vm_states.RESIZED:
                 self._compute.confirm_resize(context, instance)
                 return 'is being made'
+            if instance.vm_state == vm_states.RESCUED:
+                self._compute.unrescue(context, instance)
+                return 'is being made'
         return self._snapshot(order, uuid)
 
     def _suspend(self, order: ports.Order, uuid: str) -> str | None:
@@ -169,6 +172,8 @@ class Resting(orders.Orders):
                 # It keeps the host's memory, and can be suspended only while
                 # it runs.
                 self._compute.unpause(context, instance)
+            case vm_states.RESCUED:
+                self._compute.unrescue(context, instance)
             case vm_states.ACTIVE:
                 if not records.begin(context, instance, order, 'suspend'):
                     return records.FAILED

@@ -254,13 +254,17 @@ class RestingTest(base.NovaTestCase):
     # Suspending
 
     def test_servers_that_run_are_suspended_and_others_rest_already(self):
-        running, locked, stopped, paused = (self.boot() for _ in range(4))
+        running, locked, stopped, paused, rescued = (
+            self.boot() for _ in range(5)
+        )
         shelved = self._shelve(self.boot())
+        self.admin_api.post_server_action(rescued['id'], {'rescue': None})
+        self._wait_for_state_change(rescued, 'RESCUE')
         self._stop_server(stopped)
         self.admin_api.post_server_action(locked['id'], {'lock': {}})
         self.admin_api.post_server_action(paused['id'], {'pause': {}})
         self._wait_for_state_change(paused, 'PAUSED')
-        every = (running, locked, stopped, paused, shelved)
+        every = (running, locked, stopped, paused, rescued, shelved)
         self.assertEqual(
             {}, self._until_done(self.cloud.suspend_servers, *every)
         )
@@ -270,6 +274,7 @@ class RestingTest(base.NovaTestCase):
                 'SUSPENDED',
                 'SUSPENDED',
                 'SHUTOFF',
+                'SUSPENDED',
                 'SUSPENDED',
                 'SHELVED_OFFLOADED',
             ),
