@@ -43,6 +43,8 @@ class Server:
     :ivar task: Nova's task_state: what it is being changed by.
     :ivar fault: where it was asked for, what has gone wrong with it last.
     :ivar written_at: when Nova wrote its row last, where it has one.
+    :ivar unbuilt: whether Nova has given it up before any host began to build
+        it: there is nothing of it but what it holds in placement.
     """
 
     uuid: str
@@ -54,6 +56,7 @@ class Server:
     written_at: datetime.datetime | None = dataclasses.field(
         default=None, compare=False
     )
+    unbuilt: bool = False
 
     @property
     def condition(self) -> str:
@@ -400,6 +403,11 @@ class Cloud(Protocol):
         On whichever host, or on none: while one is rescheduled it has
         neither a host nor an allocation in placement.
         """
+
+    def release_claims(
+        self, servers: Collection[Server], check: Check
+    ) -> None:
+        """Have servers that are unbuilt hold nothing in placement."""
 
     def find_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
         """Return UUID -> server, of those of these that still exist: also

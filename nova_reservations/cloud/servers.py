@@ -52,6 +52,7 @@ class Instance:
     vm_state: str
     task_state: str | None
     written_at: datetime.datetime | None = None
+    launched_at: datetime.datetime | None = None
 
     def on(self, host: str) -> ports.Server:
         return ports.Server(
@@ -61,6 +62,12 @@ class Instance:
             self.vm_state,
             self.task_state,
             written_at=self.written_at,
+            unbuilt=self._is_unbuilt(),
+        )
+
+    def _is_unbuilt(self) -> bool:
+        return self.vm_state == vm_states.ERROR and not (
+            self.host or self.task_state or self.launched_at
         )
 
 
@@ -103,6 +110,13 @@ class Servers:
         self, reservation_id: str, servers: Collection[str]
     ) -> Collection[str]:
         return stored.hinted(values.HINT, reservation_id, servers)
+
+    def release_claims(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> None:
+        for server in servers:
+            check()
+            placement.keep_allocations(server.uuid, lambda *_: False)
 
     @failures.translated()
     def find_servers(
@@ -257,6 +271,7 @@ def instances(
             vm_state=instance.vm_state,
             task_state=instance.task_state,
             written_at=instance.updated_at or instance.created_at,
+            launched_at=instance.launched_at,
         )
         for instance in objects.InstanceList.get_by_filters(
             context,

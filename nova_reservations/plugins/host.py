@@ -193,7 +193,7 @@ class PhysicalHost(before_end.WithServers):
         building = self.cloud.building_servers(
             booking.reservation.id, booking.lease.project_id
         )
-        occupancies = self.cloud.occupancy(booking.resources)
+        occupancies = self._occupancies(booking)
         guests = self._let_in(booking, occupancies)
         there = {server.uuid for server in guests}
         rescheduled = [one for one in building if one.uuid not in there]
@@ -208,6 +208,27 @@ class PhysicalHost(before_end.WithServers):
                 '': ports.Occupancy(tuple(rescheduled)),
             }
         return _reason(occupancies, told, booking)
+
+    def _occupancies(
+        self, booking: base.Booking
+    ) -> Mapping[str, ports.Occupancy]:
+        """Return what keeps the hosts from being free.
+
+        What Nova could not even begin to build on them does not: it holds
+        what was claimed for it until its user deletes it, and Nova has
+        forgotten in which reservation that was.
+        """
+        occupancies = self.cloud.occupancy(booking.resources)
+        unbuilt = [
+            server
+            for occupancy in occupancies.values()
+            for server in occupancy.servers
+            if server.unbuilt
+        ]
+        if not unbuilt:
+            return occupancies
+        self.cloud.release_claims(unbuilt, booking.check)
+        return self.cloud.occupancy(booking.resources)
 
 
 def _reason(

@@ -430,6 +430,13 @@ class FakeCloud(fake_slots.FakeSlots, fake_resting.FakeResting):
             and self.hints.get(server.uuid) == reservation_id
         ]
 
+    def release_claims(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> None:
+        for server in servers:
+            check()
+            self.servers[server.uuid] = dataclasses.replace(server, host='')
+
     def stop_servers(
         self,
         servers: Collection[ports.Server],
