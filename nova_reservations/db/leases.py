@@ -506,13 +506,22 @@ class Due(NamedTuple):
     id: str
     attempt: int
     ready: bool
+    project_id: str
 
 
-def due(session: orm.Session, now: datetime.datetime, limit: int) -> list[Due]:
+def due(
+    session: orm.Session,
+    now: datetime.datetime,
+    limit: int,
+    without: Collection[str] = (),
+) -> list[Due]:
     """Return what a worker must look at, the longest due first; what a
-    worker holds is not due."""
+    worker holds is not due.
+
+    :param without: ids of projects whose leases are not looked for
+    """
     return [
-        Due(row.id, row.attempt, bool(row.ready))
+        Due(row.id, row.attempt, bool(row.ready), row.project_id)
         for row in session.execute(
             sa.select(
                 LEASE.c.id,
@@ -522,8 +531,12 @@ def due(session: orm.Session, now: datetime.datetime, limit: int) -> list[Due]:
                     LEASE.c.prepared == sa.true(),
                     LEASE.c.start_date <= now,
                 ).label('ready'),
+                LEASE.c.project_id,
             )
-            .where(LEASE.c.due_at <= now)
+            .where(
+                LEASE.c.due_at <= now,
+                *([LEASE.c.project_id.not_in(without)] if without else ()),
+            )
             .order_by(LEASE.c.due_at, LEASE.c.id)
             .limit(limit)
         )

@@ -5,6 +5,7 @@ Every worker of every nova-scheduler has one. They share the work by the
 claims in the database, and need nothing else of each other.
 """
 
+import collections
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
@@ -217,11 +218,7 @@ class Worker:
         free = self.threads - len(self._held)
         if free <= 0:
             return
-        with self.database.reader() as session:
-            due = leases.due(session, now, limit=CHOICE)
-        # Workers that look at the same moment begin at different places.
-        first = self._dice.randint(0, len(due))
-        due = due[first:] + due[:first]
+        due = self._due(free, now)
         ready = [one for one in due if one.ready][:TOGETHER]
         others = [one for one in due if not one.ready]
         claims = self._claim(ready + others[: free - bool(ready)], now)
@@ -232,6 +229,25 @@ class Worker:
         for claim in claims.values():
             begun = self._pool.submit(self.runner.run, claim)
             self._held[begun] = _Held([claim], now, now)
+
+    def _due(self, enough: int, now: datetime.datetime) -> list[leases.Due]:
+        """Return what is due, of each project in turn: none waits for all
+        of another's.
+
+        :param enough: how many projects suffice
+        """
+        due: list[leases.Due] = []
+        projects: set[str] = set()
+        with self.database.reader() as session:
+            while len(projects) < enough:
+                page = leases.due(session, now, CHOICE, projects)
+                due += page
+                projects |= {one.project_id for one in page}
+                if len(page) < CHOICE:
+                    break
+        # Workers that look at the same moment begin at different places.
+        first = self._dice.randint(0, len(due))
+        return _in_turn(due[first:] + due[:first])
 
     def _claim(
         self, wanted: Collection[leases.Due], now: datetime.datetime
@@ -303,6 +319,16 @@ def _renew(
         for claim in claims
     ]
     return any(kept)
+
+
+def _in_turn(due: Iterable[leases.Due]) -> list[leases.Due]:
+    """Return the first of each project, then the second of each."""
+    before: collections.Counter[str] = collections.Counter()
+    turns = []
+    for one in due:
+        turns.append((before[one.project_id], one))
+        before[one.project_id] += 1
+    return [one for _, one in sorted(turns, key=operator.itemgetter(0))]
 
 
 def _names(claims: Iterable[lifecycle.Claim]) -> str:

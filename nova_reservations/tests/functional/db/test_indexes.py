@@ -125,6 +125,12 @@ OFTEN = {
         lambda session: leases.due(session, booking.at(9), 10),
         frozenset({'ix_nr_leases_due'}),
     ),
+    'what is due of others': Often(
+        lambda session: leases.due(
+            session, booking.at(9), 10, ['project-7', 'project-8']
+        ),
+        frozenset({'ix_nr_leases_due'}),
+    ),
     'a lease': Often(
         lambda session: leases.get(session, lease_id(7)), OF_A_LEASE
     ),

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leases of one project kept those of all others from starting.
+
+Workers took what was due the longest: whoever had some thousand leases end at
+the same moment, which is a loop of requests, had everybody else's starts and
+ends wait for minutes. 300 delayed a start by 27 seconds.
+
+Issue 13, seen from a member.
+"""
+
+from nova_reservations.engine import worker
+from nova_reservations.tests.region import minutes
+
+
+def due_at_once(region, count, project, start):
+    return [
+        region.lease_of(start=start, end=start + 60, project=project)
+        for _ in range(count)
+    ]
+
+
+def test_projects_take_turns_at_what_is_due(region):
+    many = due_at_once(region, 12, 'many', 1)
+    [late] = due_at_once(region, 1, 'one', 2)
+    region.now += minutes(3)
+    one = region.worker(threads=2)
+    one.tick(region.now)
+    one.drain()
+    assert region.status(late) == 'ACTIVE'
+    assert 'PENDING' in {region.status(lease) for lease in many}
+
+
+def test_who_is_behind_all_that_a_worker_looks_at_has_its_turn(
+    region, monkeypatch
+):
+    monkeypatch.setattr(worker, 'CHOICE', 3)
+    due_at_once(region, 12, 'many', 1)
+    due_at_once(region, 12, 'more', 2)
+    [late] = due_at_once(region, 1, 'one', 3)
+    region.now += minutes(4)
+    one = region.worker(threads=3)
+    one.tick(region.now)
+    one.drain()
+    assert region.status(late) == 'ACTIVE'
