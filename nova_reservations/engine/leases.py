@@ -897,6 +897,7 @@ class Leases:
     ) -> None:
         columns: dict[str, Any] = {}
         held = allocations.held_by(session, seen)
+        slots = _slots(session, seen)
         if changes.name is not None:
             columns['name'] = changes.name
         if not changes.only_rename:
@@ -905,7 +906,9 @@ class Leases:
             columns |= self._acknowledge(session, seen, changes, now)
         leases.change(session, seen, now, **columns)
         if not changes.only_rename:
-            capacity.freed(session, now, held)
+            capacity.freed(
+                session, now, _given_back(session, seen, held, slots)
+            )
             waiting.left(session, seen, now, self.types)
 
     def _acknowledge(
@@ -1224,6 +1227,47 @@ def _books(old: values.Lease, new: values.Lease) -> bool:
         or [item.params for item in new.reservations]
         != [item.params for item in old.reservations]
     )
+
+
+def _slots(session: Any, lease: values.Lease) -> dict[tuple[str, int], int]:
+    """Return (reservation id, resource id) -> slots."""
+    found = allocations.slots(
+        session, [item.id for item in lease.reservations]
+    )
+    return {
+        (reservation_id, resource_id): count
+        for reservation_id, its in found.items()
+        for resource_id, count in its.items()
+    }
+
+
+def _given_back(
+    session: Any,
+    seen: values.Lease,
+    held: set[int],
+    slots: Mapping[tuple[str, int], int],
+) -> set[int]:
+    """Return the ids of what a lease, that was changed, has not any more, or
+    for less time.
+
+    Who gives back nothing must not have workers go through all who wait: any
+    member can extend a lease again and again.
+    """
+    lease = leases.get(session, seen.id)
+    if (
+        lease.start_date > seen.start_date
+        or lease.end_date < seen.end_date
+        or [item.params for item in lease.reservations]
+        != [item.params for item in seen.reservations]
+    ):
+        return held
+    kept = _slots(session, lease)
+    fewer = {
+        resource_id
+        for (reservation_id, resource_id), count in slots.items()
+        if kept.get((reservation_id, resource_id), 0) < count
+    }
+    return fewer | (held - allocations.held_by(session, lease))
 
 
 def _new_dates(
