@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that Nova is building or moving: they may have alternates, which
-nova-conductor takes without asking nova-scheduler.
+nova-conductor takes without asking nova-scheduler; or a host that somebody
+has named, and forced.
 
 Or nobody goes on with them, because a nova-conductor was killed.
 """
@@ -28,6 +29,13 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import failures
 from nova_reservations.cloud import servers
 
+BY_FORCE = [task_states.MIGRATING, task_states.REBUILDING]
+"""What a server does that is moved past the scheduler, from the beginning
+until its host builds it. One that is rebuilt where it is does so, too."""
+
+ACCEPTED = 'accepted'
+UNDER_WAY = [ACCEPTED, 'pre-migrating', 'queued', 'preparing', 'running']
+
 
 class Building(servers.Servers):
     @failures.translated()
@@ -38,7 +46,9 @@ class Building(servers.Servers):
         unplaced = _unplaced()
         cells_of = {host.name: _cell_of(host) for host in hosts}
         placed = {
-            cell.uuid: cells.ask_each([cell], _in_cell)
+            cell.uuid: cells.ask_each(
+                [cell], _in_cell, {host.name for host in hosts}
+            )
             for cell in {
                 each.uuid: each for each in cells_of.values()
             }.values()
@@ -107,9 +117,34 @@ def _of_project(
     ]
 
 
-def _in_cell(context: nova_context.RequestContext) -> list[str]:
+def _in_cell(
+    context: nova_context.RequestContext, hosts: Collection[str]
+) -> list[str]:
     found = (
         *servers.instances(context, vm_state=[vm_states.BUILDING]),
         *servers.instances(context, task_state=[task_states.RESIZE_PREP]),
+        *(
+            moving
+            for moving in servers.instances(context, task_state=BY_FORCE)
+            if _may_move_to(context, moving.uuid, hosts)
+        ),
     )
     return [instance.uuid for instance in found]
+
+
+def _may_move_to(
+    context: nova_context.RequestContext, server: str, hosts: Collection[str]
+) -> bool:
+    """Whether somebody may have forced a server onto one of the hosts.
+
+    Nova writes what it does first, and then where to; it does not write
+    whether that was forced. What is on its way further than that has claimed
+    its host, and is seen there.
+    """
+    moves = objects.MigrationList.get_by_filters(
+        context, {'instance_uuid': server, 'status': UNDER_WAY}
+    )
+    return not moves or any(
+        move.status == ACCEPTED and move.dest_compute in hosts
+        for move in moves
+    )

@@ -601,8 +601,8 @@ Possible values:
 * ``True``: a host is reservable as soon as it is found empty. If one
   nova-conductor has not that line, or has not been restarted since it got it,
   servers of others may be on leased hosts
-* ``False``: those builds, resizes and cold migrations that were in flight
-  when the host was closed are waited for
+* ``False``: those builds, resizes, cold migrations and moves by force that
+  were in flight when the host was closed are waited for
 
 Related options:
 

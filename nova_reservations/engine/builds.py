@@ -2,9 +2,10 @@
 """What Nova was building or moving when a host was closed.
 
 Where nova-conductors are not guarded, such a server may still land on the
-host, by an alternate that it was given before. What begins later can't: so
-one list is taken, after the host was marked, and only what is on it is waited
-for. Whoever waited for a moment without any build would wait for ever.
+host: by an alternate that it was given before, or because somebody has forced
+it there. What begins later can't: so one list is taken, after the host was
+marked, and only what is on it is waited for. Whoever waited for a moment
+without any build would wait for ever.
 """
 
 from collections.abc import Collection
@@ -17,7 +18,15 @@ from nova_reservations.db import closings
 from nova_reservations.engine import settings
 
 BUILDING = 'building'
-RESIZING = 'resize_prep'
+MOVING = frozenset(
+    {
+        'migrating',
+        'rebuild_block_device_mapping',
+        'rebuild_spawning',
+        'rebuilding',
+        'resize_prep',
+    }
+)
 
 MOST_TOLD = 20
 
@@ -47,7 +56,7 @@ class Builds:
         return frozenset(
             uuid
             for uuid, server in self.cloud.find_servers(servers).items()
-            if server.state == BUILDING or server.task == RESIZING
+            if server.state == BUILDING or server.task in MOVING
         )
 
     def is_overdue(

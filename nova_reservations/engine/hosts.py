@@ -130,6 +130,8 @@ class Hosts:
                     'Host %(name)s is not reservable yet: %(reason)s',
                     {'name': host.facts.service_host, 'reason': error},
                 )
+                with self.database.writer() as session:
+                    counters.hurry(session, closings.TASK, now + LOOK)
 
     def _list(
         self,

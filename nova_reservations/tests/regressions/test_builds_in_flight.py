@@ -125,6 +125,19 @@ def test_a_worker_that_dies_is_followed_by_another(region):
     assert go_on(region).reservable
 
 
+def test_a_cloud_that_gave_no_answer_is_asked_again_soon(region, caplog):
+    build(region)
+    region.enrol('new')
+    let_fail(region)
+    region.fails(
+        'join_pool', exception.CloudUnavailable(service='Nova', reason='busy')
+    )
+    region.forward(until=0.25)
+    assert 'reservable yet: Nova' in caplog.text
+    [[host]] = region.hosts.allocations(region.now)
+    assert region.hosts.get(host).reservable
+
+
 def test_guarded_conductors_leave_nothing_to_wait_for(make_region):
     region = make_region(conductors_guarded=True)
     region.cloud.known['new'] = fake_cloud.facts('new')

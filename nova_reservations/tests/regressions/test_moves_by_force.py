@@ -3,8 +3,11 @@
 nova-api's look and nova-conductor's claim. Issue 13, item 1.
 """
 
+from unittest import mock
+
 from nova.compute import task_states
 from nova.conductor import manager
+from nova.conductor import rpcapi
 from nova.conductor.tasks import live_migrate
 
 from nova_reservations.tests.functional.nova import base
@@ -77,3 +80,63 @@ class MovesByForceTest(base.NovaTestCase):
         )
         self._wait_for_migration_status(self.server, ['error'])
         self.assert_it_stays()
+
+
+class NotGuardedTest(base.NovaTestCase):
+    """Where nova-conductors are not guarded, such a move is waited for."""
+
+    hosts = ('host1', 'host2', 'host3')
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.boot()
+        self.source = self.host_of(self.server)
+        self.target, self.other = sorted({*self.hosts} - {self.source})
+        self.admin_api.microversion = '2.67'
+
+    def in_flight(self, name):
+        cloud = self.services.hosts.cloud
+        [host] = cloud.find_hosts(name)
+        return set(cloud.in_flight([host])[name])
+
+    def force(self, action, **asked):
+        self.admin_api.post_server_action(
+            self.server['id'],
+            {action: {'host': self.target, 'force': True, **asked}},
+        )
+
+    def live_migrate(self):
+        self.force('os-migrateLive', block_migration='auto')
+
+    def assert_waited_for(self, *targets):
+        left = self.services.hosts.builds.left({self.server['id']})
+        self.assertEqual({self.server['id']}, left)
+        for host in targets:
+            self.assertEqual({self.server['id']}, self.in_flight(host))
+
+    def test_a_live_migration_that_nova_conductor_has_not_begun(self):
+        with mock.patch.object(rpcapi.ComputeTaskAPI, 'live_migrate_instance'):
+            self.live_migrate()
+        # Nobody knows yet where to.
+        self.assert_waited_for(self.target, self.other)
+
+    def test_a_live_migration_that_has_not_claimed_its_host(self):
+        with mock.patch.object(
+            live_migrate.LiveMigrationTask, 'execute'
+        ) as begun:
+            self.live_migrate()
+            self._wait_for_assert(begun.assert_called_once)
+        self.assert_waited_for(self.target)
+        self.assertEqual(set(), self.in_flight(self.other))
+
+    def test_an_evacuation_that_has_not_claimed_its_host(self):
+        self.stop_host(self.source)
+        with mock.patch.object(rpcapi.ComputeTaskAPI, 'rebuild_instance'):
+            self.force('evacuate')
+        self.assert_waited_for(self.target)
+        self.assertEqual(set(), self.in_flight(self.other))
+
+    def test_a_server_that_is_where_it_was_forced_to(self):
+        self.live_migrate()
+        self._wait_for_migration_status(self.server, ['completed'])
+        self.assertEqual(set(), self.in_flight(self.target))
