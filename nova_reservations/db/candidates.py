@@ -131,6 +131,16 @@ def not_taken(
     return list(session.scalars(_required(expression, query)))
 
 
+def meeting_all(
+    session: orm.Session, ask: demand.Ask, limit: int
+) -> list[int]:
+    """Return the ids of what meets the requirements, whoever has it."""
+    query = sa.select(models.Resource.id).where(_of_type(ask.resource_type))
+    return list(
+        session.scalars(_required(ask.requirements, query).limit(limit))
+    )
+
+
 def taken(
     session: orm.Session,
     resource_type: str,

@@ -560,7 +560,7 @@ class Freed(Base):
     """Something that those who wait have not been told of yet.
 
     resource_id is what came free; it is not set where one has left the queue
-    who kept others from what they could have later. Only who has come after
+    who may have kept others from too much to be named. Only who has come after
     arrival may gain by it. It refers to no resource: that would lock the
     resource's row, which bookings write.
     """

@@ -56,11 +56,18 @@ def arrive(session: orm.Session) -> int:
     return counters.number(session, ARRIVAL)
 
 
-def is_any(session: orm.Session, arrival: int) -> bool:
-    """Whether any waits that has come after arrival."""
+def is_any(
+    session: orm.Session,
+    arrival: int,
+    starting_after: datetime.datetime | None = None,
+) -> bool:
+    """Whether any waits that has come after arrival; and is to start then, if
+    it gets anything."""
     behind = sa.select(LEASE.c.id).where(
         LEASE.c.status == states.Lease.CREATING, LEASE.c.arrival > arrival
     )
+    if starting_after is not None:
+        behind = behind.where(LEASE.c.start_date > starting_after)
     return session.scalar(behind.limit(1)) is not None
 
 

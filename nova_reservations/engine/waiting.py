@@ -51,6 +51,9 @@ SELDOM = datetime.timedelta(hours=1)
 """Between two looks at what is free for one that waits. Whatever comes free
 is told to it at once; this finds what a changed configuration allows."""
 
+FEW = 20
+"""Resources that can be named as those that somebody may have wanted."""
+
 Types = Mapping[str, base.ResourceType]
 
 Book = Callable[..., None]
@@ -201,21 +204,39 @@ def _outlook(lease: values.Lease, options: settings.Settings) -> str:
 
 
 def left(
-    session: Any, lease: values.Lease, now: datetime.datetime, types: Types
+    session: Any,
+    lease: values.Lease,
+    now: datetime.datetime,
+    types: Types,
+    told: Collection[int | None] = (),
 ) -> None:
     """Tell those behind a lease that it waits no more, or for something else;
-    in the caller's transaction, after its other writes."""
-    if lease.status == states.Lease.CREATING and lease.arrival is not None:
-        kept = _could_have(session, lease, now, types)
-        capacity.tell(session, now, [*kept, None], lease.arrival)
+    in the caller's transaction, after its other writes.
+
+    :param told: of these resources they are told anyway
+    """
+    if lease.status != states.Lease.CREATING or lease.arrival is None:
+        return
+    start = max(lease.start_date, now)
+    soon = interval.Interval(start, start + ENOUGH)
+    ids = _could_have(session, lease, soon, now, types)
+    kept: set[int | None] = {*ids} if len(ids) <= FEW else {None}
+    if waiters.is_any(session, lease.arrival, starting_after=now):
+        # From those it has kept what is taken now, too.
+        for demand in asks(types, lease):
+            few = candidates.meeting_all(session, demand, limit=FEW + 1)
+            kept.update(few if len(few) <= FEW else [None])
+    capacity.tell(session, now, kept.difference(told), lease.arrival)
 
 
 def _could_have(
-    session: Any, lease: values.Lease, now: datetime.datetime, types: Types
+    session: Any,
+    lease: values.Lease,
+    time: interval.Interval,
+    now: datetime.datetime,
+    types: Types,
 ) -> set[int]:
-    """Return the ids of what is free when the lease would begin, be it too
-    short, and that it could want: it may keep that from those behind."""
-    start = max(lease.start_date, now)
+    """Return the ids of what the lease could want that is free at a time."""
     found: set[int] = set()
     for demand in asks(types, lease):
         found.update(
@@ -223,7 +244,7 @@ def _could_have(
                 session,
                 demand.resource_type,
                 demand.requirements,
-                interval.Interval(start, start + ENOUGH),
+                time,
                 now,
             )
         )
@@ -335,7 +356,9 @@ class Queue:
             capacity.tell(
                 session,
                 now,
-                _could_have(session, lease, now, self.types),
+                _could_have(
+                    session, lease, window(lease, now), now, self.types
+                ),
                 lease.arrival - 1,
             )
 

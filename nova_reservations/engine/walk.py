@@ -13,6 +13,7 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import datetime
 import json
 from typing import Any
@@ -55,6 +56,17 @@ ME = 'the queue'
 
 _Asked = tuple[demands.Ask, datetime.timedelta]
 """What a reservation asks for, and for how long after the lease's end."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """:ivar among: reservation id -> ids of what it may have.
+
+    :ivar told: ids of what those behind are told of later in this walk.
+    """
+
+    among: Mapping[str, Collection[int]]
+    told: Collection[int | None]
 
 
 class Walk:
@@ -136,12 +148,11 @@ class Walk:
     def try_one(
         self,
         lease_id: str,
-        among: Mapping[str, Collection[int]],
+        offer: Offer,
         now: datetime.datetime,
     ) -> Collection[int] | None:
-        """Try to give a lease what it waits for, of these resources.
+        """Try to give a lease what it waits for, of what is offered.
 
-        :param among: reservation id -> resource ids
         :returns: the ids of what it has got; None: it waits on
         :raises: Conflict, Contended if somebody else is at it: it has to be
             looked at anew
@@ -150,7 +161,7 @@ class Walk:
         if lease is None:
             return ()
         try:
-            return self._try(lease, among, now)
+            return self._try(lease, offer, now)
         except (exception.Contended, exception.ClaimLost) as error:
             with self.database.writer() as session:
                 leases.give_back(session, lease.id, lease.attempt, ME, now)
@@ -173,26 +184,33 @@ class Walk:
                 return None
             if seen.claimed_by == ME and seen.due_at and seen.due_at > now:
                 raise exception.Conflict(kind='Lease', id=lease_id)
-            leases.change(
-                session,
+            held = dataclasses.replace(
                 seen,
-                now,
+                version=seen.version + 1,
                 claimed_by=ME,
                 attempt=seen.attempt + 1,
                 due_at=now + CLAIM,
             )
-            return leases.get(session, lease_id)
+            leases.change(
+                session,
+                seen,
+                now,
+                claimed_by=held.claimed_by,
+                attempt=held.attempt,
+                due_at=held.due_at,
+            )
+            return held
 
     def _try(
         self,
         lease: values.Lease,
-        among: Mapping[str, Collection[int]],
+        offer: Offer,
         now: datetime.datetime,
     ) -> Collection[int] | None:
         """:raises: Contended, ClaimLost"""
         try:
             return contention.settle(
-                lambda attempt: self._grant(lease, among, now, attempt)
+                lambda attempt: self._grant(lease, offer, now, attempt)
             )
         except exception.NotEnoughResources as refusal:
             self.queue.wait_on(lease, str(refusal), now)
@@ -207,7 +225,7 @@ class Walk:
     def _grant(
         self,
         lease: values.Lease,
-        among: Mapping[str, Collection[int]],
+        offer: Offer,
         now: datetime.datetime,
         attempt: int,
     ) -> set[int]:
@@ -215,12 +233,19 @@ class Walk:
             if attempt > contention.TOGETHER:
                 counters.increment(session, 'booking')
             granted = waiting.grant(
-                session, lease, now, self.book, snug=attempt == 1, among=among
+                session,
+                lease,
+                now,
+                self.book,
+                snug=attempt == 1,
+                among=offer.among,
             )
             leases.release(
                 session, granted, agenda.due_at(granted, now, self.options)
             )
-            waiting.left(session, lease, now, self.queue.types)
+            waiting.left(
+                session, lease, now, self.queue.types, told=offer.told
+            )
             taken = allocations.held_by(session, lease)
         LOG.info(
             'Lease %(lease)s of project %(project)s has waited, and is '
@@ -292,8 +317,8 @@ class _Steps:
         """Whether it could use something of what came free."""
         if self.line.is_behind_its_like(waiter):
             return False
-        if waiter.window.start > self.now and self._is_free(None, waiter):
-            # What one has kept from it that left may be anything.
+        if self._is_free(None, waiter):
+            # What was kept from it by one that left may be anything.
             return True
         return any(
             self.line.offers(waiter, wish, thing)
@@ -321,7 +346,10 @@ class _Steps:
                 if len(found) < wish.least:
                     return False
                 among[wish.reservation_id] = found
-        taken = self.walk.try_one(waiter.lease_id, among, self.now)
+        told = [key for key in self.freed if self._is_free(key, waiter)]
+        taken = self.walk.try_one(
+            waiter.lease_id, Offer(among, told), self.now
+        )
         if taken is None:
             return False
         with self.walk.database.reader() as session:

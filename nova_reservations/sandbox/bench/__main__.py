@@ -21,6 +21,7 @@ from nova_reservations.sandbox.bench import processes
 from nova_reservations.sandbox.bench import report
 from nova_reservations.sandbox.bench import requests
 from nova_reservations.sandbox.bench import subject
+from nova_reservations.sandbox.bench import waiting
 
 ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'create': requests.create,
@@ -33,6 +34,7 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'many-hosts': lifecycle.many_hosts,
     'end': lifecycle.end,
     'ends': ends.ends,
+    'waiting': waiting.waiting,
     'heal': healing.heal,
     # Last: it fills the cloud.
     'cpu': processes.cpu,

@@ -235,10 +235,12 @@ def test_a_walk_goes_on_where_the_last_has_looked_at_enough(
         assert statuses == ['PENDING'] * count + ['CREATING'] * (6 - count)
 
 
+@pytest.mark.parametrize('few', [0, waiting.FEW])
 def test_what_is_kept_for_one_is_for_those_behind_when_it_waits_no_more(
-    make_region,
+    make_region, monkeypatch, few
 ):
     """Also at a time when it was not free for the first."""
+    monkeypatch.setattr(waiting, 'FEW', few)
     region = make_region('one', 'two')
     region.active_lease(end=60)
     region.active_lease(end=900)
