@@ -120,6 +120,6 @@ def all_of(
             PATIENCE,
             look_at_donors,
         ),
-        Task(capacity.QUEUE, NEVER, PATIENCE, walker.run),
+        Task(capacity.QUEUE, NEVER, walk.PATIENCE, walker.run),
         Task(rows.HEAL, options.healing_interval or NEVER, PATIENCE, heal),
     ]

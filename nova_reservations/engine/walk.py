@@ -48,6 +48,9 @@ MOST = 50
 CLAIM = datetime.timedelta(seconds=30)
 """How long nobody overtakes one whose turn it is, if the worker dies."""
 
+PATIENCE = datetime.timedelta(seconds=10)
+"""After which another worker begins a walk anew: two at once do no harm."""
+
 SOON = datetime.timedelta(seconds=1)
 """When to go on with one that somebody else is at."""
 
@@ -88,11 +91,15 @@ class Walk:
             rows = waiters.in_order(session)
         steps = _Steps(self, self._waiters(rows, now), page, now)
         again = steps.take()
-        with self.database.writer() as session:
-            if again is None:
-                capacity.told(session, page, now)
-            else:
-                capacity.told_some(session, page, steps.upto, again)
+
+        def record(_: int) -> None:
+            with self.database.writer() as session:
+                if again is None:
+                    capacity.told(session, page, now)
+                else:
+                    capacity.told_some(session, page, steps.upto, again)
+
+        contention.settle(record)
 
     def _waiters(
         self, rows: Iterable[waiters.Waiting], now: datetime.datetime
