@@ -92,6 +92,7 @@ def test_one_that_waits_stands_in_nobodys_way(region):
     rename(region)
     region.forward(until=2)
     assert region.status(plain) == states.Lease.ACTIVE
+    region.forward(until=61)
     assert region.status(odd) == states.Lease.ERROR
 
 

@@ -91,14 +91,17 @@ class EndTest(base.NovaTestCase):
         self._assert_nothing_is_left(lease)
 
     def test_a_claim_that_comes_after_the_end_is_taken_back(self):
-        """Of a nova-scheduler that stood still."""
+        """Of a nova-scheduler that stood still: the server is deleted with
+        its lease before it has a cell, and claims a host then."""
         self.enrol('host1')
         lease = self.lease()
         claim = report.SchedulerReportClient.claim_resources
+        claimed = []
 
         def late(*args, **kwargs):
             self.end_completely(lease)
-            return claim(self.placement_client, *args, **kwargs)
+            claimed.append(claim(self.placement_client, *args, **kwargs))
+            return claimed[-1]
 
         self.placement_client = report.report_client_singleton()
         self.useFixture(
@@ -108,8 +111,9 @@ class EndTest(base.NovaTestCase):
                 side_effect=late,
             )
         )
-        self._wait_for_state_change(self.post(lease), 'ERROR')
-        self._assert_nothing_is_left(lease)
+        self._wait_until_deleted(self.post(lease))
+        self._wait_for_assert(lambda: self.assertEqual([True], claimed))
+        self._wait_for_assert(lambda: self._assert_nothing_is_left(lease))
 
     def test_servers_on_a_failed_host_go(self):
         self.enrol('host1')
