@@ -16,32 +16,32 @@ from oslo_utils import timeutils
 from nova_reservations import cloud
 from nova_reservations import conf as options
 from nova_reservations import exception
-from nova_reservations import extensions
+from nova_reservations import plugin_loader
 from nova_reservations import ports
-from nova_reservations import states
 from nova_reservations.conf import database as database_options
 from nova_reservations.db import api
+from nova_reservations.engine import best_effort
 from nova_reservations.engine import clocks
-from nova_reservations.engine import desertion
-from nova_reservations.engine import donors
+from nova_reservations.engine import deleted_servers
+from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
-from nova_reservations.engine import hunting
 from nova_reservations.engine import identity
 from nova_reservations.engine import leases
-from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import open_reservations
 from nova_reservations.engine import resources
+from nova_reservations.engine import retry
+from nova_reservations.engine import retry_walk
 from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
-from nova_reservations.engine import tasks
-from nova_reservations.engine import waiting
-from nova_reservations.engine import walk
-from nova_reservations.engine import worker
-from nova_reservations.plugins import base
-from nova_reservations.plugins import draining
-from nova_reservations.plugins import monitor
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine.worker import periodic
+from nova_reservations.engine.worker import worker
+from nova_reservations.objects import states
+from nova_reservations.plugins.drain_strategies import shipped
+from nova_reservations.plugins.monitors import base as monitor
+from nova_reservations.plugins.resource_types import base
 
 NAMESPACE = 'nova_reservations.resources'
 MONITORS = 'nova_reservations.monitors'
@@ -58,12 +58,12 @@ class Services:
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     resources: resources.Resources
-    donors: donors.Donors
-    walk: walk.Walk
+    donors: drainable_hosts.Donors
+    walk: retry_walk.Walk
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
-    desertion: desertion.Desertion
+    desertion: deleted_servers.Desertion
 
 
 def build(
@@ -91,9 +91,9 @@ def build(
     notify = notify or cloud.notify
     types = _resource_types(conf, nova)
     inventory = hosts.Hosts(database, nova, timing)
-    giver = donors.Donors(database, nova, inventory, timing)
+    giver = drainable_hosts.Donors(database, nova, inventory, timing)
     promises = leases.Leases(database, types, timing, notify, giver)
-    queue = waiting.Queue(database, types, timing, notify)
+    queue = retry.Queue(database, types, timing, notify)
     return Services(
         database=database,
         clock=clock,
@@ -103,7 +103,7 @@ def build(
         hosts=inventory,
         resources=resources.Resources(database),
         donors=giver,
-        walk=walk.Walk(queue, promises.book),
+        walk=retry_walk.Walk(queue, promises.book),
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
@@ -111,12 +111,12 @@ def build(
             notify,
             clock=clock.now,
             queue=queue,
-            hunt=hunting.Hunting(
+            hunt=best_effort.Hunting(
                 database,
                 nova,
                 promises.ground,
                 promises.book,
-                draining.load(conf),
+                shipped.load(conf),
                 timing,
                 notify,
             ),
@@ -125,7 +125,7 @@ def build(
             database, _monitors(conf, nova, types), timing, notify
         ),
         healing=healing.Healing(database, types, timing, notify),
-        desertion=desertion.Desertion(database, nova),
+        desertion=deleted_servers.Desertion(database, nova),
     )
 
 
@@ -143,7 +143,7 @@ def check(conf: cfg.ConfigOpts) -> None:
     :raises: cfg.ConfigFileValueError
     """
     options.check(conf)
-    draining.load(conf)
+    shipped.load(conf)
     nova = cloud.NovaCloud(conf, moved=_forget, identity=str)
     _monitors(conf, nova, _resource_types(conf, nova))
 
@@ -158,7 +158,7 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
         f'{socket.gethostname()}:{os.getpid()}',
         services.database,
         services.lifecycle,
-        tasks.all_of(
+        periodic.all_of(
             services.hosts,
             services.monitoring,
             services.healing,
@@ -229,7 +229,7 @@ def _timing(conf: cfg.ConfigOpts) -> settings.Settings:
 def _resource_types(
     conf: cfg.ConfigOpts, nova: ports.Cloud
 ) -> dict[str, base.ResourceType]:
-    return extensions.make(
+    return plugin_loader.make(
         NAMESPACE,
         conf.reservations.resource_types,
         base.ResourceType,  # type: ignore[type-abstract]
@@ -246,7 +246,7 @@ def _monitors(
     types: Collection[str],
 ) -> list[monitor.Monitor]:
     """Return the monitors of the types that can be leased."""
-    monitors = extensions.make(
+    monitors = plugin_loader.make(
         MONITORS,
         metadata.entry_points(group=MONITORS).names,
         monitor.Monitor,

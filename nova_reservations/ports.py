@@ -15,7 +15,7 @@ import datetime
 from typing import Any
 from typing import Protocol
 
-from nova_reservations import values
+from nova_reservations import objects
 
 Check = Callable[[], None]
 """Raises ClaimLost if the caller must not go on: another worker has taken
@@ -180,7 +180,7 @@ class Slots:
     user_id: str
     flavor: Flavor | None
     affinity: bool | None
-    hosts: tuple[tuple[values.Resource, int], ...]
+    hosts: tuple[tuple[objects.Resource, int], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class Pool:
 class Cloud(Protocol):
     # Hosts and the pool
 
-    def find_hosts(self, name: str) -> Sequence[values.Resource]:
+    def find_hosts(self, name: str) -> Sequence[objects.Resource]:
         """Return the compute nodes that name names exactly.
 
         :param name: a service host, a hypervisor hostname or a node's UUID;
@@ -264,23 +264,23 @@ class Cloud(Protocol):
     def ensure_pool(self) -> None:
         """Make the trait and the aggregate ``freepool`` if missing."""
 
-    def mark(self, host: values.Resource) -> None:
+    def mark(self, host: objects.Resource) -> None:
         """Put the pool's trait on the host's provider."""
 
-    def unmark(self, host: values.Resource) -> None:
+    def unmark(self, host: objects.Resource) -> None:
         """Take the pool's trait off; a provider that is gone is fine."""
 
-    def join_pool(self, host: values.Resource) -> None:
+    def join_pool(self, host: objects.Resource) -> None:
         """Add the host to ``freepool``, in Nova and in placement."""
 
-    def leave_pool(self, host: values.Resource) -> None:
+    def leave_pool(self, host: objects.Resource) -> None:
         """Take the host out of ``freepool``."""
 
     def find_pool(self) -> Pool | None:
         """Return the pool's aggregate; None if there is none."""
 
     def provider_aggregates(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Collection[str]]:
         """Return service host -> UUIDs of the aggregates that placement has
         it in."""
@@ -293,8 +293,8 @@ class Cloud(Protocol):
         """
 
     def facts(
-        self, hosts: Collection[values.Resource]
-    ) -> Sequence[values.HostFacts]:
+        self, hosts: Collection[objects.Resource]
+    ) -> Sequence[objects.HostFacts]:
         """Return the facts of those of the hosts that still exist."""
 
     # Hosts that are emptied for leases
@@ -303,7 +303,7 @@ class Cloud(Protocol):
         """Return what is in an aggregate; None if there is none so named."""
 
     def tenants_of(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Sequence[Tenant]]:
         """Return service host -> the servers that Nova has on it."""
 
@@ -346,7 +346,7 @@ class Cloud(Protocol):
     # Leases of hosts
 
     def in_flight(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Collection[str]]:
         """Return service host -> the servers that Nova is building or moving
         at this moment, and that might land there.
@@ -358,7 +358,7 @@ class Cloud(Protocol):
         self,
         reservation_id: str,
         project_id: str,
-        hosts: Collection[values.Resource],
+        hosts: Collection[objects.Resource],
         check: Check,
     ) -> None:
         """Make the reservation's aggregate hold exactly these hosts.
@@ -370,7 +370,7 @@ class Cloud(Protocol):
         """
 
     def is_gathered(
-        self, reservation_id: str, hosts: Collection[values.Resource]
+        self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> bool:
         """Whether the aggregate holds exactly these hosts, in Nova."""
 
@@ -382,7 +382,7 @@ class Cloud(Protocol):
         """
 
     def occupancy(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Occupancy]:
         """Return service host -> what is on it, or on its way there."""
 
@@ -565,7 +565,7 @@ class Cloud(Protocol):
     def clear(
         self,
         reservation_id: str,
-        hosts: Collection[values.Resource],
+        hosts: Collection[objects.Resource],
         check: Check,
     ) -> Collection[str]:
         """Take away all that furnish and admit have made.
@@ -577,7 +577,7 @@ class Cloud(Protocol):
     def tenants(
         self,
         reservation_id: str,
-        hosts: Collection[values.Resource],
+        hosts: Collection[objects.Resource],
         servers: Collection[str],
     ) -> Occupancy:
         """Return the servers that have the reservation's flavor, or hold a
@@ -600,7 +600,7 @@ class Cloud(Protocol):
         wherever they go."""
 
     def offered_slots(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Mapping[str, int]]:
         """Return reservation id -> service host -> slots, as placement has
         them on these hosts."""

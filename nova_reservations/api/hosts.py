@@ -11,10 +11,10 @@ from typing import Any
 from oslo_utils import strutils
 
 from nova_reservations import exception
-from nova_reservations import values
-from nova_reservations.api import call as api_call
+from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
+from nova_reservations.api import request as api_call
 from nova_reservations.api import validation
 from nova_reservations.api.views import hosts as view
 from nova_reservations.policies import hosts as policies
@@ -27,7 +27,7 @@ def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
     call.context.can(policies.INDEX)
     limit = int(query['limit']) if 'limit' in query else None
     hosts = call.services.hosts.find(
-        values.HostQuery(
+        objects.HostQuery(
             name=query.get('name'),
             availability_zone=query.get('availability_zone'),
             # One more than wanted tells whether there is a next page.

@@ -11,15 +11,15 @@ from nova import exception as nova_exception
 from oslo_utils import uuidutils
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
-from nova_reservations.api import call as api_call
+from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
+from nova_reservations.api import request as api_call
 from nova_reservations.api import validation
 from nova_reservations.api.views import leases as view
 from nova_reservations.engine import leases as engine
-from nova_reservations.plugins import base
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
 from nova_reservations.policies import leases as policies
 
 
@@ -59,7 +59,7 @@ def _lease_query(
     project_id: str | None,
     limit: int | None,
     call: api_call.Call,
-) -> values.LeaseQuery:
+) -> objects.LeaseQuery:
     now = call.now()
     bounds: dict[str, datetime.datetime] = {
         key: dates.parse(query[key], now)
@@ -68,7 +68,7 @@ def _lease_query(
     }
     if _SELECTIVE.isdisjoint(query):
         bounds['over_after'] = now - call.services.leases.options.list_history
-    return values.LeaseQuery(
+    return objects.LeaseQuery(
         project_id=project_id,
         status=states.Lease(query['status']) if 'status' in query else None,
         name=query.get('name'),
@@ -203,7 +203,7 @@ def update(
 
 
 def _changed_reservations(
-    call: api_call.Call, lease: values.Lease, items: Any
+    call: api_call.Call, lease: objects.Lease, items: Any
 ) -> dict[str, dict[str, Any]]:
     """Return reservation id -> what of it is asked to change."""
     known = {item.id: item for item in lease.reservations}
@@ -246,7 +246,7 @@ def delete(call: api_call.Call, lease_id: str) -> None:
     call.services.leases.delete(lease_id, call.now())
 
 
-def _visible(call: api_call.Call, lease_id: str) -> values.Lease:
+def _visible(call: api_call.Call, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it.
 
     :raises: NotFound; also for what only another project may see
@@ -264,11 +264,11 @@ def _visible(call: api_call.Call, lease_id: str) -> values.Lease:
     return lease
 
 
-def _answer(call: api_call.Call, lease: values.Lease) -> dict[str, Any]:
+def _answer(call: api_call.Call, lease: objects.Lease) -> dict[str, Any]:
     return {'lease': _view(call)(lease)}
 
 
-def _view(call: api_call.Call) -> Callable[[values.Lease], dict[str, Any]]:
+def _view(call: api_call.Call) -> Callable[[objects.Lease], dict[str, Any]]:
     """Return what shows leases to the caller."""
     in_full = call.context.can(
         policies.REASON_IN_FULL,
@@ -282,10 +282,10 @@ def _view(call: api_call.Call) -> Callable[[values.Lease], dict[str, Any]]:
 
 def _details(
     call: api_call.Call,
-) -> Callable[[values.Reservation], Mapping[str, Any]]:
+) -> Callable[[objects.Reservation], Mapping[str, Any]]:
     types = call.services.leases.types
 
-    def details(reservation: values.Reservation) -> Mapping[str, Any]:
+    def details(reservation: objects.Reservation) -> Mapping[str, Any]:
         # A type may have been switched off after the lease was made.
         kind = types.get(reservation.resource_type)
         return kind.show(reservation) if kind else reservation.params

@@ -25,14 +25,14 @@ from nova_reservations import bootstrap
 from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations import hooks
-from nova_reservations.api import default_lease
 from nova_reservations.api import faults
-from nova_reservations.api import hints
-from nova_reservations.api import lease_params
-from nova_reservations.api import making
-from nova_reservations.api import moves
 from nova_reservations.api import policy
 from nova_reservations.api import routes
+from nova_reservations.api.servers import actions
+from nova_reservations.api.servers import create
+from nova_reservations.api.servers import default_lease
+from nova_reservations.api.servers import lease_params
+from nova_reservations.api.servers import scheduler_hints
 from nova_reservations.policies import leases as policies
 
 # Paths as Nova's own router has them, with a project's id or without.
@@ -56,8 +56,8 @@ class Reservations(wsgi.Middleware):
         policy.register()
         if services is None:
             bootstrap.check(nova.conf.CONF)
-        making.install()
-        moves.install()
+        create.install()
+        actions.install()
         self._services = services
         self._building = threading.Lock()
 
@@ -104,7 +104,7 @@ class Reservations(wsgi.Middleware):
         try:
             if _CREATE.match(path):
                 return self._create(environ)
-            return moves.ask(
+            return actions.ask(
                 webob.Request(environ), self.application, self.services
             )
         except (
@@ -117,7 +117,7 @@ class Reservations(wsgi.Middleware):
         request = webob.Request(environ)
         options = nova.conf.CONF
         if not (
-            hints.may_ask(request.body)
+            scheduler_hints.may_ask(request.body)
             or options.reservations.default_reservation
         ):
             return self.application
@@ -125,14 +125,14 @@ class Reservations(wsgi.Middleware):
         context = environ['nova.context']
         services = self.services()
         try:
-            hints.check(body, context.project_id, services.leases)
+            scheduler_hints.check(body, context.project_id, services.leases)
         except exception.ReservationsError:
             if not _may_create(context):
                 # Nova says so, and no more.
                 return self.application
             raise
         terms: Any
-        if hints.LEASE in hints.given(body):
+        if scheduler_hints.LEASE in scheduler_hints.given(body):
             target = {'project_id': context.project_id}
             context.can(policies.CREATE, target=target)
             terms = lease_params.asked
@@ -143,7 +143,7 @@ class Reservations(wsgi.Middleware):
             terms = functools.partial(default_lease.terms, conf=options)
         else:
             return self.application
-        return making.make(request, body, terms, self.application, services)
+        return create.make(request, body, terms, self.application, services)
 
 
 def _may_create(context: Any) -> bool:

@@ -22,7 +22,7 @@ from nova_reservations.api.schemas import errors
 from nova_reservations.api.schemas import hosts
 from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
-from nova_reservations.plugins import base
+from nova_reservations.plugins.resource_types import base
 
 _DESCRIPTION = """\
 Advance reservations of hosts and capacity, inside Nova. Paths are below the

@@ -13,12 +13,12 @@ import webob
 import webob.exc
 
 from nova_reservations import bootstrap
-from nova_reservations.api import call as api_call
 from nova_reservations.api import faults
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
 from nova_reservations.api import listing
 from nova_reservations.api import openapi
+from nova_reservations.api import request as api_call
 from nova_reservations.api import validation
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action

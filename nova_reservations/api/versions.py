@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from nova_reservations.api import call as api_call
+from nova_reservations.api import request as api_call
 
 VERSION = '1.0'
 

@@ -9,29 +9,29 @@ from oslo_config import cfg
 
 from nova_reservations import ports
 from nova_reservations.cloud import aggregates
-from nova_reservations.cloud import building
-from nova_reservations.cloud import draining
 from nova_reservations.cloud import hosts
-from nova_reservations.cloud import leaving
-from nova_reservations.cloud import resting
-from nova_reservations.cloud import servers
 from nova_reservations.cloud import slots
-from nova_reservations.cloud import tenants
 from nova_reservations.cloud.notifier import notify
+from nova_reservations.cloud.servers import actions
+from nova_reservations.cloud.servers import builds
+from nova_reservations.cloud.servers import drain
+from nova_reservations.cloud.servers import find
+from nova_reservations.cloud.servers import room
+from nova_reservations.cloud.servers import shelving
 
 __all__ = ['NovaCloud', 'notify']
 
 
 class NovaCloud(
     aggregates.Aggregates,
-    building.Building,
-    draining.Draining,
+    builds.Building,
+    drain.Draining,
     hosts.Hosts,
-    leaving.Leaving,
-    resting.Resting,
-    servers.Servers,
+    actions.Leaving,
+    shelving.Resting,
+    find.Servers,
     slots.Slots,
-    tenants.Tenants,
+    room.Tenants,
 ):
     """The Nova that this process is of; opens nothing until it is used."""
 
@@ -43,5 +43,5 @@ class NovaCloud(
     ) -> None:
         aggregates.Aggregates.__init__(self, moved, identity)
         hosts.Hosts.__init__(self, conf)
-        servers.Servers.__init__(self)
-        tenants.Tenants.__init__(self, conf)
+        find.Servers.__init__(self)
+        room.Tenants.__init__(self, conf)

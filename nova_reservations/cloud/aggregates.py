@@ -16,17 +16,17 @@ import functools
 
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 from nova.objects import aggregate as nova_aggregate
 from nova.scheduler import rpcapi
 from oslo_db import exception as db_exc
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
-from nova_reservations.cloud import failures
-from nova_reservations.cloud import members
+from nova_reservations.cloud import aggregate_hosts
+from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 
@@ -45,25 +45,25 @@ class Aggregates:
 
     # The pool
 
-    @failures.translated()
+    @errors.translated()
     def ensure_pool(self) -> None:
         placement.ensure_trait()
         _pool()
 
-    def mark(self, host: values.Resource) -> None:
+    def mark(self, host: objects.Resource) -> None:
         if not placement.set_trait(host.uuid, present=True):
             raise exception.CloudRefused(
                 what=f'Host {host.name}',
                 reason=f'placement has no provider {host.uuid}',
             )
 
-    def unmark(self, host: values.Resource) -> None:
+    def unmark(self, host: objects.Resource) -> None:
         placement.set_trait(host.uuid, present=False)
 
-    @failures.translated()
-    def join_pool(self, host: values.Resource) -> None:
+    @errors.translated()
+    def join_pool(self, host: objects.Resource) -> None:
         pool = _pool()
-        members.add(pool.id, [host.name])
+        aggregate_hosts.add(pool.id, [host.name])
         if not placement.set_member(host.uuid, pool.uuid, present=True):
             raise exception.CloudRefused(
                 what=f'Host {host.name}',
@@ -71,16 +71,16 @@ class Aggregates:
             )
         self._tell_schedulers_of_pool(pool.uuid)
 
-    @failures.translated()
-    def leave_pool(self, host: values.Resource) -> None:
+    @errors.translated()
+    def leave_pool(self, host: objects.Resource) -> None:
         pool = _find_pool()
         if pool is None:
             return
         placement.set_member(host.uuid, pool.uuid, present=False)
-        members.remove(pool.id, [host.name])
+        aggregate_hosts.remove(pool.id, [host.name])
         self._tell_schedulers_of_pool(pool.uuid)
 
-    @failures.translated()
+    @errors.translated()
     def find_pool(self) -> ports.Pool | None:
         found = _find_pool()
         if found is None:
@@ -90,9 +90,9 @@ class Aggregates:
             whole.uuid, frozenset(whole.hosts), whole.availability_zone
         )
 
-    @failures.translated()
+    @errors.translated()
     def find_members(self, aggregate: str) -> ports.Members | None:
-        for known in objects.AggregateList.get_all(
+        for known in nova_objects.AggregateList.get_all(
             nova_context.get_admin_context()
         ):
             if aggregate in (known.name, known.uuid):
@@ -102,7 +102,7 @@ class Aggregates:
         return None
 
     def provider_aggregates(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Collection[str]]:
         found = parallel.each(
             placement.aggregates, [host.uuid for host in hosts]
@@ -114,20 +114,20 @@ class Aggregates:
 
     # Reservations
 
-    @failures.translated()
+    @errors.translated()
     def gather(
         self,
         reservation_id: str,
         project_id: str,
-        hosts: Collection[values.Resource],
+        hosts: Collection[objects.Resource],
         check: ports.Check,
     ) -> None:
         check()
         aggregate = _ensure(reservation_id, project_id, self._identity())
         wanted, present = {host.name for host in hosts}, {*aggregate.hosts}
         check()
-        members.remove(aggregate.id, present - wanted)
-        members.add(aggregate.id, wanted - present)
+        aggregate_hosts.remove(aggregate.id, present - wanted)
+        aggregate_hosts.add(aggregate.id, wanted - present)
         self._moved(
             placement.set_members(
                 reservation_id, [host.uuid for host in hosts], check
@@ -135,16 +135,16 @@ class Aggregates:
         )
         self._tell_schedulers(reservation_id)
 
-    @failures.translated()
+    @errors.translated()
     def is_gathered(
-        self, reservation_id: str, hosts: Collection[values.Resource]
+        self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> bool:
         aggregate = _find(reservation_id)
         return aggregate is not None and set(aggregate.hosts) == {
             host.name for host in hosts
         }
 
-    @failures.translated()
+    @errors.translated()
     def disband(self, reservation_id: str, check: ports.Check) -> bool:
         # Placement first: what a crash leaves is found by Nova's aggregate.
         moves = placement.set_members(reservation_id, [], check)
@@ -153,7 +153,7 @@ class Aggregates:
         if aggregate is None:
             return bool(moves)
         check()
-        members.remove(aggregate.id, aggregate.hosts)
+        aggregate_hosts.remove(aggregate.id, aggregate.hosts)
         try:
             aggregate.destroy()
         except nova_exception.AggregateNotFound:
@@ -161,29 +161,29 @@ class Aggregates:
         self._cast('delete_aggregate', aggregate=aggregate)
         return True
 
-    @failures.translated()
+    @errors.translated()
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         return {
             aggregate.uuid: frozenset(aggregate.hosts)
-            for aggregate in objects.AggregateList.get_by_metadata_key(
+            for aggregate in nova_objects.AggregateList.get_by_metadata_key(
                 nova_context.get_admin_context(), RESERVATION_KEY
             )
             # Not one that somebody has given our metadata.
             if aggregate.name == aggregate.uuid
         }
 
-    @failures.translated()
+    @errors.translated()
     def origins(self) -> Mapping[str, str | None]:
         # What is found by its metadata has only that of them.
         names: dict[str, str] = {
             aggregate.uuid: aggregate.metadata[DATABASE_KEY]
-            for aggregate in objects.AggregateList.get_by_metadata_key(
+            for aggregate in nova_objects.AggregateList.get_by_metadata_key(
                 nova_context.get_admin_context(), DATABASE_KEY
             )
         }
         return {uuid: names.get(uuid) for uuid in self.lease_aggregates()}
 
-    @failures.translated()
+    @errors.translated()
     def sign(self, reservation_id: str) -> None:
         aggregate = _find(reservation_id)
         if aggregate is not None:
@@ -216,7 +216,7 @@ class Aggregates:
         )
         context = nova_context.get_admin_context()
         try:
-            with failures.translated():
+            with errors.translated():
                 client.cast(context, method, **arguments)
         except exception.CloudUnavailable as error:
             LOG.warning('Schedulers are not told of aggregates: %s', error)
@@ -226,23 +226,23 @@ class Aggregates:
         return rpcapi.SchedulerAPI()
 
 
-def _find_pool() -> objects.Aggregate | None:
-    for aggregate in objects.AggregateList.get_by_metadata_key(
+def _find_pool() -> nova_objects.Aggregate | None:
+    for aggregate in nova_objects.AggregateList.get_by_metadata_key(
         nova_context.get_admin_context(), POOL_KEY
     ):
         return aggregate
     return None
 
 
-def _whole(uuid: str) -> objects.Aggregate:
+def _whole(uuid: str) -> nova_objects.Aggregate:
     """Return the aggregate with all its metadata; one that was found by its
     metadata has only that of them."""
-    return objects.Aggregate.get_by_uuid(
+    return nova_objects.Aggregate.get_by_uuid(
         nova_context.get_admin_context(), uuid
     )
 
 
-def _pool() -> objects.Aggregate:
+def _pool() -> nova_objects.Aggregate:
     """Return the pool's aggregate; make it, or take up one of its name."""
     pool = _find_pool()
     if pool is not None:
@@ -250,7 +250,7 @@ def _pool() -> objects.Aggregate:
     try:
         return _create(name=POOL, metadata={POOL_KEY: 'true'})
     except nova_exception.AggregateNameExists:
-        everything = objects.AggregateList.get_all(
+        everything = nova_objects.AggregateList.get_all(
             nova_context.get_admin_context()
         )
     for aggregate in everything:
@@ -266,7 +266,7 @@ def _pool() -> objects.Aggregate:
 
 def _ensure(
     reservation_id: str, project_id: str, database: str
-) -> objects.Aggregate:
+) -> nova_objects.Aggregate:
     metadata = {
         RESERVATION_KEY: reservation_id,
         'reservations:owner': project_id,
@@ -291,8 +291,10 @@ def _ensure(
     return aggregate
 
 
-def _create(**fields: object) -> objects.Aggregate:
-    aggregate = objects.Aggregate(nova_context.get_admin_context(), **fields)
+def _create(**fields: object) -> nova_objects.Aggregate:
+    aggregate = nova_objects.Aggregate(
+        nova_context.get_admin_context(), **fields
+    )
     try:
         aggregate.create()
     except db_exc.DBDuplicateEntry as error:
@@ -305,7 +307,7 @@ def _create(**fields: object) -> objects.Aggregate:
 
 def _create_quietly(
     reservation_id: str, metadata: Mapping[str, str]
-) -> objects.Aggregate:
+) -> nova_objects.Aggregate:
     """Create an aggregate without Nova's notifications of it, which would
     hold up the start of a lease while the message bus is down."""
     try:
@@ -318,14 +320,14 @@ def _create_quietly(
         raise nova_exception.AggregateNameExists(
             aggregate_name=reservation_id
         ) from error
-    return objects.Aggregate.get_by_uuid(
+    return nova_objects.Aggregate.get_by_uuid(
         nova_context.get_admin_context(), reservation_id
     )
 
 
-def _find(uuid: str) -> objects.Aggregate | None:
+def _find(uuid: str) -> nova_objects.Aggregate | None:
     try:
-        return objects.Aggregate.get_by_uuid(
+        return nova_objects.Aggregate.get_by_uuid(
             nova_context.get_admin_context(), uuid
         )
     except nova_exception.AggregateNotFound:

@@ -13,7 +13,7 @@ from nova import context as nova_context
 from nova import objects
 
 from nova_reservations import exception
-from nova_reservations.cloud import failures
+from nova_reservations.cloud import errors
 
 Result = TypeVar('Result')
 
@@ -26,7 +26,7 @@ def ask(function: Callable[..., list[Result]], *args: Any) -> list[Result]:
 
     :raises: CloudUnavailable unless all cells have answered
     """
-    with failures.translated():
+    with errors.translated():
         known = objects.CellMappingList.get_all(
             nova_context.get_admin_context()
         )
@@ -34,7 +34,7 @@ def ask(function: Callable[..., list[Result]], *args: Any) -> list[Result]:
     return ask_each(cells, function, *args)
 
 
-@failures.translated()
+@errors.translated()
 def ask_each(
     cells: Collection[objects.CellMapping],
     function: Callable[..., list[Result]],

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 from oslo_log import log
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.cloud import placement
 
 LOG = log.getLogger(__name__)
@@ -42,7 +42,7 @@ def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
     :raises: CloudUnavailable
     """
     if any(
-        values.slots_of(resource_class)
+        objects.slots_of(resource_class)
         for each in claimed.values()
         for resource_class in each['resources']
     ):
@@ -61,10 +61,10 @@ def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
     return f'its host is not of reservation {reservation_id}'
 
 
-def hint(request_spec: objects.RequestSpec) -> str | None:
+def hint(request_spec: nova_objects.RequestSpec) -> str | None:
     """Return the reservation that a request asks for; None: for none."""
-    found = request_spec.get_scheduler_hint(values.HINT)
-    return found if values.is_id(found) else None
+    found = request_spec.get_scheduler_hint(objects.HINT)
+    return found if objects.is_id(found) else None
 
 
 def stands(

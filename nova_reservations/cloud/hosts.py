@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 from oslo_config import cfg
 from oslo_utils import uuidutils
 
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.cloud import cells
-from nova_reservations.cloud import failures
+from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 
@@ -30,9 +30,9 @@ class Hosts:
         self._conf = conf
         self._service_hosts: dict[str, str] = {}
 
-    def find_hosts(self, name: str) -> Sequence[values.Resource]:
+    def find_hosts(self, name: str) -> Sequence[objects.Resource]:
         return [
-            values.Resource(0, values.HOST, node.host, node.uuid)
+            objects.Resource(0, objects.HOST, node.host, node.uuid)
             for node in cells.ask(_named, name)
         ]
 
@@ -54,8 +54,8 @@ class Hosts:
         }
 
     def facts(
-        self, hosts: Collection[values.Resource]
-    ) -> Sequence[values.HostFacts]:
+        self, hosts: Collection[objects.Resource]
+    ) -> Sequence[objects.HostFacts]:
         if not hosts:
             return []
         nodes = cells.ask(_nodes, [host.uuid for host in hosts])
@@ -76,14 +76,20 @@ class Hosts:
 
 def _named(
     context: nova_context.RequestContext, name: str
-) -> list[objects.ComputeNode]:
-    found: list[objects.ComputeNode] = []
+) -> list[nova_objects.ComputeNode]:
+    found: list[nova_objects.ComputeNode] = []
     try:
-        found.extend(objects.ComputeNodeList.get_all_by_host(context, name))
+        found.extend(
+            nova_objects.ComputeNodeList.get_all_by_host(context, name)
+        )
     except nova_exception.ComputeHostNotFound:
-        found.extend(objects.ComputeNodeList.get_by_hypervisor(context, name))
+        found.extend(
+            nova_objects.ComputeNodeList.get_by_hypervisor(context, name)
+        )
     if uuidutils.is_uuid_like(name):
-        found.extend(objects.ComputeNodeList.get_all_by_uuids(context, [name]))
+        found.extend(
+            nova_objects.ComputeNodeList.get_all_by_uuids(context, [name])
+        )
     # Databases match parts of names, or without regard to case.
     return [
         node
@@ -94,16 +100,16 @@ def _named(
 
 def _nodes(
     context: nova_context.RequestContext, uuids: list[str]
-) -> list[objects.ComputeNode]:
-    return list(objects.ComputeNodeList.get_all_by_uuids(context, uuids))
+) -> list[nova_objects.ComputeNode]:
+    return list(nova_objects.ComputeNodeList.get_all_by_uuids(context, uuids))
 
 
-@failures.translated()
+@errors.translated()
 def _zones() -> dict[str, str]:
     """Return service host -> availability zone, of those that have one."""
     return {
         host: aggregate.availability_zone
-        for aggregate in objects.AggregateList.get_by_metadata_key(
+        for aggregate in nova_objects.AggregateList.get_by_metadata_key(
             nova_context.get_admin_context(), 'availability_zone'
         )
         for host in aggregate.hosts
@@ -111,9 +117,9 @@ def _zones() -> dict[str, str]:
 
 
 def _facts(
-    node: objects.ComputeNode, provider: placement.Provider, zone: str
-) -> values.HostFacts:
-    return values.HostFacts(
+    node: nova_objects.ComputeNode, provider: placement.Provider, zone: str
+) -> objects.HostFacts:
+    return objects.HostFacts(
         uuid=node.uuid,
         service_host=node.host,
         hypervisor_hostname=node.hypervisor_hostname,

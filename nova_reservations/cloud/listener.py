@@ -13,7 +13,7 @@ from typing import Any
 
 import oslo_messaging
 
-from nova_reservations.cloud import failures
+from nova_reservations.cloud import errors
 
 POOL = 'nova-reservations'
 
@@ -39,7 +39,7 @@ class Listener:
             pool=POOL,
         )
 
-    @failures.translated()
+    @errors.translated()
     def start(self) -> None:
         """:raises: CloudUnavailable"""
         self._server.start()

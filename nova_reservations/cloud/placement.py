@@ -19,8 +19,8 @@ from nova.scheduler.client import report
 from openstack import exceptions as sdk_exc
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.cloud import parallel
 
 POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
@@ -218,7 +218,7 @@ class Provider:
 
     generation: int
     traits: frozenset[str]
-    inventories: tuple[values.Inventory, ...]
+    inventories: tuple[objects.Inventory, ...]
     usages: dict[str, int]
 
     def free(self, resource_class: str) -> int:
@@ -258,8 +258,8 @@ def provider(uuid: str) -> Provider | None:
 
 def _inventory(
     resource_class: str, inventory: dict[str, Any]
-) -> values.Inventory:
-    return values.Inventory(
+) -> objects.Inventory:
+    return objects.Inventory(
         resource_class=resource_class,
         total=inventory['total'],
         reserved=inventory['reserved'],

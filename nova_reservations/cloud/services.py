@@ -22,7 +22,7 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import credentials
-from nova_reservations.cloud import failures
+from nova_reservations.cloud import errors
 
 LOG = log.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Services:
             seconds=self._configuration.service_down_time
         )
 
-    @failures.translated()
+    @errors.translated()
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
         wanted = set(names)
         return {

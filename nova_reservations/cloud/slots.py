@@ -17,18 +17,18 @@ import uuid
 
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 from nova.scheduler import utils
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.cloud import cells
-from nova_reservations.cloud import failures
+from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
-from nova_reservations.cloud import servers as cloud_servers
-from nova_reservations.cloud import stored
+from nova_reservations.cloud.servers import find as cloud_servers
+from nova_reservations.cloud.servers import request_specs
 
 PREFIX = 'reservations_'
 """Of the names of our providers."""
@@ -50,7 +50,7 @@ _SIZES = {
 
 
 class Slots:
-    @failures.translated()
+    @errors.translated()
     def find_flavor(
         self, flavor_id: str, project_id: str
     ) -> ports.KnownFlavor:
@@ -65,9 +65,9 @@ class Slots:
             )
         return _known(flavor)
 
-    @failures.translated()
+    @errors.translated()
     def furnish(self, slots: ports.Slots, check: ports.Check) -> None:
-        name = values.slot_class(slots.reservation_id)
+        name = objects.slot_class(slots.reservation_id)
         check()
         placement.ensure_class(name)
         wanted = {_child(host.uuid): (host, n) for host, n in slots.hosts}
@@ -88,7 +88,7 @@ class Slots:
         check()
         _ensure_group(slots)
 
-    @failures.translated()
+    @errors.translated()
     def is_furnished(self, slots: ports.Slots) -> bool:
         if slots.flavor is None:
             offered = self.offered_slots([host for host, _ in slots.hosts])
@@ -100,7 +100,7 @@ class Slots:
             flavor, slots.reservation_id, slots.flavor
         )
 
-    @failures.translated()
+    @errors.translated()
     def admit(self, slots: ports.Slots, check: ports.Check) -> None:
         if slots.flavor is None:
             return
@@ -118,22 +118,22 @@ class Slots:
         except nova_exception.FlavorAccessExists:
             return
 
-    @failures.translated()
+    @errors.translated()
     def clear(
         self,
         reservation_id: str,
-        hosts: Collection[values.Resource],
+        hosts: Collection[objects.Resource],
         check: ports.Check,
     ) -> Collection[str]:
         flavor = _find_flavor(reservation_id)
         if flavor is not None:
             check()
             _destroy(flavor)
-        group = _find_group(values.group_id(reservation_id))
+        group = _find_group(objects.group_id(reservation_id))
         if group is not None:
             check()
             _destroy(group)
-        name = values.slot_class(reservation_id)
+        name = objects.slot_class(reservation_id)
         if name not in placement.classes():
             return ()
         providers = sorted(
@@ -159,14 +159,14 @@ class Slots:
     def tenants(
         self,
         reservation_id: str,
-        hosts: Collection[values.Resource],
+        hosts: Collection[objects.Resource],
         servers: Collection[str],
     ) -> ports.Occupancy:
         found = {
             instance.uuid: instance.on(instance.host or '')
             for instance in _with_flavor(reservation_id, servers)
         }
-        name = values.slot_class(reservation_id)
+        name = objects.slot_class(reservation_id)
         unseen = {
             host.name: consumers - found.keys()
             for host, consumers in zip(
@@ -192,22 +192,24 @@ class Slots:
         )
 
     def slots_taken(self, reservation_id: str, project_id: str) -> int:
-        name = values.slot_class(reservation_id)
+        name = objects.slot_class(reservation_id)
         return placement.usages(project_id).get(name, 0)
 
-    @failures.translated()
+    @errors.translated()
     def forget_slots(
         self,
         reservation_id: str,
         servers: Collection[ports.Server],
         check: ports.Check,
     ) -> None:
-        name = values.slot_class(reservation_id)
+        name = objects.slot_class(reservation_id)
         keys = {f'resources:{name}', RESERVATION_SPEC}
-        for server in stored.naming(name, {one.uuid for one in servers}):
+        for server in request_specs.naming(
+            name, {one.uuid for one in servers}
+        ):
             check()
             try:
-                stored.forget(server, keys)
+                request_specs.forget(server, keys)
             except (
                 nova_exception.InstanceMappingNotFound,
                 nova_exception.InstanceNotFound,
@@ -217,7 +219,7 @@ class Slots:
                 continue
 
     def offered_slots(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Mapping[str, int]]:
         found: dict[str, dict[str, int]] = {}
         for host, inventories in zip(
@@ -228,22 +230,22 @@ class Slots:
             strict=True,
         ):
             for name, total in inventories.items():
-                reservation_id = values.slots_of(name)
+                reservation_id = objects.slots_of(name)
                 if reservation_id is not None:
                     found.setdefault(reservation_id, {})[host.name] = total
         return found
 
-    @failures.translated()
+    @errors.translated()
     def owns_slots(self, reservation_id: str) -> bool:
         flavor = _find_flavor(reservation_id)
         if flavor is not None:
             spec = flavor.extra_specs.get(RESERVATION_SPEC)
             return bool(spec == reservation_id)
-        offering = placement.offering(values.slot_class(reservation_id))
+        offering = placement.offering(objects.slot_class(reservation_id))
         return all(name.startswith(PREFIX) for name in offering.values())
 
     def slot_classes(self) -> Collection[str]:
-        found = (values.slots_of(name) for name in placement.classes())
+        found = (objects.slots_of(name) for name in placement.classes())
         return frozenset(one for one in found if one is not None)
 
 
@@ -252,23 +254,23 @@ def _child(host: str) -> str:
     return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
 
 
-def _find_flavor(flavor_id: str) -> objects.Flavor | None:
+def _find_flavor(flavor_id: str) -> nova_objects.Flavor | None:
     try:
-        return objects.Flavor.get_by_flavor_id(
+        return nova_objects.Flavor.get_by_flavor_id(
             nova_context.get_admin_context(), flavor_id
         )
     except nova_exception.FlavorNotFound:
         return None
 
 
-def _known(flavor: objects.Flavor) -> ports.KnownFlavor:
+def _known(flavor: nova_objects.Flavor) -> ports.KnownFlavor:
     """Say what the flavor asks placement for, as Nova reckons it.
 
     :raises: CloudRefused
     """
     try:
         request = utils.ResourceRequest.from_request_spec(
-            objects.RequestSpec(
+            nova_objects.RequestSpec(
                 context=nova_context.get_admin_context(), flavor=flavor
             )
         )
@@ -296,7 +298,7 @@ def _known(flavor: objects.Flavor) -> ports.KnownFlavor:
     )
 
 
-def _idents(flavor: objects.Flavor) -> Iterator[str | None]:
+def _idents(flavor: nova_objects.Flavor) -> Iterator[str | None]:
     """Yield the names of the request groups; None is the one without."""
     keys = (
         utils.ResourceRequest.XS_KEYPAT.match(key)
@@ -307,8 +309,8 @@ def _idents(flavor: objects.Flavor) -> Iterator[str | None]:
 
 
 def _check_countable(
-    flavor: objects.Flavor,
-    groups: list[objects.RequestGroup],
+    flavor: nova_objects.Flavor,
+    groups: list[nova_objects.RequestGroup],
     amounts: Mapping[str, int],
 ) -> None:
     """:raises: CloudRefused"""
@@ -321,7 +323,7 @@ def _check_countable(
         'isolate'
     ):
         reason = 'its groups must be on different providers of a host'
-    elif any(values.slots_of(name) for name in classes):
+    elif any(objects.slots_of(name) for name in classes):
         reason = 'it is of a reservation itself'
     elif not amounts:
         reason = 'it asks placement for nothing'
@@ -341,13 +343,13 @@ def _extra_specs(reservation_id: str, flavor: ports.Flavor) -> dict[str, str]:
     return {
         **({} if dedicated else {'hw:cpu_policy': 'shared'}),
         **wanted,
-        f'resources:{values.slot_class(reservation_id)}': '1',
+        f'resources:{objects.slot_class(reservation_id)}': '1',
         RESERVATION_SPEC: reservation_id,
     }
 
 
 def _is_as_wanted(
-    known: objects.Flavor, reservation_id: str, flavor: ports.Flavor
+    known: nova_objects.Flavor, reservation_id: str, flavor: ports.Flavor
 ) -> bool:
     return all(
         known[nova] == getattr(flavor, ours)
@@ -365,7 +367,7 @@ def _ensure_flavor(reservation_id: str, flavor: ports.Flavor) -> None:
         _destroy(known)
     sizes = {nova: getattr(flavor, ours) for nova, ours in _SIZES.items()}
     try:
-        objects.Flavor(
+        nova_objects.Flavor(
             nova_context.get_admin_context(),
             flavorid=reservation_id,
             name=f'reservation:{reservation_id}',
@@ -383,9 +385,9 @@ def _ensure_flavor(reservation_id: str, flavor: ports.Flavor) -> None:
         ) from error
 
 
-def _find_group(group_id: str) -> objects.InstanceGroup | None:
+def _find_group(group_id: str) -> nova_objects.InstanceGroup | None:
     try:
-        return objects.InstanceGroup.get_by_uuid(
+        return nova_objects.InstanceGroup.get_by_uuid(
             nova_context.get_admin_context(), group_id
         )
     except nova_exception.InstanceGroupNotFound:
@@ -393,7 +395,7 @@ def _find_group(group_id: str) -> objects.InstanceGroup | None:
 
 
 def _ensure_group(slots: ports.Slots) -> None:
-    group_id = values.group_id(slots.reservation_id)
+    group_id = objects.group_id(slots.reservation_id)
     policy = {True: 'affinity', False: 'anti-affinity', None: None}[
         slots.affinity
     ]
@@ -405,7 +407,7 @@ def _ensure_group(slots: ports.Slots) -> None:
     if policy is None:
         return
     try:
-        objects.InstanceGroup(
+        nova_objects.InstanceGroup(
             nova_context.get_admin_context(),
             uuid=group_id,
             name=f'reservation:{slots.reservation_id}',
@@ -417,7 +419,7 @@ def _ensure_group(slots: ports.Slots) -> None:
         return
 
 
-def _destroy(thing: objects.Flavor | objects.InstanceGroup) -> None:
+def _destroy(thing: nova_objects.Flavor | nova_objects.InstanceGroup) -> None:
     try:
         thing.destroy()
     except (
@@ -427,7 +429,7 @@ def _destroy(thing: objects.Flavor | objects.InstanceGroup) -> None:
         return
 
 
-@failures.translated()
+@errors.translated()
 def _with_flavor(
     reservation_id: str, servers: Collection[str]
 ) -> list[cloud_servers.Instance]:

@@ -18,13 +18,13 @@ import prettytable
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
-from nova_reservations.engine import brake
+from nova_reservations.engine import mass_failure
 
 PAUSE = 5
 """Seconds between two looks of an audit, or at a host that waits."""
@@ -215,7 +215,7 @@ def _repair(finding: audit.Finding) -> None:
 def _host_list(services: bootstrap.Services, _: Any) -> int:
     table = prettytable.PrettyTable(COLUMNS)
     table.align = 'l'
-    for host in services.hosts.find(values.HostQuery()):
+    for host in services.hosts.find(objects.HostQuery()):
         facts = host.facts
         table.add_row(
             [
@@ -237,7 +237,7 @@ def _host_list(services: bootstrap.Services, _: Any) -> int:
     return 0
 
 
-def _reservable(host: values.Host) -> str:
+def _reservable(host: objects.Host) -> str:
     """Return whether a new lease may get the host, and if not, why."""
     if host.bookable:
         return 'True'
@@ -250,7 +250,7 @@ def _reservable(host: values.Host) -> str:
 
 def _host_add(services: bootstrap.Services, arguments: Any) -> int:
     properties = dict(arguments.properties)
-    waiting: list[values.Host] = []
+    waiting: list[objects.Host] = []
     exit_code = _each(
         arguments.names,
         lambda name: _enrol(services, name, properties, waiting),
@@ -261,7 +261,7 @@ def _host_add(services: bootstrap.Services, arguments: Any) -> int:
     return exit_code
 
 
-def _wait_for(services: bootstrap.Services, host: values.Host) -> int:
+def _wait_for(services: bootstrap.Services, host: objects.Host) -> int:
     """Wait for a host to be reservable; return the exit code."""
     patience = services.hosts.options.build_wait
     deadline = services.clock.now() + patience + PATIENCE
@@ -282,7 +282,7 @@ def _enrol(
     services: bootstrap.Services,
     name: str,
     properties: Mapping[str, str],
-    waiting: list[values.Host],
+    waiting: list[objects.Host],
 ) -> str:
     """Return what to say.
 
@@ -318,8 +318,8 @@ def _remove(services: bootstrap.Services, name: str) -> str:
 
 def _heal(services: bootstrap.Services, arguments: Any) -> int:
     names = {_find(services, name).resource.name for name in arguments.names}
-    released = brake.release(
-        services.database, values.HOST, names, services.clock.now()
+    released = mass_failure.release(
+        services.database, objects.HOST, names, services.clock.now()
     )
     for name in released:
         print(f'What has host {name} is healed now')
@@ -330,10 +330,10 @@ def _heal(services: bootstrap.Services, arguments: Any) -> int:
     return 0
 
 
-def _find(services: bootstrap.Services, name: str) -> values.Host:
+def _find(services: bootstrap.Services, name: str) -> objects.Host:
     if name.isdecimal() and len(name) < 10:
         return services.hosts.get(int(name))
-    found = services.hosts.find(values.HostQuery(name=name))
+    found = services.hosts.find(objects.HostQuery(name=name))
     if not found:
         raise exception.NotFound(kind='Host', id=name)
     if len(found) > 1:

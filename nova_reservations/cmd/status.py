@@ -24,12 +24,12 @@ from paste.deploy import loadwsgi
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
-from nova_reservations import states
-from nova_reservations import values
-from nova_reservations.cloud import reports
+from nova_reservations import objects
+from nova_reservations.cloud import node_stats
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
+from nova_reservations.objects import states
 from nova_reservations.scheduler.consumers import handler
 
 Code = upgradecheck.Code
@@ -162,7 +162,7 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             findings = [
                 f'Nothing is known of {name} on host {report.host}: {why_not}'
-                for report in reports.of_nodes()
+                for report in node_stats.of_nodes()
                 for name, why_not in consumers.look(
                     host_manager.HostState(report.host, report.nodename, None),
                     report.stats,
@@ -250,7 +250,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def mass_failure(self) -> Result:
         held = sorted(
             host.facts.service_host
-            for host in self.services.hosts.find(values.HostQuery())
+            for host in self.services.hosts.find(objects.HostQuery())
             if host.braked
         )
         return _result(
@@ -269,11 +269,11 @@ class Checks(upgradecheck.UpgradeCommands):
         """Tell what opens to everybody when the extension goes; no more."""
         hosts = sum(
             host.role == states.Role.POOL
-            for host in self.services.hosts.find(values.HostQuery())
+            for host in self.services.hosts.find(objects.HostQuery())
         )
         leases = Counter(
             lease.status
-            for lease in self.services.leases.find(values.LeaseQuery())
+            for lease in self.services.leases.find(objects.LeaseQuery())
             if lease.status in states.OPEN or lease.in_nova
         )
         if not hosts and not leases:

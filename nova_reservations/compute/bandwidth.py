@@ -8,9 +8,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from nova_reservations import asked
 from nova_reservations import exception
 from nova_reservations.compute import resources
+from nova_reservations.tracking import extra_specs
 
 
 class Bandwidth(resources.Resource):
@@ -45,7 +45,7 @@ class Bandwidth(resources.Resource):
 
     def test(self, usage: resources.Usage) -> str | None:
         try:
-            rates = asked.bandwidth(usage.extra_specs)
+            rates = extra_specs.bandwidth(usage.extra_specs)
         except exception.InvalidInput as error:
             return str(error)
         for way, rate, used in zip(
@@ -105,6 +105,6 @@ def _counted(
     usage: resources.Usage,
 ) -> tuple[decimal.Decimal, decimal.Decimal]:
     try:
-        return asked.bandwidth(usage.extra_specs)
+        return extra_specs.bandwidth(usage.extra_specs)
     except exception.InvalidInput:
         return decimal.Decimal(0), decimal.Decimal(0)

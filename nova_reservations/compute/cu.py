@@ -13,8 +13,8 @@ import time
 from oslo_config import cfg
 from oslo_log import log
 
-from nova_reservations import asked
 from nova_reservations.compute import resources
+from nova_reservations.tracking import extra_specs
 
 LOG = log.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class ComputeUnits(resources.Quantity):
         return self.capacity(host) * reserved / cpus if reserved else _NONE
 
     def amount(self, usage: resources.Usage) -> decimal.Decimal:
-        return asked.cu(usage.extra_specs)
+        return extra_specs.cu(usage.extra_specs)
 
     def reset(self, host: resources.Host) -> None:
         super().reset(host)

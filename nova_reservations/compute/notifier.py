@@ -47,8 +47,8 @@ def _wait_for_manager(process: str) -> None:
 
 _INSTALLED = {
     'compute': (
-        'compute.audits',
-        'compute.tracking',
+        'compute.service_hooks',
+        'compute.tracker',
         'compute.metrics.service',
     ),
     'conductor': ('conductor.guard',),

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import decimal
 import pathlib
 
-from nova_reservations import asked
 from nova_reservations.compute import resources
+from nova_reservations.tracking import extra_specs
 
 
 class _Resctrl(resources.Quantity):
@@ -81,7 +81,7 @@ class Cache(_Resctrl):
         return self._size() * held / self._ways()
 
     def amount(self, usage: resources.Usage) -> decimal.Decimal:
-        return asked.amount(usage.extra_specs, 'cache')
+        return extra_specs.amount(usage.extra_specs, 'cache')
 
     def _ways(self) -> int:
         mask = (self.root / 'info' / 'L3' / 'cbm_mask').read_text()
@@ -110,4 +110,4 @@ class MemoryBandwidth(_Resctrl):
         return sum(int(share) for share in self.found().values())
 
     def amount(self, usage: resources.Usage) -> decimal.Decimal:
-        return asked.amount(usage.extra_specs, 'memory_bandwidth')
+        return extra_specs.amount(usage.extra_specs, 'memory_bandwidth')

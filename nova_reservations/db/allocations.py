@@ -15,11 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import exception
-from nova_reservations import interval
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
@@ -108,7 +108,7 @@ def insert_shares(
             for resource_id in sorted(slots)
         ],
     )
-    each = {**amounts, values.slot_class(reservation_id): 1}
+    each = {**amounts, objects.slot_class(reservation_id): 1}
     rows = session.execute(
         sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
             ALLOCATION.c.reservation_id == reservation_id,
@@ -146,7 +146,7 @@ def slots(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
             ALLOCATION.c.replaced_at.is_(None),
             AMOUNT.c.resource_class.in_(
-                [values.slot_class(each) for each in reservation_ids]
+                [objects.slot_class(each) for each in reservation_ids]
             ),
         )
     ):
@@ -230,9 +230,9 @@ def release(session: orm.Session, reservation_ids: Collection[str]) -> None:
 
 def holdings(
     session: orm.Session, reservation_ids: Collection[str]
-) -> dict[str, tuple[values.Holding, ...]]:
+) -> dict[str, tuple[objects.Holding, ...]]:
     """Return what each of the reservations has, or has not left yet."""
-    found: dict[str, list[values.Holding]] = {
+    found: dict[str, list[objects.Holding]] = {
         reservation_id: [] for reservation_id in reservation_ids
     }
     for row in session.execute(
@@ -259,8 +259,8 @@ def holdings(
         .order_by(RESOURCE.c.id)
     ):
         found[row.reservation_id].append(
-            values.Holding(
-                resource=values.Resource(
+            objects.Holding(
+                resource=objects.Resource(
                     row.id, row.resource_type, row.name, row.uuid
                 ),
                 down=row.down_since is not None,
@@ -276,7 +276,7 @@ def holdings(
     return {key: tuple(value) for key, value in found.items()}
 
 
-def held_by(session: orm.Session, lease: values.Lease) -> set[int]:
+def held_by(session: orm.Session, lease: objects.Lease) -> set[int]:
     """Return the ids of what the lease has, or has not left yet."""
     return set(
         session.scalars(
@@ -325,7 +325,7 @@ def is_held(session: orm.Session, resource_id: int) -> bool:
 
 
 def predecessors(
-    session: orm.Session, leases: Collection[values.Lease]
+    session: orm.Session, leases: Collection[objects.Lease]
 ) -> dict[str, set[str]]:
     """Return lease id -> the names of those of its resources that earlier
     leases still hold, of leases that have such.
@@ -384,7 +384,7 @@ def find(
     lease_id: str | None = None,
     reservation_id: str | None = None,
     resource_ids: Collection[int] | None = None,
-) -> list[values.Allocation]:
+) -> list[objects.Allocation]:
     """Return allocations, in the order of their start.
 
     :param resource_type: of what is allocated, whatever the reservation is
@@ -417,7 +417,7 @@ def find(
             )
         )
     return [
-        values.Allocation(
+        objects.Allocation(
             id=row.id,
             reservation_id=row.reservation_id,
             lease_id=row.lease_id,
@@ -430,7 +430,7 @@ def find(
     ]
 
 
-def access(session: orm.Session, reservation_id: str) -> values.Access | None:
+def access(session: orm.Session, reservation_id: str) -> objects.Access | None:
     """Return who may use the reservation, and which hosts it is of."""
     row = session.execute(
         sa.select(
@@ -458,11 +458,11 @@ def access(session: orm.Session, reservation_id: str) -> values.Access | None:
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.released == sa.false(),
-            RESOURCE.c.resource_type == values.HOST,
+            RESOURCE.c.resource_type == objects.HOST,
             ALLOCATION.c.replaced_at.is_(None),
         )
     ).all()
-    return values.Access(
+    return objects.Access(
         reservation_id=reservation_id,
         lease_id=row.id,
         project_id=row.project_id,

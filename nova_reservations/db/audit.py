@@ -11,12 +11,12 @@ import datetime
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import interval
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import models
-from nova_reservations.planner import sharing
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
+from nova_reservations.planner import shares as sharing
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
@@ -176,7 +176,7 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
         .join(RESOURCE, RESOURCE.c.id == INVENTORY.c.resource_id)
         .order_by(RESOURCE.c.name, INVENTORY.c.resource_class)
     ):
-        inventory = values.Inventory(*row[2:])
+        inventory = objects.Inventory(*row[2:])
         name = inventory.resource_class
         shares = held.get((row.resource_id, name))
         if shares:
@@ -239,7 +239,7 @@ def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
             ALLOCATION.c.released == sa.false(),
         )
     ):
-        if row.resource_class == values.slot_class(row.id):
+        if row.resource_class == objects.slot_class(row.id):
             _, slots = found.setdefault(row.id, (row.lease_id, {}))
             slots[row.name] = row.amount
     return found
@@ -262,7 +262,7 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
             ALLOCATION.c.replaced_at.is_(None),
             RESOURCE.c.down_since.is_(None),
             ~allocations.occupied(),
-            RESOURCE.c.resource_type == values.HOST,
+            RESOURCE.c.resource_type == objects.HOST,
         )
     ):
         _, hosts = found.get(row.id, (row.lease_id, frozenset()))

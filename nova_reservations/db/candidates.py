@@ -14,15 +14,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import demand
-from nova_reservations import interval
-from nova_reservations import requirements
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
-from nova_reservations.planner import occupation
-from nova_reservations.planner import selection
+from nova_reservations.objects import demand
+from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
+from nova_reservations.planner import usage
+from nova_reservations.planner import whole as selection
 
 PAGE = 32
 """Candidates beyond those wanted that are ranked against each other."""
@@ -147,7 +147,7 @@ def taken(
     window: interval.Interval,
     now: datetime.datetime,
     cleaning: datetime.timedelta,
-) -> list[occupation.Window]:
+) -> list[usage.Window]:
     """Return when what is counted can't be had, as far as the window goes.
 
     A part of the window meets one of these exactly if a lease of just that
@@ -364,7 +364,7 @@ def _candidate(
 ) -> selection.Candidate:
     since = max(now, row.last_end or now)
     return selection.Candidate(
-        resource=values.Resource(
+        resource=objects.Resource(
             row.id, row.resource_type, row.name, row.uuid
         ),
         generation=row.generation,

@@ -16,11 +16,11 @@ import datetime
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import states
 from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import models
-from nova_reservations.db import waiters
+from nova_reservations.db import retry_queue
+from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
 FREED = models.table(models.Freed)
@@ -70,7 +70,7 @@ def tell(
     """Have a worker see what those could have who wait, and have come after
     arrival."""
     ids = set(resource_ids)
-    if not ids or not waiters.is_any(session, arrival):
+    if not ids or not retry_queue.is_any(session, arrival):
         return
     session.execute(
         sa.insert(FREED),

@@ -16,8 +16,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import states
 from nova_reservations.db import models
+from nova_reservations.objects import states
 
 CLOSING = models.table(models.Closing)
 AWAITED = models.table(models.AwaitedServer)

@@ -13,13 +13,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import interval
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
@@ -42,8 +42,8 @@ class Known:
     :ivar brake_off: whether an administrator has said to heal it anyway.
     """
 
-    resource: values.Resource
-    condition: values.Condition
+    resource: objects.Resource
+    condition: objects.Condition
     braked_at: datetime.datetime | None
     brake_off: bool
 
@@ -71,8 +71,8 @@ def known(
         statement = statement.where(RESOURCE.c.name.in_(names))
     return [
         Known(
-            values.Resource(*row[:4]),
-            values.Condition(
+            objects.Resource(*row[:4]),
+            objects.Condition(
                 row.hold and states.Hold(row.hold),
                 row.held_since,
                 row.down_since,
@@ -88,7 +88,7 @@ def known(
 def set_condition(
     session: orm.Session,
     resource_id: int,
-    condition: values.Condition,
+    condition: objects.Condition,
     now: datetime.datetime,
 ) -> None:
     """Record whether a resource works.
@@ -434,7 +434,7 @@ def former(session: orm.Session, reservation_id: str) -> list[Former]:
                 sa.and_(
                     count.c.allocation_id == ALLOCATION.c.id,
                     count.c.resource_class
-                    == values.slot_class(reservation_id),
+                    == objects.slot_class(reservation_id),
                 ),
             )
             .where(

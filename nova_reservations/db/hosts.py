@@ -15,14 +15,14 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import exception
-from nova_reservations import requirements
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import resources
+from nova_reservations.objects import requirements
+from nova_reservations.objects import states
 
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
@@ -52,7 +52,7 @@ POOL = 'pool'
 
 def insert(
     session: orm.Session,
-    facts: values.HostFacts,
+    facts: objects.HostFacts,
     properties: Mapping[str, str],
     now: datetime.datetime,
     role: states.Role = states.Role.POOL,
@@ -63,7 +63,7 @@ def insert(
     """
     resource_id = resources.insert(
         session,
-        values.HOST,
+        objects.HOST,
         facts.service_host,
         facts.uuid,
         now,
@@ -79,7 +79,7 @@ def insert(
     return resource_id
 
 
-def _columns(facts: values.HostFacts) -> dict[str, Any]:
+def _columns(facts: objects.HostFacts) -> dict[str, Any]:
     return {
         field.name: getattr(facts, field.name)
         for field in dataclasses.fields(facts)
@@ -88,7 +88,7 @@ def _columns(facts: values.HostFacts) -> dict[str, Any]:
 
 
 def _insert_details(
-    session: orm.Session, resource_id: int, facts: values.HostFacts
+    session: orm.Session, resource_id: int, facts: objects.HostFacts
 ) -> None:
     if facts.traits:
         session.execute(
@@ -124,7 +124,7 @@ def set_reservable(
 def set_facts(
     session: orm.Session,
     resource_id: int,
-    facts: values.HostFacts,
+    facts: objects.HostFacts,
     now: datetime.datetime,
 ) -> None:
     """Write changed facts; plans that were made on the old ones fail."""
@@ -176,7 +176,8 @@ def move_provider_generations(
     """
     known = session.execute(
         sa.select(RESOURCE.c.uuid, RESOURCE.c.id).where(
-            RESOURCE.c.resource_type == values.HOST, RESOURCE.c.uuid.in_(moves)
+            RESOURCE.c.resource_type == objects.HOST,
+            RESOURCE.c.uuid.in_(moves),
         )
     )
     steps: dict[int, list[tuple[int, int]]] = {}
@@ -217,7 +218,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
     counters.increment(session, POOL)
 
 
-def get(session: orm.Session, resource_id: int) -> values.Host:
+def get(session: orm.Session, resource_id: int) -> objects.Host:
     """:raises: NotFound"""
     found = _hosts(session, _select().where(RESOURCE.c.id == resource_id))
     if not found:
@@ -227,12 +228,12 @@ def get(session: orm.Session, resource_id: int) -> values.Host:
 
 def get_all(
     session: orm.Session, resource_ids: Collection[int]
-) -> list[values.Host]:
+) -> list[objects.Host]:
     """Return those that there are."""
     return _hosts(session, _select().where(RESOURCE.c.id.in_(resource_ids)))
 
 
-def find(session: orm.Session, query: values.HostQuery) -> list[values.Host]:
+def find(session: orm.Session, query: objects.HostQuery) -> list[objects.Host]:
     """Return a page of hosts, or all of them where there is no limit.
 
     :raises: InvalidInput if the marker is no host
@@ -264,7 +265,7 @@ def find(session: orm.Session, query: values.HostQuery) -> list[values.Host]:
 
 
 def _after(
-    session: orm.Session, query: values.HostQuery, key: sa.ColumnElement[Any]
+    session: orm.Session, query: objects.HostQuery, key: sa.ColumnElement[Any]
 ) -> sa.ColumnElement[bool]:
     marker = session.execute(
         sa.select(key, RESOURCE.c.id)
@@ -283,7 +284,7 @@ def _after(
     return sa.or_(key > last, sa.and_(key == last, RESOURCE.c.id > last_id))
 
 
-def by_uuid(session: orm.Session, uuid: str) -> values.Host | None:
+def by_uuid(session: orm.Session, uuid: str) -> objects.Host | None:
     found = _hosts(session, _select().where(RESOURCE.c.uuid == uuid))
     return found[0] if found else None
 
@@ -319,7 +320,7 @@ def pool(session: orm.Session) -> frozenset[str]:
     return frozenset(
         session.scalars(
             sa.select(RESOURCE.c.name).where(
-                RESOURCE.c.resource_type == values.HOST, _closed()
+                RESOURCE.c.resource_type == objects.HOST, _closed()
             )
         )
     )
@@ -369,7 +370,7 @@ def count_reservable(session: orm.Session) -> int:
             sa.select(sa.func.count())
             .select_from(RESOURCE)
             .where(
-                RESOURCE.c.resource_type == values.HOST,
+                RESOURCE.c.resource_type == objects.HOST,
                 RESOURCE.c.reservable == sa.true(),
             )
         )
@@ -395,7 +396,7 @@ def held_windows(
                 ALLOCATION.c.start_date < end,
                 ALLOCATION.c.end_date > start,
                 RESOURCE.c.reservable == sa.true(),
-                RESOURCE.c.resource_type == values.HOST,
+                RESOURCE.c.resource_type == objects.HOST,
             )
         )
     ]
@@ -441,10 +442,10 @@ def _select() -> sa.Select[Any]:
 
 def _hosts(
     session: orm.Session, statement: sa.Select[Any]
-) -> list[values.Host]:
+) -> list[objects.Host]:
     rows = session.execute(statement).all()
     traits: dict[int, set[str]] = defaultdict(set)
-    inventories: dict[int, list[values.Inventory]] = defaultdict(list)
+    inventories: dict[int, list[objects.Inventory]] = defaultdict(list)
     properties: dict[int, dict[str, str]] = defaultdict(dict)
     for start in range(0, len(rows), 500):
         ids = [row.id for row in rows[start : start + 500]]
@@ -457,7 +458,7 @@ def _hosts(
             .where(INVENTORY.c.resource_id.in_(ids))
             .order_by(INVENTORY.c.resource_class)
         ):
-            inventories[row.resource_id].append(values.Inventory(*row[1:]))
+            inventories[row.resource_id].append(objects.Inventory(*row[1:]))
         for row in session.execute(
             sa.select(
                 HOST_PROPERTY.c.resource_id,
@@ -483,22 +484,22 @@ def _hosts(
 def _host(
     row: sa.Row[Any],
     traits: frozenset[str],
-    inventories: tuple[values.Inventory, ...],
+    inventories: tuple[objects.Inventory, ...],
     properties: dict[str, str],
-) -> values.Host:
+) -> objects.Host:
     columns = {
         name: getattr(row, name)
         for name in HOST.c.keys()
         if name != 'resource_id'
     }
-    return values.Host(
+    return objects.Host(
         id=row.id,
         reservable=row.reservable,
         role=states.Role(row.role),
         down_since=row.down_since,
         hold=row.hold and states.Hold(row.hold),
         braked=row.braked_at is not None,
-        facts=values.HostFacts(
+        facts=objects.HostFacts(
             uuid=row.uuid,
             service_host=row.name,
             traits=traits,
@@ -563,7 +564,7 @@ def _property_ids(
 
 def properties(
     session: orm.Session, include_private: bool
-) -> list[values.Property]:
+) -> list[objects.Property]:
     """Return all that some host has."""
     given: dict[int, set[str]] = defaultdict(set)
     for row in session.execute(
@@ -573,7 +574,7 @@ def properties(
     ):
         given[row.property_id].add(row.value)
     return [
-        values.Property(
+        objects.Property(
             id=row.id,
             name=row.name,
             private=row.private,
@@ -590,7 +591,7 @@ def properties(
 
 def set_private(
     session: orm.Session, name: str, private: bool, now: datetime.datetime
-) -> values.Property:
+) -> objects.Property:
     """:raises: NotFound"""
     session.execute(
         sa.update(PROPERTY)

@@ -12,10 +12,10 @@ import datetime
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.objects import states
 
 LEASED = models.table(models.LeasedServer)
 RESERVATION = models.table(models.Reservation)
@@ -46,10 +46,10 @@ def record(
 
 def of(
     session: orm.Session, reservation_ids: Collection[str]
-) -> dict[str, tuple[values.LeasedServer, ...]]:
+) -> dict[str, tuple[objects.LeasedServer, ...]]:
     """Return reservation id -> its servers, in the order in which they were
     made, of those that have had any."""
-    found: dict[str, list[values.LeasedServer]] = defaultdict(list)
+    found: dict[str, list[objects.LeasedServer]] = defaultdict(list)
     for row in session.execute(
         sa.select(
             LEASED.c.reservation_id, LEASED.c.server_uuid, LEASED.c.released_at
@@ -58,7 +58,7 @@ def of(
         .order_by(LEASED.c.reservation_id, LEASED.c.position)
     ):
         found[row.reservation_id].append(
-            values.LeasedServer(row.server_uuid, row.released_at is not None)
+            objects.LeasedServer(row.server_uuid, row.released_at is not None)
         )
     return {key: tuple(servers) for key, servers in found.items()}
 

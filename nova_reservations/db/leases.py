@@ -19,12 +19,12 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import leased_servers
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
@@ -50,7 +50,7 @@ Position = tuple[Any, ...]
 _CHUNK = 500
 
 
-def insert(session: orm.Session, lease: values.Lease) -> None:
+def insert(session: orm.Session, lease: objects.Lease) -> None:
     """Write a new lease with its reservations and events."""
     session.execute(
         sa.insert(LEASE), [{**_columns(lease, LEASE), 'claimed_by': None}]
@@ -81,12 +81,12 @@ def _columns(value: Any, table: sa.FromClause) -> dict[str, Any]:
 
 
 def _open_to(
-    lease: values.Lease, reservation: values.Reservation
+    lease: objects.Lease, reservation: objects.Reservation
 ) -> str | None:
     return lease.project_id if reservation.is_open else None
 
 
-def get(session: orm.Session, lease_id: str) -> values.Lease:
+def get(session: orm.Session, lease_id: str) -> objects.Lease:
     """:raises: NotFound"""
     found = list(
         _assembled(
@@ -101,14 +101,14 @@ def get(session: orm.Session, lease_id: str) -> values.Lease:
 
 def get_all(
     session: orm.Session, lease_ids: Collection[str]
-) -> list[values.Lease]:
+) -> list[objects.Lease]:
     """Return those that there are."""
     return meeting(session, LEASE.c.id.in_(lease_ids))
 
 
 def meeting(
     session: orm.Session, *conditions: sa.ColumnElement[bool]
-) -> list[values.Lease]:
+) -> list[objects.Lease]:
     """Return all that meet conditions on their columns."""
     rows = session.execute(sa.select(LEASE).where(*conditions))
     return list(_assembled(session, rows))
@@ -116,9 +116,9 @@ def meeting(
 
 def page(
     session: orm.Session,
-    query: values.LeaseQuery,
+    query: objects.LeaseQuery,
     after: Position | None = None,
-) -> tuple[list[values.Lease], Position | None]:
+) -> tuple[list[objects.Lease], Position | None]:
     """Return leases up to the limit, and where the next page begins; None
     where there is none.
 
@@ -136,7 +136,7 @@ def page(
     rows = session.execute(
         statement.order_by(*map(order, columns)).limit(query.limit)
     ).all()
-    found: dict[str, values.Lease] = {}
+    found: dict[str, objects.Lease] = {}
     for start in range(0, len(rows), _CHUNK):
         ids = [row.id for row in rows[start : start + _CHUNK]]
         found |= {lease.id: lease for lease in get_all(session, ids)}
@@ -148,7 +148,7 @@ def page(
     )
 
 
-def _conditions(query: values.LeaseQuery) -> list[sa.ColumnElement[bool]]:
+def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
     conditions: list[sa.ColumnElement[bool]] = []
     for name in ('project_id', 'status', 'name'):
         if (wanted := getattr(query, name)) is not None:
@@ -168,7 +168,7 @@ def _conditions(query: values.LeaseQuery) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-def _marked(session: orm.Session, query: values.LeaseQuery) -> Position:
+def _marked(session: orm.Session, query: objects.LeaseQuery) -> Position:
     conditions = [LEASE.c.id == query.marker]
     if query.project_id is not None:
         conditions.append(LEASE.c.project_id == query.project_id)
@@ -211,7 +211,7 @@ def _beyond(
 
 def _assembled(
     session: orm.Session, rows: sa.Result[Any]
-) -> Iterator[values.Lease]:
+) -> Iterator[objects.Lease]:
     """Yield leases of rows of the lease table, in their order."""
     for chunk in rows.partitions(_CHUNK):
         ids = [row.id for row in chunk]
@@ -225,10 +225,10 @@ def _assembled(
 
 def _lease(
     row: sa.Row[Any],
-    reservations: tuple[values.Reservation, ...],
-    events: tuple[values.Event, ...],
-) -> values.Lease:
-    return values.Lease(
+    reservations: tuple[objects.Reservation, ...],
+    events: tuple[objects.Event, ...],
+) -> objects.Lease:
+    return objects.Lease(
         id=row.id,
         name=row.name,
         project_id=row.project_id,
@@ -258,18 +258,18 @@ def _lease(
 
 def _reservations(
     session: orm.Session, lease_ids: Collection[str]
-) -> dict[str, list[values.Reservation]]:
-    found: dict[str, list[values.Reservation]] = defaultdict(list)
+) -> dict[str, list[objects.Reservation]]:
+    found: dict[str, list[objects.Reservation]] = defaultdict(list)
     rows = session.execute(
         sa.select(RESERVATION)
         .where(RESERVATION.c.lease_id.in_(lease_ids))
         .order_by(RESERVATION.c.position)
     ).all()
-    carried = [row.id for row in rows if row.resource_type == values.SERVER]
+    carried = [row.id for row in rows if row.resource_type == objects.SERVER]
     servers = leased_servers.of(session, carried) if carried else {}
     for row in rows:
         found[row.lease_id].append(
-            values.Reservation(
+            objects.Reservation(
                 id=row.id,
                 lease_id=row.lease_id,
                 resource_type=row.resource_type,
@@ -287,8 +287,8 @@ def _reservations(
 
 def _events(
     session: orm.Session, lease_ids: Collection[str]
-) -> dict[str, list[values.Event]]:
-    found: dict[str, list[values.Event]] = defaultdict(list)
+) -> dict[str, list[objects.Event]]:
+    found: dict[str, list[objects.Event]] = defaultdict(list)
     for row in session.execute(
         sa.select(EVENT)
         .where(EVENT.c.lease_id.in_(lease_ids))
@@ -296,7 +296,7 @@ def _events(
         .order_by(EVENT.c.time, EVENT.c.event_type.desc())
     ):
         found[row.lease_id].append(
-            values.Event(
+            objects.Event(
                 id=row.id,
                 lease_id=row.lease_id,
                 event_type=states.EventType(row.event_type),
@@ -311,7 +311,7 @@ def _events(
 
 def change(
     session: orm.Session,
-    seen: values.Lease,
+    seen: objects.Lease,
     now: datetime.datetime,
     **columns: Any,
 ) -> None:
@@ -338,16 +338,16 @@ def change(
 
 
 def _reason_columns(
-    reason: values.Reason | str | None,
+    reason: objects.Reason | str | None,
 ) -> dict[str, str | None]:
-    if isinstance(reason, values.Reason):
+    if isinstance(reason, objects.Reason):
         return {'status_reason': reason.told, 'status_detail': reason.detail}
     return {'status_reason': reason, 'status_detail': None}
 
 
 def activate(
     session: orm.Session,
-    seen: Mapping[str, values.Lease],
+    seen: Mapping[str, objects.Lease],
     due_at: Mapping[str, datetime.datetime | None],
     now: datetime.datetime,
 ) -> None:
@@ -384,7 +384,7 @@ def activate(
     )
 
 
-def delete(session: orm.Session, seen: values.Lease) -> None:
+def delete(session: orm.Session, seen: objects.Lease) -> None:
     """Delete the lease with all that belongs to it.
 
     :raises: Conflict if somebody has written it since seen
@@ -424,8 +424,8 @@ def set_reservations(
 
 def set_params(
     session: orm.Session,
-    lease: values.Lease,
-    reservation: values.Reservation,
+    lease: objects.Lease,
+    reservation: objects.Reservation,
     now: datetime.datetime,
 ) -> None:
     """Write the params that a reservation of the lease is to have."""
@@ -454,7 +454,7 @@ def set_event(
     )
 
 
-def insert_event(session: orm.Session, event: values.Event) -> None:
+def insert_event(session: orm.Session, event: objects.Event) -> None:
     session.execute(sa.insert(EVENT).values(_columns(event, EVENT)))
 
 
@@ -677,7 +677,7 @@ def is_held(
 
 
 def release(
-    session: orm.Session, seen: values.Lease, due_at: datetime.datetime | None
+    session: orm.Session, seen: objects.Lease, due_at: datetime.datetime | None
 ) -> bool:
     """End the claim; False if the lease was written since seen."""
     done = session.execute(

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy import types
 
-from nova_reservations import reasons
-from nova_reservations import states
+from nova_reservations.objects import reasons
+from nova_reservations.objects import states
 
 
 class UTCDateTime(types.TypeDecorator[datetime.datetime]):

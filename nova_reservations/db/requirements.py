@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
-from nova_reservations import requirements
 from nova_reservations.db import models
+from nova_reservations.objects import requirements
 
 _FACTS: dict[str, Any] = {
     'id': models.Resource.id,

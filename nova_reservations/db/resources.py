@@ -10,10 +10,10 @@ import zlib
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import models
+from nova_reservations.objects import states
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
@@ -51,7 +51,7 @@ def insert(
 
 def find(
     session: orm.Session, resource_type: str, uuid: str | None = None
-) -> list[values.Resource]:
+) -> list[objects.Resource]:
     """Return those of the type, or the one, in the order of their names."""
     statement = (
         sa.select(
@@ -65,7 +65,7 @@ def find(
     )
     if uuid is not None:
         statement = statement.where(RESOURCE.c.uuid == uuid)
-    return [values.Resource(*row) for row in session.execute(statement)]
+    return [objects.Resource(*row) for row in session.execute(statement)]
 
 
 def withdraw(session: orm.Session, resource_id: int) -> int:

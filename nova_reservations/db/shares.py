@@ -19,13 +19,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import demand
-from nova_reservations import interval
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
-from nova_reservations.planner import sharing
+from nova_reservations.objects import demand
+from nova_reservations.objects import interval
+from nova_reservations.planner import shares
 
 RESOURCE = models.table(models.Resource)
 INVENTORY = models.table(models.HostInventory)
@@ -49,14 +49,14 @@ def find(
     now: datetime.datetime,
     *,
     cleaning: datetime.timedelta,
-    enough: Callable[[Collection[sharing.Room]], bool],
+    enough: Callable[[Collection[shares.Room]], bool],
     pivot: int,
     snug: bool,
     keep: Mapping[int, int],
     recheck: bool = True,
     ignore: Collection[str] = (),
     among: Collection[int] | None = None,
-) -> list[sharing.Room]:
+) -> list[shares.Room]:
     """Return rooms until they are enough, or there are no more.
 
     :param cleaning: how long before and after the window nobody may have
@@ -107,7 +107,7 @@ class _Look:
         ignore: Collection[str],
         keep: Mapping[int, int],
     ) -> None:
-        self.rooms: list[sharing.Room] = []
+        self.rooms: list[shares.Room] = []
         self._seen: set[int] = set()
         self._session = session
         self._share = share
@@ -181,26 +181,26 @@ class _Look:
         inventories = self._inventories(ids)
         held = self._held(ids)
         for row in rows:
-            if not sharing.divisible(self._share.amounts, inventories[row.id]):
+            if not shares.divisible(self._share.amounts, inventories[row.id]):
                 continue
-            room = sharing.Room(
-                resource=values.Resource(
+            room = shares.Room(
+                resource=objects.Resource(
                     row.id, row.resource_type, row.name, row.uuid
                 ),
                 generation=row.generation,
-                left=sharing.left(
+                left=shares.left(
                     inventories[row.id], held[row.id], self._window
                 ),
                 shared=bool(held[row.id]),
                 kept=self._keep.get(row.id, 0),
             )
             fit = room.slots(self._share.amounts, {})
-            if room.kept or fit >= sharing.need(self._share):
+            if room.kept or fit >= shares.need(self._share):
                 self.rooms.append(room)
 
     def _inventories(
         self, ids: Collection[int]
-    ) -> dict[int, list[values.Inventory]]:
+    ) -> dict[int, list[objects.Inventory]]:
         found = defaultdict(list)
         for row in self._session.execute(
             sa.select(INVENTORY).where(
@@ -208,10 +208,10 @@ class _Look:
                 INVENTORY.c.resource_class.in_(self._share.amounts),
             )
         ):
-            found[row.resource_id].append(values.Inventory(*row[1:]))
+            found[row.resource_id].append(objects.Inventory(*row[1:]))
         return found
 
-    def _held(self, ids: Collection[int]) -> dict[int, list[sharing.Held]]:
+    def _held(self, ids: Collection[int]) -> dict[int, list[shares.Held]]:
         found = defaultdict(list)
         amounts: dict[int, dict[str, int]] = {}
         for row in self._session.execute(
@@ -244,7 +244,7 @@ class _Look:
                     end = self._window.end
                 amounts[row.id] = {}
                 found[row.resource_id].append(
-                    sharing.Held(
+                    shares.Held(
                         interval.Interval(row.start_date, end),
                         amounts[row.id],
                     )

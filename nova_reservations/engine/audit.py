@@ -10,18 +10,18 @@ import dataclasses
 import datetime
 from typing import Any
 
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
 from nova_reservations.db import capacity
 from nova_reservations.db import counters
-from nova_reservations.db import donors
+from nova_reservations.db import drainable_hosts
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
 from nova_reservations.engine import leftovers
+from nova_reservations.objects import states
 
 PATIENCE = datetime.timedelta(seconds=60)
 """How long after its time a lease may wait: two claims of dead workers."""
@@ -110,7 +110,7 @@ class Audit:
         :raises: CloudUnavailable
         """
         with self.database.reader() as session:
-            known = hosts.find(session, values.HostQuery())
+            known = hosts.find(session, objects.HostQuery())
         enrolled = [host.resource for host in known if host.reservable]
         marked = self.cloud.survey()
         pool = self.cloud.find_pool()
@@ -164,8 +164,8 @@ class Audit:
         :raises: CloudUnavailable
         """
         with self.database.reader() as session:
-            known = donors.find(session)
-            unneeded = donors.unneeded(session)
+            known = drainable_hosts.find(session)
+            unneeded = drainable_hosts.unneeded(session)
         marked = self.cloud.survey() if known else {}
         for donor in known:
             host = donor.resource
@@ -187,7 +187,7 @@ class Audit:
                 f'{donor.fenced_for}, which does not need it: see whether a '
                 'server is still leaving it, and that a nova-scheduler with '
                 '[reservations] enable_engine runs',
-                self._write(counters.hurry, donors.TASK, now),
+                self._write(counters.hurry, drainable_hosts.TASK, now),
             )
 
     def of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:
@@ -200,7 +200,7 @@ class Audit:
             wanted = audit.gathered(session)
             enrolled = [
                 host.resource
-                for host in hosts.find(session, values.HostQuery())
+                for host in hosts.find(session, objects.HostQuery())
             ]
         in_placement = self.cloud.provider_aggregates(enrolled)
         with self.database.reader() as session:
@@ -238,7 +238,7 @@ class Audit:
             wanted = audit.slotted(session)
             enrolled = [
                 host.resource
-                for host in hosts.find(session, values.HostQuery())
+                for host in hosts.find(session, objects.HostQuery())
             ]
         offered = self.cloud.offered_slots(enrolled)
         for reservation_id, (lease_id, slots) in wanted.items():
@@ -298,8 +298,8 @@ class Audit:
 
     def _call(
         self,
-        function: Callable[[values.Resource], None],
-        host: values.Resource,
+        function: Callable[[objects.Resource], None],
+        host: objects.Resource,
     ) -> Callable[[], None]:
         return lambda: function(host)
 

@@ -12,8 +12,8 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
 
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.db import closings
 from nova_reservations.engine import settings
 
@@ -37,7 +37,7 @@ class Builds:
         self.options = options
 
     def listed(
-        self, hosts: Collection[values.Resource]
+        self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Collection[str]]:
         """Return service host -> the servers to wait for; call it once the
         hosts are marked.

@@ -15,11 +15,9 @@ from typing import Any
 
 from oslo_log import log
 
-from nova_reservations import demand as demands
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
@@ -27,21 +25,23 @@ from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import leases
-from nova_reservations.db import servers
-from nova_reservations.engine import agenda
-from nova_reservations.engine import contention
+from nova_reservations.db import slot_servers
 from nova_reservations.engine import notifications
-from nova_reservations.engine import patients
+from nova_reservations.engine import repair
 from nova_reservations.engine import settings
-from nova_reservations.plugins import base
+from nova_reservations.engine import steps
+from nova_reservations.engine import transactions
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Healed:
-    before: values.Lease
-    after: values.Lease
+    before: objects.Lease
+    after: objects.Lease
 
 
 class Healing:
@@ -115,7 +115,7 @@ class Healing:
             given in place of others, and has nothing on; it may have the
             others back
         """
-        healed = contention.settle(
+        healed = transactions.settle(
             lambda attempt: self._attempt(lease_id, now, attempt, unused or {})
         )
         if healed is None:
@@ -125,13 +125,13 @@ class Healing:
 
     def replace_failed(
         self, lease_id: str, now: datetime.datetime
-    ) -> values.Lease:
+    ) -> objects.Lease:
         """Give the lease others in place of resources that it can't use,
         because its owner asks for it, whatever heal_active says.
 
         :raises: NotFound, InvalidState, NotEnoughResources, Contended
         """
-        healed = contention.settle(
+        healed = transactions.settle(
             lambda attempt: self._replace_failed(lease_id, now, attempt)
         )
         LOG.info('Lease %s has others in place of what failed', lease_id)
@@ -142,7 +142,7 @@ class Healing:
         self, lease_id: str, now: datetime.datetime, attempt: int
     ) -> _Healed:
         with self.database.writer() as session:
-            if attempt > contention.TOGETHER:
+            if attempt > transactions.TOGETHER:
                 counters.increment(session, 'booking')
             seen = leases.get(session, lease_id)
             if seen.status not in states.OPEN or seen.end_date <= now:
@@ -194,7 +194,7 @@ class Healing:
         unused: Mapping[str, Collection[int]],
     ) -> _Healed | None:
         with self.database.writer() as session:
-            if attempt > contention.TOGETHER:
+            if attempt > transactions.TOGETHER:
                 counters.increment(session, 'booking')
             try:
                 seen = leases.get(session, lease_id)
@@ -220,17 +220,17 @@ class Healing:
     def _patient(
         self,
         session: Any,
-        lease: values.Lease,
+        lease: objects.Lease,
         now: datetime.datetime,
         *,
         asked: bool = False,
-    ) -> patients.Patient | None:
+    ) -> repair.Patient | None:
         """Return the lease as it is healed; None if it can't be."""
         if any(
             item.resource_type not in self.types for item in lease.reservations
         ):
             return None
-        return patients.Patient(
+        return repair.Patient(
             session,
             lease,
             {
@@ -248,8 +248,8 @@ class Healing:
         )
 
     def _demand(
-        self, reservation: values.Reservation
-    ) -> demands.Ask | patients.Invalid | None:
+        self, reservation: objects.Reservation
+    ) -> demands.Ask | repair.Invalid | None:
         kind = self.types[reservation.resource_type]
         try:
             return kind.demand(reservation.params)
@@ -259,13 +259,13 @@ class Healing:
                 '%(reason)s',
                 {'id': reservation.id, 'reason': error},
             )
-            return patients.Invalid()
+            return repair.Invalid()
 
     def _write(
         self,
         session: Any,
-        seen: values.Lease,
-        after: patients.Broken,
+        seen: objects.Lease,
+        after: repair.Broken,
         moved: bool,
         now: datetime.datetime,
     ) -> bool:
@@ -309,7 +309,7 @@ class Healing:
             # A worker that holds the lease finds the change when it is done.
             due_at=seen.due_at
             if seen.claimed_by is not None
-            else agenda.due_at(lease, now, self.options),
+            else steps.due_at(lease, now, self.options),
         )
         return True
 
@@ -352,7 +352,7 @@ class Healing:
     def _bookings(
         self, lease_id: str, now: datetime.datetime
     ) -> Iterator[
-        tuple[base.ResourceType, base.Booking, Collection[values.Holding]]
+        tuple[base.ResourceType, base.Booking, Collection[objects.Holding]]
     ]:
         """Yield the reservations of the lease, if it is active, as what
         handles them is to look at them."""
@@ -361,7 +361,7 @@ class Healing:
                 lease = leases.get(session, lease_id)
                 ids = [item.id for item in lease.reservations]
                 held = allocations.holdings(session, ids)
-                created = servers.of(session, ids)
+                created = slot_servers.of(session, ids)
         except exception.NotFound:
             return
         if lease.status != states.Lease.ACTIVE:
@@ -399,7 +399,7 @@ class Healing:
     def _vacate(
         self,
         reservation_id: str,
-        resources: Collection[values.Resource],
+        resources: Collection[objects.Resource],
         now: datetime.datetime,
     ) -> None:
         ids = [resource.id for resource in resources]
@@ -411,9 +411,9 @@ class Healing:
                 healing.vacate(session, [reservation_id], now, ids)
                 capacity.freed(session, now, ids)
 
-        contention.settle(vacate)
+        transactions.settle(vacate)
 
-    def _have_moved(self, seen: values.Lease, now: datetime.datetime) -> None:
+    def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> None:
         """Have a worker heal what is in Nova; the next look tries again if
         the lease was changed meanwhile."""
         if seen.claimed_by is not None:

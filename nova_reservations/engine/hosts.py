@@ -14,23 +14,23 @@ from oslo_log import log
 from oslo_utils import uuidutils
 
 from nova_reservations import exception
-from nova_reservations import interval
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import counters
-from nova_reservations.db import donors
+from nova_reservations.db import drainable_hosts
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.engine import builds
-from nova_reservations.engine import contention
 from nova_reservations.engine import settings
-from nova_reservations.planner import occupation
+from nova_reservations.engine import transactions
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
+from nova_reservations.planner import usage
 
 LOG = log.getLogger(__name__)
 
@@ -59,12 +59,12 @@ class Hosts:
         self.options = options
         self.builds = builds.Builds(cloud, options)
 
-    def get(self, host_id: int) -> values.Host:
+    def get(self, host_id: int) -> objects.Host:
         """:raises: NotFound"""
         with self.database.reader() as session:
             return hosts.get(session, host_id)
 
-    def find(self, query: values.HostQuery) -> list[values.Host]:
+    def find(self, query: objects.HostQuery) -> list[objects.Host]:
         with self.database.reader() as session:
             return hosts.find(session, query)
 
@@ -75,7 +75,7 @@ class Hosts:
 
     def enrol(
         self, name: str, properties: Mapping[str, str], now: datetime.datetime
-    ) -> values.Host:
+    ) -> objects.Host:
         """Close the host to all who have no lease, and make it reservable.
 
         First it is marked, so that no request that begins now finds it; then
@@ -93,7 +93,7 @@ class Hosts:
         facts = self.cloud.facts([resource])
         if not facts:
             raise exception.NotFound(kind='Host', id=resource.name)
-        host, closing = contention.settle(
+        host, closing = transactions.settle(
             lambda _: self._register(facts[0], properties, now)
         )
         self.cloud.ensure_pool()
@@ -107,7 +107,7 @@ class Hosts:
                 self._withdraw(host, closing)
                 with self.database.writer() as session:
                     # It may be a donor.
-                    counters.hurry(session, donors.TASK, now)
+                    counters.hurry(session, drainable_hosts.TASK, now)
                 raise exception.HostInUse(
                     host=resource.name, reason=_occupants(occupancy)
                 )
@@ -135,7 +135,7 @@ class Hosts:
 
     def _list(
         self,
-        host: values.Host,
+        host: objects.Host,
         closing: closings.Closing,
         now: datetime.datetime,
     ) -> closings.Closing:
@@ -149,10 +149,10 @@ class Hosts:
 
     def _complete(
         self,
-        host: values.Host,
+        host: objects.Host,
         closing: closings.Closing,
         now: datetime.datetime,
-    ) -> values.Host:
+    ) -> objects.Host:
         """Make a host reservable that nothing can land on any more, and that
         is empty; else say what it waits for.
 
@@ -207,12 +207,12 @@ class Hosts:
 
     def _wait(
         self,
-        host: values.Host,
+        host: objects.Host,
         closing: closings.Closing,
         left: Collection[str],
         reason: str,
         now: datetime.datetime,
-    ) -> values.Host:
+    ) -> objects.Host:
         with self.database.writer() as session:
             if not closings.set_reason(session, closing, reason):
                 raise _overtaken(host)
@@ -226,7 +226,7 @@ class Hosts:
             )
         return waiting
 
-    def _leave_to_others(self, host: values.Host) -> None:
+    def _leave_to_others(self, host: objects.Host) -> None:
         """Take back what was done to a host that somebody else has enrolled,
         or removed.
 
@@ -242,7 +242,7 @@ class Hosts:
             )
         raise _overtaken(host)
 
-    def _find(self, name: str) -> values.Resource:
+    def _find(self, name: str) -> objects.Resource:
         found = self.cloud.find_hosts(name)
         if not found:
             raise exception.NotFound(kind='Host', id=name)
@@ -252,10 +252,10 @@ class Hosts:
 
     def _register(
         self,
-        facts: values.HostFacts,
+        facts: objects.HostFacts,
         properties: Mapping[str, str],
         now: datetime.datetime,
-    ) -> tuple[values.Host, closings.Closing]:
+    ) -> tuple[objects.Host, closings.Closing]:
         """Write the host, not reservable yet; take up one left half-way."""
         with self.database.writer() as session:
             known = hosts.by_uuid(session, facts.uuid)
@@ -273,7 +273,7 @@ class Hosts:
                     reason=f'lease {known.fenced_for} has it as a donor',
                 )
             if known.role == states.Role.DONOR:
-                donors.enrol(session, known.id, now)
+                drainable_hosts.enrol(session, known.id, now)
             hosts.set_facts(session, known.id, facts, now)
             hosts.set_properties(
                 session,
@@ -285,7 +285,7 @@ class Hosts:
             return hosts.get(session, known.id), closing
 
     def _take_up(
-        self, session: Any, host: values.Host, now: datetime.datetime
+        self, session: Any, host: objects.Host, now: datetime.datetime
     ) -> closings.Closing:
         """Go on with an enrolment that waits; begin any other anew."""
         closing = closings.get(session, host.id)
@@ -323,7 +323,7 @@ class Hosts:
                 reason='it is a donor: take it out of the aggregate '
                 f'{self.options.best_effort_aggregate}',
             )
-        closing = contention.settle(lambda _: self._close(host, now))
+        closing = transactions.settle(lambda _: self._close(host, now))
         # What is on a host that was never reservable is ordinary servers.
         if host.reservable:
             self._check_empty(host, closing, now)
@@ -335,7 +335,7 @@ class Hosts:
 
     def _check_empty(
         self,
-        host: values.Host,
+        host: objects.Host,
         closing: closings.Closing,
         now: datetime.datetime,
     ) -> None:
@@ -358,7 +358,7 @@ class Hosts:
             raise
 
     def _close(
-        self, host: values.Host, now: datetime.datetime
+        self, host: objects.Host, now: datetime.datetime
     ) -> closings.Closing:
         """Let no lease take the host any more, if none has; and no enrolment
         go on with it."""
@@ -369,7 +369,7 @@ class Hosts:
             held = [
                 allocation
                 for allocation in allocations.find(
-                    session, values.HOST, resource_ids=[host.id]
+                    session, objects.HOST, resource_ids=[host.id]
                 )
                 if not allocation.released
             ]
@@ -381,7 +381,7 @@ class Hosts:
                 )
             return closings.begin(session, host.id, _attempt())
 
-    def _withdraw(self, host: values.Host, closing: closings.Closing) -> None:
+    def _withdraw(self, host: objects.Host, closing: closings.Closing) -> None:
         """Undo the enrolment, the row last: what is left is found by it.
 
         Not one that another request has made its own: what that relies on
@@ -410,7 +410,7 @@ class Hosts:
         host_id: int,
         properties: Mapping[str, str | None],
         now: datetime.datetime,
-    ) -> values.Host:
+    ) -> objects.Host:
         """Change what the operator says of the host, and read its facts.
 
         A property that some lease, current or to come, was planned with
@@ -419,7 +419,7 @@ class Hosts:
         :param properties: a value of None takes the property away
         :raises: NotFound, HostInUse, Contended, CloudUnavailable
         """
-        host = contention.settle(
+        host = transactions.settle(
             lambda _: self._describe(host_id, properties, now)
         )
         self.refresh_facts({host.facts.uuid: host}, now)
@@ -430,7 +430,7 @@ class Hosts:
         host_id: int,
         properties: Mapping[str, str | None],
         now: datetime.datetime,
-    ) -> values.Host:
+    ) -> objects.Host:
         with self.database.writer() as session:
             # First: no booking comes between what is read and the commit.
             hosts.advance(session, host_id, now)
@@ -451,13 +451,13 @@ class Hosts:
             capacity.freed(session, now, [host_id])
             return host
 
-    def properties(self, include_private: bool) -> list[values.Property]:
+    def properties(self, include_private: bool) -> list[objects.Property]:
         with self.database.reader() as session:
             return hosts.properties(session, include_private)
 
     def set_private(
         self, name: str, private: bool, now: datetime.datetime
-    ) -> values.Property:
+    ) -> objects.Property:
         """:raises: NotFound"""
         with self.database.writer() as session:
             return hosts.set_private(session, name, private, now)
@@ -467,7 +467,7 @@ class Hosts:
         now: datetime.datetime,
         lease_id: str | None = None,
         reservation_id: str | None = None,
-    ) -> Iterator[Mapping[int, list[values.Allocation]]]:
+    ) -> Iterator[Mapping[int, list[objects.Allocation]]]:
         """Yield host id -> its allocations, of every host: those that are
         not over, or all of one lease or reservation.
 
@@ -479,12 +479,12 @@ class Hosts:
         while after is not None:
             with self.database.reader() as session:
                 ids = hosts.ids(session, after, PAGE)
-                found: dict[int, list[values.Allocation]] = {
+                found: dict[int, list[objects.Allocation]] = {
                     host_id: [] for host_id in ids
                 }
                 for allocation in allocations.find(
                     session,
-                    values.HOST,
+                    objects.HOST,
                     ending_after=None if selected else now,
                     lease_id=lease_id,
                     reservation_id=reservation_id,
@@ -500,14 +500,14 @@ class Hosts:
         now: datetime.datetime,
         lease_id: str | None = None,
         reservation_id: str | None = None,
-    ) -> list[values.Allocation]:
+    ) -> list[objects.Allocation]:
         """:raises: NotFound"""
         selected = lease_id or reservation_id
         with self.database.reader() as session:
             hosts.get(session, host_id)
             return allocations.find(
                 session,
-                values.HOST,
+                objects.HOST,
                 ending_after=None if selected else now,
                 lease_id=lease_id,
                 reservation_id=reservation_id,
@@ -520,7 +520,7 @@ class Hosts:
         end: datetime.datetime,
         step: datetime.timedelta,
         now: datetime.datetime,
-    ) -> list[values.CapacityPoint]:
+    ) -> list[objects.CapacityPoint]:
         """Tell, for each step from start to end, how many hosts are held,
         and how many a lease of just that step would be granted.
 
@@ -539,16 +539,16 @@ class Hosts:
         with self.database.reader() as session:
             total = hosts.count_reservable(session)
             windows = hosts.held_windows(session, start, end)
-            bookable = candidates.count(session, values.HOST)
+            bookable = candidates.count(session, objects.HOST)
             taken = candidates.taken(
                 session,
-                values.HOST,
+                objects.HOST,
                 interval.Interval(start, end),
                 now,
                 self.options.cleaning_time,
             )
         return [
-            values.CapacityPoint(
+            objects.CapacityPoint(
                 start=start + index * step,
                 end=start + min((index + 1) * step, length),
                 hosts=total,
@@ -557,8 +557,8 @@ class Hosts:
             )
             for index, (reserved, unavailable) in enumerate(
                 zip(
-                    occupation.held(windows, start, end, step),
-                    occupation.held(taken, start, end, step),
+                    usage.held(windows, start, end, step),
+                    usage.held(taken, start, end, step),
                     strict=True,
                 )
             )
@@ -593,7 +593,7 @@ class Hosts:
         return self.refresh_facts(changed, now)
 
     def refresh_facts(
-        self, changed: Mapping[str, values.Host], now: datetime.datetime
+        self, changed: Mapping[str, objects.Host], now: datetime.datetime
     ) -> int:
         """Read the facts of these hosts, by UUID; return how many had
         changed.
@@ -641,7 +641,7 @@ def _attempt() -> str:
     return uuidutils.generate_uuid()
 
 
-def _overtaken(host: values.Host) -> exception.HostInUse:
+def _overtaken(host: objects.Host) -> exception.HostInUse:
     return exception.HostInUse(
         host=host.facts.service_host,
         reason='another request is enrolling or removing it at this moment; '
@@ -662,11 +662,11 @@ def _occupants(occupancy: ports.Occupancy) -> str:
     )
 
 
-def _matter(facts: values.HostFacts) -> values.HostFacts:
+def _matter(facts: objects.HostFacts) -> objects.HostFacts:
     return dataclasses.replace(facts, provider_generation=0)
 
 
-def _as_if_empty(facts: values.HostFacts) -> values.HostFacts:
+def _as_if_empty(facts: objects.HostFacts) -> objects.HostFacts:
     capacity = {
         inventory.resource_class: inventory.capacity
         for inventory in facts.inventories

@@ -5,7 +5,7 @@ from oslo_utils import uuidutils
 
 from nova_reservations.db import api
 from nova_reservations.db import identity
-from nova_reservations.engine import contention
+from nova_reservations.engine import transactions
 
 
 def of(database: api.Database) -> str:
@@ -24,4 +24,4 @@ def of(database: api.Database) -> str:
             identity.give(session, new)
         return new
 
-    return contention.settle(ask)
+    return transactions.settle(ask)

@@ -18,35 +18,35 @@ import zlib
 
 from oslo_log import log
 
-from nova_reservations import demand as demands
 from nova_reservations import exception
-from nova_reservations import interval
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import counters
-from nova_reservations.db import donors
+from nova_reservations.db import drainable_hosts
 from nova_reservations.db import healing
 from nova_reservations.db import leases
-from nova_reservations.db import servers
-from nova_reservations.db import waiters
-from nova_reservations.engine import agenda
-from nova_reservations.engine import contention
-from nova_reservations.engine import donors as donors_engine
-from nova_reservations.engine import hunting
+from nova_reservations.db import retry_queue
+from nova_reservations.db import slot_servers
+from nova_reservations.engine import best_effort
+from nova_reservations.engine import drainable_hosts as donors_engine
 from nova_reservations.engine import notifications
+from nova_reservations.engine import retry
 from nova_reservations.engine import settings
 from nova_reservations.engine import shares as sharing_engine
-from nova_reservations.engine import waiting
+from nova_reservations.engine import steps
+from nova_reservations.engine import transactions
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
 from nova_reservations.planner import draining
-from nova_reservations.planner import mixture
-from nova_reservations.planner import selection
-from nova_reservations.planner import sharing
-from nova_reservations.plugins import base
+from nova_reservations.planner import plan as mixture
+from nova_reservations.planner import shares as sharing
+from nova_reservations.planner import whole
+from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
 
@@ -132,12 +132,12 @@ class Leases:
         self.notify = notify
         self.donors = giver
 
-    def get(self, lease_id: str) -> values.Lease:
+    def get(self, lease_id: str) -> objects.Lease:
         """:raises: NotFound"""
         with self.database.reader() as session:
             return leases.get(session, lease_id)
 
-    def find(self, query: values.LeaseQuery) -> Iterator[values.Lease]:
+    def find(self, query: objects.LeaseQuery) -> Iterator[objects.Lease]:
         """Yield leases as they are wanted.
 
         :raises: InvalidInput if the marker is unknown
@@ -145,7 +145,9 @@ class Leases:
         for page in self.pages(query):
             yield from page
 
-    def pages(self, query: values.LeaseQuery) -> Iterator[list[values.Lease]]:
+    def pages(
+        self, query: objects.LeaseQuery
+    ) -> Iterator[list[objects.Lease]]:
         """Yield leases a page at a time, as they are wanted.
 
         Each page is a transaction of its own, so that none is open while
@@ -168,7 +170,7 @@ class Leases:
             if left is not None:
                 left -= size
 
-    def access(self, reservation_id: str) -> values.Access | None:
+    def access(self, reservation_id: str) -> objects.Access | None:
         """Return what decides who may use the reservation."""
         with self.database.reader() as session:
             return allocations.access(session, reservation_id)
@@ -176,14 +178,14 @@ class Leases:
     def has_flavor(self, project_id: str, flavor_id: str | None) -> bool:
         """Whether it is the flavor of a reservation of the project; Nova
         gives nobody else that flavor."""
-        if not values.is_id(flavor_id):
+        if not objects.is_id(flavor_id):
             return False
         access = self.access(flavor_id)
         return access is not None and access.project_id == project_id
 
     def admit(
         self, reservation_id: str, project_id: str, *, in_slot: bool
-    ) -> values.Access:
+    ) -> objects.Access:
         """Return where a server of the project may land in the reservation.
 
         :param in_slot: whether the server has the reservation's flavor
@@ -234,7 +236,7 @@ class Leases:
                 f'instead: {ids}'
             )
 
-    def share(self, access: values.Access) -> demands.Share | None:
+    def share(self, access: objects.Access) -> demands.Share | None:
         """Return what one slot of the reservation holds, if it is of any."""
         kind = self.types.get(access.resource_type)
         demand = kind.demand(access.params) if kind else None
@@ -265,15 +267,15 @@ class Leases:
 
         def record(_: int) -> None:
             with self.database.writer() as session:
-                if not servers.is_recorded(session, server_uuid):
-                    servers.record(
+                if not slot_servers.is_recorded(session, server_uuid):
+                    slot_servers.record(
                         session, server_uuid, reservation_id, now, chosen
                     )
 
-        contention.settle(record)
+        transactions.settle(record)
 
     def usage(
-        self, lease: values.Lease, reservation: values.Reservation
+        self, lease: objects.Lease, reservation: objects.Reservation
     ) -> Mapping[str, Any]:
         """Return what the type of the lease's reservation can tell of its
         use now: nothing where Nova does not answer."""
@@ -282,7 +284,7 @@ class Leases:
             return {}
         with self.database.reader() as session:
             held = allocations.holdings(session, [reservation.id])
-            came = servers.chosen(session, reservation.id)
+            came = slot_servers.chosen(session, reservation.id)
         resources = [one.resource for one in held[reservation.id]]
         try:
             return kind.usage(lease, reservation, resources, came)
@@ -293,7 +295,7 @@ class Leases:
             )
             return {}
 
-    def create(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
+    def create(self, asked: NewLease, now: datetime.datetime) -> objects.Lease:
         """Promise the lease; a worker starts it at its time.
 
         :raises: InvalidInput, NotEnoughResources, Contended
@@ -306,7 +308,7 @@ class Leases:
                 lease = self._hunt(lease, refusal, now)
             else:
                 lease = self._keep(
-                    waiting.begin(lease, refusal, now, self.options)
+                    retry.begin(lease, refusal, now, self.options)
                 )
         else:
             LOG.info(
@@ -322,7 +324,7 @@ class Leases:
         self.notify(notifications.CREATE, notifications.payload(lease))
         return lease
 
-    def promise(self, lease: values.Lease, now: datetime.datetime) -> None:
+    def promise(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Write a new lease with what it gets.
 
         :raises: InvalidInput, NotEnoughResources, Contended
@@ -330,21 +332,21 @@ class Leases:
 
         def book(attempt: int) -> None:
             with self.database.writer() as session:
-                if attempt > contention.TOGETHER:
+                if attempt > transactions.TOGETHER:
                     counters.increment(session, 'booking')
                 leases.insert(session, lease)
                 # Who was too late for the best fit looks elsewhere: others
                 # that ask at this moment find it the best too.
                 self.book(session, lease, now, snug=attempt == 1)
 
-        contention.settle(book)
+        transactions.settle(book)
 
     def _hunt(
         self,
-        lease: values.Lease,
+        lease: objects.Lease,
         refusal: exception.NotEnoughResources,
         now: datetime.datetime,
-    ) -> values.Lease:
+    ) -> objects.Lease:
         """Write a lease for which hosts are to be emptied.
 
         :raises: NotEnoughResources, CloudUnavailable
@@ -353,15 +355,15 @@ class Leases:
             raise refusal
         self.donors.follow(now)
 
-        def insert(_: int) -> values.Lease:
+        def insert(_: int) -> objects.Lease:
             with self.database.writer() as session:
-                hunted = hunting.begin(
+                hunted = best_effort.begin(
                     lease, self.ground(session, lease, now), refusal, now
                 )
                 leases.insert(session, hunted)
                 return hunted
 
-        hunted = contention.settle(insert)
+        hunted = transactions.settle(insert)
         LOG.info(
             'Hosts are to be emptied for lease %(lease)s of project '
             '%(project)s',
@@ -370,14 +372,14 @@ class Leases:
         return hunted
 
     def ground(
-        self, session: Any, lease: values.Lease, now: datetime.datetime
-    ) -> hunting.Ground:
+        self, session: Any, lease: objects.Lease, now: datetime.datetime
+    ) -> best_effort.Ground:
         """Return what a lease that can't be booked now could have if hosts
         were emptied for it: a bounded number of each kind."""
-        time = waiting.window(lease, now)
+        time = retry.window(lease, now)
         wants = []
         pool: dict[int, None] = {}
-        known: dict[int, donors.Donor] = {}
+        known: dict[int, drainable_hosts.Donor] = {}
         granted = dataclasses.replace(
             lease, start_date=time.start, end_date=time.end
         )
@@ -399,12 +401,12 @@ class Leases:
                 page=candidates.PAGE + wanted,
                 pivot=zlib.crc32(lease.id.encode()) >> 1,
             )
-            offered = donors.offers(
+            offered = drainable_hosts.offers(
                 session,
                 lease.id,
                 demand.requirements,
                 window,
-                limit=hunting.PAGE + wanted,
+                limit=best_effort.PAGE + wanted,
             )
             pool |= dict.fromkeys(one.resource.id for one in free)
             known |= {one.resource.id: one for one in offered}
@@ -417,25 +419,25 @@ class Leases:
                     },
                 )
             )
-        return hunting.Ground(
+        return best_effort.Ground(
             wants=tuple(wants),
             pool=tuple(pool),
             taken=tuple(one for one in known.values() if one.fenced_for),
             others=tuple(one for one in known.values() if not one.fenced_for),
         )
 
-    def _keep(self, lease: values.Lease) -> values.Lease:
+    def _keep(self, lease: objects.Lease) -> objects.Lease:
         """Write a lease that waits, and has nothing yet."""
 
-        def insert(_: int) -> values.Lease:
+        def insert(_: int) -> objects.Lease:
             with self.database.writer() as session:
                 kept = dataclasses.replace(
-                    lease, arrival=waiters.arrive(session)
+                    lease, arrival=retry_queue.arrive(session)
                 )
                 leases.insert(session, kept)
                 return kept
 
-        kept = contention.settle(insert)
+        kept = transactions.settle(insert)
         LOG.info(
             'Lease %(lease)s of project %(project)s waits: %(reason)s',
             {
@@ -446,7 +448,7 @@ class Leases:
         )
         return kept
 
-    def draft(self, asked: NewLease, now: datetime.datetime) -> values.Lease:
+    def draft(self, asked: NewLease, now: datetime.datetime) -> objects.Lease:
         """Return the lease as it would begin, of which nothing is written.
 
         :raises: InvalidInput
@@ -461,7 +463,7 @@ class Leases:
             )
         lease_id = str(uuid.uuid4())
         kind = _lease_type(asked, now)
-        lease = values.Lease(
+        lease = objects.Lease(
             id=lease_id,
             name=asked.name,
             project_id=asked.project_id,
@@ -493,15 +495,15 @@ class Leases:
             for item in lease.reservations:
                 self._check_whole_hosts(item)
         return dataclasses.replace(
-            lease, due_at=agenda.due_at(lease, now, self.options)
+            lease, due_at=steps.due_at(lease, now, self.options)
         )
 
-    def _check_whole_hosts(self, reservation: values.Reservation) -> None:
+    def _check_whole_hosts(self, reservation: objects.Reservation) -> None:
         """:raises: InvalidInput unless it is of what can be emptied"""
         demand = self._demand(reservation)
         if (
             not isinstance(demand, demands.Demand)
-            or demand.resource_type != values.HOST
+            or demand.resource_type != objects.HOST
         ):
             raise exception.InvalidInput(
                 f'lease_type {states.LeaseType.BEST_EFFORT} is for whole '
@@ -530,9 +532,9 @@ class Leases:
         project_id: str,
         item: NewReservation,
         now: datetime.datetime,
-    ) -> values.Reservation:
+    ) -> objects.Reservation:
         kind = self._type(item.resource_type)
-        return values.Reservation(
+        return objects.Reservation(
             id=str(uuid.uuid4()),
             lease_id=lease_id,
             resource_type=item.resource_type,
@@ -554,7 +556,7 @@ class Leases:
 
     def _new_events(
         self, lease_id: str, asked: NewLease, now: datetime.datetime
-    ) -> tuple[values.Event, ...]:
+    ) -> tuple[objects.Event, ...]:
         times = {
             states.EventType.START: asked.start,
             states.EventType.END: asked.end,
@@ -587,7 +589,7 @@ class Leases:
     def book(
         self,
         session: Any,
-        lease: values.Lease,
+        lease: objects.Lease,
         now: datetime.datetime,
         held: Mapping[str, Collection[int]] | None = None,
         recheck: Collection[str] = (),
@@ -615,11 +617,11 @@ class Leases:
         }
         if not demanded:
             return
-        first = waiting.in_hand(session, lease, now) if among is None else []
+        first = retry.in_hand(session, lease, now) if among is None else []
         rivals = [
             demand
             for other in first
-            for demand in waiting.asks(self.types, other)
+            for demand in retry.asks(self.types, other)
         ]
         try:
             self._book(
@@ -634,12 +636,12 @@ class Leases:
                 among or {},
             )
         except exception.NotEnoughResources as refusal:
-            raise waiting.refusal(refusal, lease, first) from refusal
+            raise retry.refusal(refusal, lease, first) from refusal
 
     def _book(
         self,
         session: Any,
-        lease: values.Lease,
+        lease: objects.Lease,
         now: datetime.datetime,
         demanded: Mapping[str, demands.Ask],
         rivals: Sequence[demands.Ask],
@@ -654,7 +656,7 @@ class Leases:
         windows = {
             item.id: self._window(lease, item) for item in lease.reservations
         }
-        wholes: dict[str, selection.Ask] = {}
+        wholes: dict[str, whole.Ask] = {}
         shares: dict[str, sharing.Ask] = {}
         for reservation_id, demand in demanded.items():
             recheck_this = not held or reservation_id in recheck
@@ -665,7 +667,7 @@ class Leases:
                 if key != reservation_id
             )
             self._check_keys(session, demand)
-            left = waiting.left_over(demand, rivals)
+            left = retry.left_over(demand, rivals)
             if isinstance(left, demands.Share):
                 shares[reservation_id] = sharing_engine.ask(
                     session,
@@ -698,7 +700,7 @@ class Leases:
         plan = mixture.assign(
             list(wholes.values()), list(shares.values()), lease.id, snug
         )
-        if isinstance(plan, selection.TooFew):
+        if isinstance(plan, whole.TooFew):
             raise self._refusal(
                 session,
                 lease,
@@ -756,7 +758,7 @@ class Leases:
     def _ask(
         self,
         session: Any,
-        lease: values.Lease,
+        lease: objects.Lease,
         demand: demands.Demand,
         window: interval.Interval,
         now: datetime.datetime,
@@ -766,7 +768,7 @@ class Leases:
         recheck: bool,
         only_add: bool,
         among: Collection[int] | None,
-    ) -> selection.Ask:
+    ) -> whole.Ask:
         found = candidates.find(
             session,
             demand,
@@ -779,10 +781,10 @@ class Leases:
             ignore=[item.id for item in lease.reservations],
             among=among,
         )
-        return selection.Ask(found, demand, held if only_add else ())
+        return whole.Ask(found, demand, held if only_add else ())
 
     def _window(
-        self, lease: values.Lease, reservation: values.Reservation
+        self, lease: objects.Lease, reservation: objects.Reservation
     ) -> interval.Interval:
         """Return for how long the reservation has its resources."""
         kind = self._type(reservation.resource_type)
@@ -791,14 +793,14 @@ class Leases:
             lease.end_date + kind.aftermath(reservation.params),
         )
 
-    def _demand(self, reservation: values.Reservation) -> demands.Ask | None:
+    def _demand(self, reservation: objects.Reservation) -> demands.Ask | None:
         return self._type(reservation.resource_type).demand(reservation.params)
 
     def _refusal(
         self,
         session: Any,
-        lease: values.Lease,
-        asks: Sequence[selection.Ask],
+        lease: objects.Lease,
+        asks: Sequence[whole.Ask],
         refused: int,
         window: interval.Interval,
         now: datetime.datetime,
@@ -834,7 +836,7 @@ class Leases:
 
     def update(
         self, lease_id: str, changes: LeaseChanges, now: datetime.datetime
-    ) -> values.Lease:
+    ) -> objects.Lease:
         """Change the lease: all of what is asked, or nothing.
 
         :raises: NotFound, InvalidInput, InvalidState, NotEnoughResources,
@@ -843,15 +845,15 @@ class Leases:
 
         changes = self._looked_up(lease_id, changes)
 
-        def change(attempt: int) -> tuple[values.Lease, values.Lease]:
+        def change(attempt: int) -> tuple[objects.Lease, objects.Lease]:
             with self.database.writer() as session:
-                if attempt > contention.TOGETHER:
+                if attempt > transactions.TOGETHER:
                     counters.increment(session, 'booking')
                 seen = leases.get(session, lease_id)
                 self._change(session, seen, changes, now)
                 return seen, leases.get(session, lease_id)
 
-        before, lease = contention.settle(change)
+        before, lease = transactions.settle(change)
         LOG.info(
             'Lease %(lease)s is changed; it is %(status)s from %(start)s '
             'to %(end)s',
@@ -891,7 +893,7 @@ class Leases:
     def _change(
         self,
         session: Any,
-        seen: values.Lease,
+        seen: objects.Lease,
         changes: LeaseChanges,
         now: datetime.datetime,
     ) -> None:
@@ -909,12 +911,12 @@ class Leases:
             capacity.freed(
                 session, now, _given_back(session, seen, held, slots)
             )
-            waiting.left(session, seen, now, self.types)
+            retry.left(session, seen, now, self.types)
 
     def _acknowledge(
         self,
         session: Any,
-        seen: values.Lease,
+        seen: objects.Lease,
         changes: LeaseChanges,
         now: datetime.datetime,
     ) -> dict[str, Any]:
@@ -935,7 +937,7 @@ class Leases:
     def _reschedule(
         self,
         session: Any,
-        seen: values.Lease,
+        seen: objects.Lease,
         changes: LeaseChanges,
         now: datetime.datetime,
     ) -> dict[str, Any]:
@@ -992,7 +994,9 @@ class Leases:
             'due_at': self._due_at(lease, now),
         }
 
-    def _held(self, session: Any, lease: values.Lease) -> dict[str, list[int]]:
+    def _held(
+        self, session: Any, lease: objects.Lease
+    ) -> dict[str, list[int]]:
         """Return reservation id -> what it has."""
         held = allocations.holdings(
             session, [item.id for item in lease.reservations]
@@ -1005,7 +1009,7 @@ class Leases:
         }
 
     def _part(
-        self, session: Any, lease: values.Lease, now: datetime.datetime
+        self, session: Any, lease: objects.Lease, now: datetime.datetime
     ) -> dict[str, list[int]]:
         """Have a lease that is used leave what it can't use, so that it is
         planned anew with the rest; return that."""
@@ -1027,15 +1031,15 @@ class Leases:
         return self._held(session, lease)
 
     def _due_at(
-        self, lease: values.Lease, now: datetime.datetime
+        self, lease: objects.Lease, now: datetime.datetime
     ) -> datetime.datetime | None:
         # A worker that holds the lease finds the changes when it is done.
         if lease.claimed_by is not None:
             return lease.due_at
-        return agenda.due_at(lease, now, self.options)
+        return steps.due_at(lease, now, self.options)
 
     def _new_params(
-        self, seen: values.Lease, changes: LeaseChanges
+        self, seen: objects.Lease, changes: LeaseChanges
     ) -> dict[str, dict[str, Any]]:
         """Return the params of each reservation that is asked to change."""
         known = {item.id: item for item in seen.reservations}
@@ -1056,12 +1060,12 @@ class Leases:
     def _move_events(
         self,
         session: Any,
-        seen: values.Lease,
+        seen: objects.Lease,
         changes: LeaseChanges,
         start: datetime.datetime,
         end: datetime.datetime,
         now: datetime.datetime,
-    ) -> tuple[values.Event, ...]:
+    ) -> tuple[objects.Event, ...]:
         """Write the events' new times; the warning keeps its distance to
         the end, and is due again if that is still to come."""
         times = {states.EventType.START: start, states.EventType.END: end}
@@ -1098,7 +1102,7 @@ class Leases:
         :raises: NotFound, InvalidState, Contended
         """
 
-        def remove(_: int) -> values.Lease | None:
+        def remove(_: int) -> objects.Lease | None:
             with self.database.writer() as session:
                 seen = leases.get(session, lease_id)
                 if seen.status == states.Lease.CREATING and seen.in_nova:
@@ -1112,9 +1116,9 @@ class Leases:
                 if not seen.in_nova:
                     held = allocations.held_by(session, seen)
                     leases.delete(session, seen)
-                    donors.came_free(session, lease_id, now)
+                    drainable_hosts.came_free(session, lease_id, now)
                     capacity.freed(session, now, held)
-                    waiting.left(session, seen, now, self.types)
+                    retry.left(session, seen, now, self.types)
                     return seen
                 if seen.status == states.Lease.DELETING:
                     return None
@@ -1138,7 +1142,7 @@ class Leases:
                 )
                 return None
 
-        gone = contention.settle(remove)
+        gone = transactions.settle(remove)
         if gone is None:
             LOG.info('Lease %s is being deleted', lease_id)
             return
@@ -1148,7 +1152,7 @@ class Leases:
 
 def _set_params(
     session: Any,
-    lease: values.Lease,
+    lease: objects.Lease,
     changed: Collection[str],
     now: datetime.datetime,
 ) -> None:
@@ -1200,8 +1204,8 @@ def _new_event(
     kind: states.EventType,
     time: datetime.datetime,
     now: datetime.datetime,
-) -> values.Event:
-    return values.Event(
+) -> objects.Event:
+    return objects.Event(
         id=str(uuid.uuid4()),
         lease_id=lease_id,
         event_type=kind,
@@ -1212,13 +1216,13 @@ def _new_event(
     )
 
 
-def _is_warned(lease: values.Lease) -> bool:
+def _is_warned(lease: objects.Lease) -> bool:
     """Whether the lease's coming end was told."""
     event = lease.event(states.EventType.BEFORE_END)
     return event is not None and event.status != states.Event.UNDONE
 
 
-def _books(old: values.Lease, new: values.Lease) -> bool:
+def _books(old: objects.Lease, new: objects.Lease) -> bool:
     """Whether the change asks for anything that may be taken: giving back
     time never has to be planned."""
     return (
@@ -1229,7 +1233,7 @@ def _books(old: values.Lease, new: values.Lease) -> bool:
     )
 
 
-def _slots(session: Any, lease: values.Lease) -> dict[tuple[str, int], int]:
+def _slots(session: Any, lease: objects.Lease) -> dict[tuple[str, int], int]:
     """Return (reservation id, resource id) -> slots."""
     found = allocations.slots(
         session, [item.id for item in lease.reservations]
@@ -1243,7 +1247,7 @@ def _slots(session: Any, lease: values.Lease) -> dict[tuple[str, int], int]:
 
 def _given_back(
     session: Any,
-    seen: values.Lease,
+    seen: objects.Lease,
     held: set[int],
     slots: Mapping[tuple[str, int], int],
 ) -> set[int]:
@@ -1271,7 +1275,7 @@ def _given_back(
 
 
 def _new_dates(
-    seen: values.Lease, changes: LeaseChanges, now: datetime.datetime
+    seen: objects.Lease, changes: LeaseChanges, now: datetime.datetime
 ) -> tuple[datetime.datetime, datetime.datetime]:
     """Return the lease's new window.
 

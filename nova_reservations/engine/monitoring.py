@@ -17,19 +17,19 @@ from typing import Any
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import healing
-from nova_reservations.engine import brake
-from nova_reservations.engine import contention
 from nova_reservations.engine import hosts
+from nova_reservations.engine import mass_failure
 from nova_reservations.engine import settings
-from nova_reservations.planner import failing
-from nova_reservations.plugins import monitor
+from nova_reservations.engine import transactions
+from nova_reservations.objects import states
+from nova_reservations.planner import failures
+from nova_reservations.plugins.monitors import base
 
 LOG = log.getLogger(__name__)
 
@@ -43,9 +43,9 @@ together with it; all others are one domain."""
 class _News:
     """A resource whose condition is not what it was known to be."""
 
-    resource: values.Resource
-    was: values.Condition
-    condition: values.Condition
+    resource: objects.Resource
+    was: objects.Condition
+    condition: objects.Condition
 
     @property
     def fails_or_is_back(self) -> bool:
@@ -60,7 +60,7 @@ class Monitoring:
     def __init__(
         self,
         database: api.Database,
-        monitors: Sequence[monitor.Monitor],
+        monitors: Sequence[base.Monitor],
         options: settings.Settings,
         notify: ports.Notifier,
     ) -> None:
@@ -130,7 +130,7 @@ class Monitoring:
     def record(
         self,
         resource_type: str,
-        changes: monitor.Changes,
+        changes: base.Changes,
         now: datetime.datetime,
         domains: Domains = lambda names: {},
     ) -> None:
@@ -144,26 +144,26 @@ class Monitoring:
         with self.database.reader() as session:
             known = healing.known(session, resource_type)
         domain_of = _ask(domains, [one.resource.name for one in known])
-        news, verdict = contention.settle(
+        news, verdict = transactions.settle(
             lambda _: self._record(resource_type, changes, domain_of, now)
         )
         _log(resource_type, news)
         for mass in verdict.told:
-            brake.tell(resource_type, mass, self.notify)
+            mass_failure.tell(resource_type, mass, self.notify)
 
     def _news(
         self,
         known: Collection[healing.Known],
-        changes: monitor.Changes,
+        changes: base.Changes,
         now: datetime.datetime,
     ) -> list[_News]:
         """Return those that are not as they were known to be."""
         news = []
         for one in known:
             name = one.resource.name
-            condition = failing.condition(
+            condition = failures.condition(
                 one.condition,
-                failing.Sighting(
+                failures.Sighting(
                     failed=name in changes.failed,
                     down=name in changes.down,
                     disabled=name in changes.disabled,
@@ -178,10 +178,10 @@ class Monitoring:
     def _record(
         self,
         resource_type: str,
-        changes: monitor.Changes,
+        changes: base.Changes,
         domain_of: Mapping[str, str],
         now: datetime.datetime,
-    ) -> tuple[list[_News], brake.Verdict]:
+    ) -> tuple[list[_News], mass_failure.Verdict]:
         with self.database.writer() as session:
             news = self._news(
                 healing.known(session, resource_type, changes.names),
@@ -197,7 +197,7 @@ class Monitoring:
                 [one.resource.id for one in news if one.fails_or_is_back],
                 now,
             )
-            verdict = brake.apply(
+            verdict = mass_failure.apply(
                 session,
                 resource_type,
                 domain_of,
@@ -242,14 +242,14 @@ def _log(resource_type: str, news: Collection[_News]) -> None:
         )
 
 
-def _words(condition: values.Condition) -> str:
+def _words(condition: objects.Condition) -> str:
     match condition:
-        case values.Condition(forced_down=True):
+        case objects.Condition(forced_down=True):
             return 'have failed: they are forced down'
-        case values.Condition(failed=True):
+        case objects.Condition(failed=True):
             return 'have failed'
-        case values.Condition(hold=states.Hold.DISABLED):
+        case objects.Condition(hold=states.Hold.DISABLED):
             return 'are disabled: no new lease gets them'
-        case values.Condition(hold=states.Hold.DOWN):
+        case objects.Condition(hold=states.Hold.DOWN):
             return 'are down, and fail if they stay so'
     return 'are back'

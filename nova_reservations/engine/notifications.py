@@ -7,8 +7,8 @@ Source: Blazar 18, without the trust's id.
 import datetime
 from typing import Any
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
+from nova_reservations.objects import states
 
 CREATE = 'lease.create'
 UPDATE = 'lease.update'
@@ -24,7 +24,7 @@ def event(kind: states.EventType) -> str:
     return f'lease.event.{kind}'
 
 
-def flags(lease: values.Lease) -> set[tuple[str, str]]:
+def flags(lease: objects.Lease) -> set[tuple[str, str]]:
     """Return (reservation id, flag) of those that are set."""
     return {
         (reservation.id, name)
@@ -43,7 +43,7 @@ def stopped(kind: states.EventType) -> str:
     return f'{event(kind)}.stop'
 
 
-def payload(lease: values.Lease) -> dict[str, Any]:
+def payload(lease: objects.Lease) -> dict[str, Any]:
     return {
         'lease_id': lease.id,
         'user_id': lease.user_id,
@@ -62,7 +62,7 @@ def payload(lease: values.Lease) -> dict[str, Any]:
     }
 
 
-def _reservation(reservation: values.Reservation) -> dict[str, Any]:
+def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
     return {
         **reservation.params,
         'id': reservation.id,
@@ -74,7 +74,7 @@ def _reservation(reservation: values.Reservation) -> dict[str, Any]:
     }
 
 
-def _event(event: values.Event) -> dict[str, Any]:
+def _event(event: objects.Event) -> dict[str, Any]:
     return {
         'id': event.id,
         'event_type': str(event.event_type),

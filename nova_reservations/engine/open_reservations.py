@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
-from nova_reservations import demand
 from nova_reservations.db import api
-from nova_reservations.db import servers
-from nova_reservations.engine import contention
-from nova_reservations.plugins import base
+from nova_reservations.db import slot_servers
+from nova_reservations.engine import transactions
+from nova_reservations.objects import demand
+from nova_reservations.plugins.resource_types import base
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class OpenReservations:
         :raises: DatabaseUnavailable
         """
         with self._database.reader() as session:
-            found = servers.open_to(session, project_id)
+            found = slot_servers.open_to(session, project_id)
         opened = []
         for one in found:
             # A type may have been switched off after the lease was made.
@@ -57,7 +57,7 @@ class OpenReservations:
         """Return the reservation that the server was created in without
         having asked for it, if any."""
         with self._database.reader() as session:
-            return servers.choice(session, server_uuid)
+            return slot_servers.choice(session, server_uuid)
 
     def forget(self, server_uuids: Collection[str]) -> None:
         """Forget servers that were to be created in a reservation, and were
@@ -68,6 +68,6 @@ class OpenReservations:
 
         def forget(_: int) -> None:
             with self._database.writer() as session:
-                servers.unrecord(session, server_uuids)
+                slot_servers.unrecord(session, server_uuids)
 
-        contention.settle(forget)
+        transactions.settle(forget)

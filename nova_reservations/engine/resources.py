@@ -5,25 +5,25 @@ is of it. Hosts are enrolled instead (``hosts.py``)."""
 import datetime
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import resources
-from nova_reservations.engine import contention
+from nova_reservations.engine import transactions
 
 
 class Resources:
     def __init__(self, database: api.Database) -> None:
         self.database = database
 
-    def find(self, resource_type: str) -> list[values.Resource]:
+    def find(self, resource_type: str) -> list[objects.Resource]:
         """Return all of the type, by name."""
         with self.database.reader() as session:
             return resources.find(session, resource_type)
 
     def add(
         self, resource_type: str, name: str, uuid: str, now: datetime.datetime
-    ) -> values.Resource:
+    ) -> objects.Resource:
         """Have leases find it; what is there already is left as it is.
 
         :param name: as its monitor names it, at most 255 characters.
@@ -33,7 +33,7 @@ class Resources:
         """
         _check(resource_type)
 
-        def insert(_: int) -> values.Resource:
+        def insert(_: int) -> objects.Resource:
             with self.database.writer() as session:
                 known = resources.find(session, resource_type, uuid)
                 if known:
@@ -42,11 +42,11 @@ class Resources:
                     session, resource_type, name, uuid, now, reservable=True
                 )
                 capacity.freed(session, now, [resource_id])
-            return values.Resource(resource_id, resource_type, name, uuid)
+            return objects.Resource(resource_id, resource_type, name, uuid)
 
-        return contention.settle(insert)
+        return transactions.settle(insert)
 
-    def remove(self, resource: values.Resource) -> None:
+    def remove(self, resource: objects.Resource) -> None:
         """Have leases find it no more; what is gone already is gone.
 
         :raises: InvalidInput if it is a host
@@ -67,7 +67,7 @@ class Resources:
 
 
 def _check(resource_type: str) -> None:
-    if resource_type == values.HOST:
+    if resource_type == objects.HOST:
         raise exception.InvalidInput(
             'Hosts are enrolled and removed by os-hosts, or by '
             'nova-reservations-manage'

@@ -16,18 +16,18 @@ from typing import Any
 from oslo_log import log
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import capacity
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
-from nova_reservations.engine import agenda
-from nova_reservations.engine import contention
 from nova_reservations.engine import leases
 from nova_reservations.engine import notifications
-from nova_reservations.plugins import base
+from nova_reservations.engine import steps
+from nova_reservations.engine import transactions
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class ServerLeases:
 
     def request(
         self, asked: leases.NewLease, now: datetime.datetime
-    ) -> values.Lease:
+    ) -> objects.Lease:
         """Write the lease of servers that Nova is asked for next.
 
         :raises: InvalidInput, NotEnoughResources, CloudUnavailable, Contended
@@ -59,7 +59,7 @@ class ServerLeases:
             in_nova=True,
         )
         lease = dataclasses.replace(
-            draft, due_at=agenda.due_at(draft, now, self.promises.options)
+            draft, due_at=steps.due_at(draft, now, self.promises.options)
         )
         self.promises.promise(lease, now)
         return lease
@@ -77,7 +77,7 @@ class ServerLeases:
                 f'then, which can not be done here: {error}; ask the operator'
             ) from error
 
-    def receive(self, lease: values.Lease, now: datetime.datetime) -> None:
+    def receive(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Make ready, in Nova, the place that its servers land on, if they
         were guaranteed one from now on.
 
@@ -112,7 +112,7 @@ class ServerLeases:
             )
         )
 
-    def _has_place(self, lease: values.Lease) -> bool:
+    def _has_place(self, lease: objects.Lease) -> bool:
         """Whether Nova may have what its servers land on, before them."""
         reservation = _reservation(lease)
         kind = self.promises.types[reservation.resource_type]
@@ -132,7 +132,7 @@ class ServerLeases:
         share = self.promises.share(access)
         if share is None:
             return
-        if values.is_id(flavor_id) and self.promises.access(flavor_id):
+        if objects.is_id(flavor_id) and self.promises.access(flavor_id):
             reason = 'a server can be in one reservation only'
         else:
             try:
@@ -171,7 +171,7 @@ class ServerLeases:
                 # Whoever is giving it up looks again.
                 rows.change(session, seen, now)
 
-        contention.settle(write)
+        transactions.settle(write)
 
     def accept(self, lease_id: str, now: datetime.datetime) -> None:
         """Write that Nova has accepted the request.
@@ -180,13 +180,13 @@ class ServerLeases:
         :raises: Contended
         """
 
-        def write(_: int) -> values.Lease:
+        def write(_: int) -> objects.Lease:
             with self.database.writer() as session:
                 seen = rows.get(session, lease_id)
                 if seen.status != states.Lease.CREATING:
                     return seen
                 lease = dataclasses.replace(seen, status=states.Lease.PENDING)
-                due_at = agenda.due_at(lease, now, self.promises.options)
+                due_at = steps.due_at(lease, now, self.promises.options)
                 rows.change(
                     session,
                     seen,
@@ -197,7 +197,7 @@ class ServerLeases:
                 )
                 return rows.get(session, lease_id)
 
-        lease = contention.settle(write)
+        lease = transactions.settle(write)
         # A worker may have found out before, and be at work on it.
         if lease.status in (states.Lease.ERROR, states.Lease.DELETING):
             raise _given_up(lease)
@@ -237,7 +237,7 @@ class ServerLeases:
                     capacity.freed(session, now, held)
 
         try:
-            contention.settle(write)
+            transactions.settle(write)
         except exception.NotFound:
             return
         LOG.info('Lease %s is undone: its servers were refused', lease_id)
@@ -260,7 +260,7 @@ class ServerLeases:
             return True
 
     def _undo(
-        self, session: Any, seen: values.Lease, now: datetime.datetime
+        self, session: Any, seen: objects.Lease, now: datetime.datetime
     ) -> None:
         """Have a worker delete what there is of the lease, and the lease."""
         if states.Lease.DELETING not in states.LEASE_TRANSITIONS[seen.status]:
@@ -286,13 +286,13 @@ class ServerLeases:
         )
 
 
-def _reservation(lease: values.Lease) -> values.Reservation:
+def _reservation(lease: objects.Lease) -> objects.Reservation:
     reservation = lease.server_reservation
     assert reservation is not None
     return reservation
 
 
-def _given_up(lease: values.Lease) -> exception.InvalidState:
+def _given_up(lease: objects.Lease) -> exception.InvalidState:
     return exception.InvalidState(
         kind='Lease',
         id=lease.id,

@@ -4,7 +4,7 @@
 import dataclasses
 import datetime
 
-from nova_reservations import states
+from nova_reservations.objects import states
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

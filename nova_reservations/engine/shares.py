@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import datetime
 from typing import Any
 
-from nova_reservations import demand
 from nova_reservations import exception
-from nova_reservations import interval
 from nova_reservations.db import shares
-from nova_reservations.planner import sharing
+from nova_reservations.objects import demand
+from nova_reservations.objects import interval
+from nova_reservations.planner import shares as sharing
 
 
 def ask(

@@ -1,44 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to empty a host: the base of all strategies.
+"""The old path of ``nova_reservations.plugins.drain_strategies.base``."""
 
-Entry points of ``nova_reservations.drain.strategies`` are classes of this
-kind.
-"""
+from debtcollector import removals
 
-import abc
-import dataclasses
+from nova_reservations.plugins.drain_strategies.base import *  # noqa: F403
 
-from oslo_config import cfg
-
-from nova_reservations import ports
-from nova_reservations import values
-
-Cost = tuple[float, ...]
-"""Compared from the first number on; of several hosts each number adds up."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Donor:
-    """A host that could be emptied.
-
-    :ivar tenants: the servers on it, with their states and flavors; none of
-        them is in a state in which Nova could not move it.
-    """
-
-    resource: values.Resource
-    tenants: tuple[ports.Tenant, ...]
-
-
-class DrainStrategy(abc.ABC):
-    """Says which hosts are cheap to empty. It keeps no state."""
-
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self.conf = conf
-
-    @abc.abstractmethod
-    def cost(self, donor: Donor) -> Cost | None:
-        """Return what it costs to empty the host, None if that must not be.
-
-        All costs of a strategy are of the same length. Of the hosts that
-        would do those are emptied whose costs together are the least.
-        """
+removals.removed_module(
+    __name__,
+    replacement='nova_reservations.plugins.drain_strategies.base',
+    removal_version='0.3',
+)

@@ -25,7 +25,7 @@ from nova_reservations.db import migration
 from nova_reservations.scheduler import claim
 from nova_reservations.scheduler import connections
 from nova_reservations.scheduler import loop
-from nova_reservations.scheduler import open_slots
+from nova_reservations.scheduler import open_reservations
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler.consumers import host_states
 
@@ -91,7 +91,7 @@ hooks.check('scheduler')
 _check_enabled()
 conf.register_opts(CONF)
 claim.install()
-open_slots.install()
+open_reservations.install()
 host_states.install()
 connections.install()
 loop.install()

@@ -22,7 +22,7 @@ from nova_reservations import exception
 from nova_reservations.cloud import listener as listeners
 from nova_reservations.cloud import notifier
 from nova_reservations.engine import clocks
-from nova_reservations.engine import worker
+from nova_reservations.engine.worker import worker
 from nova_reservations.scheduler import request_filter
 
 LOG = log.getLogger(__name__)

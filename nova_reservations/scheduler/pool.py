@@ -5,7 +5,7 @@ import dataclasses
 
 from nova_reservations.db import api
 from nova_reservations.db import hosts
-from nova_reservations.db import servers
+from nova_reservations.db import slot_servers
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Pool:
         with self._database.reader() as session:
             # The counter first: names that are newer than it are read again,
             # older ones would stay.
-            current, has_open = servers.look(session, project_id)
+            current, has_open = slot_servers.look(session, project_id)
             if current != version:
                 names = hosts.pool(session)
                 self._seen = current, names

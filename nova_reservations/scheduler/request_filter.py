@@ -15,26 +15,26 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 from nova.scheduler import request_filter as nova_request_filter
 from nova.scheduler import utils
 from oslo_log import log
 
 from nova_reservations import bootstrap
-from nova_reservations import demand
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
-from nova_reservations.cloud import failures
+from nova_reservations import objects
+from nova_reservations.cloud import errors
 from nova_reservations.cloud import placement
 from nova_reservations.engine import server_leases
-from nova_reservations.scheduler import open_slots
+from nova_reservations.objects import demand
+from nova_reservations.objects import states
+from nova_reservations.scheduler import open_reservations
 from nova_reservations.scheduler import pool
 from nova_reservations.scheduler.consumers import base as consumers
 
 LOG = log.getLogger(__name__)
 
-HINT = values.HINT
+HINT = objects.HINT
 CARRIED = 'lease_params'
 """The hint of servers that carry their own lease; our part of the API has put
 the id of the reservation in its place."""
@@ -79,7 +79,7 @@ class ReservedHosts:
 
     def __init__(self, services: bootstrap.Services) -> None:
         self.services = services
-        self._open_slots = open_slots.OpenSlots(services)
+        self._open_slots = open_reservations.OpenSlots(services)
         self._pool = pool.Pool(services.database)
         self._now = services.database.now
         self._trait_is_known = False
@@ -87,7 +87,7 @@ class ReservedHosts:
     def __call__(
         self,
         context: nova_context.RequestContext,
-        request_spec: objects.RequestSpec,
+        request_spec: nova_objects.RequestSpec,
     ) -> bool:
         """Restrict the request; Nova may pass the same one twice.
 
@@ -112,7 +112,7 @@ class ReservedHosts:
             raise _refusal(error.public) from error
         return bool(admission.hosts)
 
-    def resolve(self, request_spec: objects.RequestSpec) -> Admission:
+    def resolve(self, request_spec: nova_objects.RequestSpec) -> Admission:
         """Return where the request may land, as the database is now.
 
         A server that has a right to its reservation stays in it, also while
@@ -151,7 +151,7 @@ class ReservedHosts:
         )
 
     def confirm(
-        self, request_spec: objects.RequestSpec, server: str
+        self, request_spec: nova_objects.RequestSpec, server: str
     ) -> Admission:
         """Return where the request may land now, and remember in which
         reservation's slot a new server is.
@@ -165,7 +165,7 @@ class ReservedHosts:
             and admission.in_slot
             and not exists(request_spec)
         ):
-            run = open_slots.run()
+            run = open_reservations.run()
             chosen = run is not None and run.is_sent
             self.services.leases.record_server(
                 server, admission.reservation_id, self._now(), chosen
@@ -174,7 +174,9 @@ class ReservedHosts:
                 run.recorded.append(server)
         return admission
 
-    def _place(self, request_spec: objects.RequestSpec) -> Admission | None:
+    def _place(
+        self, request_spec: nova_objects.RequestSpec
+    ) -> Admission | None:
         """Return where the server's own lease has it; None: it has none, or
         leaves it to run where there is room.
 
@@ -188,7 +190,7 @@ class ReservedHosts:
         if carried is None:
             return None
         access = None
-        if values.is_id(carried):
+        if objects.is_id(carried):
             access = self.services.leases.access(carried)
         if access is None or access.project_id != request_spec.project_id:
             refusal = f'The hint {CARRIED} is of no lease.'
@@ -203,7 +205,7 @@ class ReservedHosts:
         raise _refusal(refusal)
 
     def _place_of(
-        self, access: values.Access, request_spec: objects.RequestSpec
+        self, access: objects.Access, request_spec: nova_objects.RequestSpec
     ) -> Admission | None:
         """Return where a lease that stands has its server."""
         share = self.services.leases.share(access)
@@ -216,11 +218,11 @@ class ReservedHosts:
             )
         return Admission(access.reservation_id, access.hosts, guaranteed=share)
 
-    def _access(self, asked: _Asked, project_id: str) -> values.Access:
+    def _access(self, asked: _Asked, project_id: str) -> objects.Access:
         """:raises: RequestFilterFailed if the project may not use it now
         :raises: NotEnoughResources if it may, and there is no host
         """
-        if not values.is_id(asked.reservation):
+        if not objects.is_id(asked.reservation):
             raise _refusal(
                 f'{asked.reservation!r} is not the id of one reservation.'
             )
@@ -265,7 +267,7 @@ def installed() -> ReservedHosts | None:
 
 
 def _is_in_place(
-    access: values.Access, request_spec: objects.RequestSpec
+    access: objects.Access, request_spec: nova_objects.RequestSpec
 ) -> bool:
     """Whether the time of a server's own lease has come, for what is made or
     moved.
@@ -279,24 +281,26 @@ def _is_in_place(
     )
 
 
-def _send(request_spec: objects.RequestSpec, admission: Admission) -> None:
+def _send(
+    request_spec: nova_objects.RequestSpec, admission: Admission
+) -> None:
     """Have the request ask for the slot that its server was guaranteed.
 
     :raises: RequestFilterFailed if it does not fit in there
     """
     assert admission.reservation_id is not None
     assert admission.guaranteed is not None
-    asked = open_slots.amounts(request_spec)
+    asked = open_reservations.amounts(request_spec)
     # It may ask already: Nova passes some requests twice.
-    asked.pop(values.slot_class(admission.reservation_id), None)
+    asked.pop(objects.slot_class(admission.reservation_id), None)
     if not admission.guaranteed.holds(asked):
         raise _refusal(
             'The server asks for more than its lease has guaranteed it.'
         )
-    open_slots.ask_for_slot(request_spec, admission.reservation_id)
+    open_reservations.ask_for_slot(request_spec, admission.reservation_id)
 
 
-def _asked(request_spec: objects.RequestSpec) -> _Asked:
+def _asked(request_spec: nova_objects.RequestSpec) -> _Asked:
     """Return the reservation that is asked for, by hint or by flavor.
 
     Not only by the flavor's id: whoever makes flavors can give another one
@@ -318,12 +322,12 @@ def _asked(request_spec: objects.RequestSpec) -> _Asked:
     return _Asked(hint, in_slot=False)
 
 
-def slots_asked(flavor: objects.Flavor) -> set[str]:
+def slots_asked(flavor: nova_objects.Flavor) -> set[str]:
     """Return the reservations of which a server of the flavor takes slots."""
     request = utils.ResourceRequest
     asked = map(request.XS_KEYPAT.match, consumers.extra_specs(flavor))
     found = {
-        values.slots_of(match[3])
+        objects.slots_of(match[3])
         for match in asked
         if match and match[1] == request.XS_RES_PREFIX
     }
@@ -334,11 +338,11 @@ def _refusal(reason: str) -> nova_exception.RequestFilterFailed:
     return nova_exception.RequestFilterFailed(reason=reason)
 
 
-@failures.translated()
-def exists(request_spec: objects.RequestSpec) -> bool:
+@errors.translated()
+def exists(request_spec: nova_objects.RequestSpec) -> bool:
     """Whether the server is in a cell already, and so is moved, not made."""
     try:
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
+        mapping = nova_objects.InstanceMapping.get_by_instance_uuid(
             nova_context.get_admin_context(), request_spec.instance_uuid
         )
     except nova_exception.InstanceMappingNotFound:
@@ -346,7 +350,9 @@ def exists(request_spec: objects.RequestSpec) -> bool:
     return mapping.cell_mapping is not None
 
 
-def _require(request_spec: objects.RequestSpec, reservation_id: str) -> None:
+def _require(
+    request_spec: nova_objects.RequestSpec, reservation_id: str
+) -> None:
     # Nova puts member_of on the unsuffixed group of the query only, and
     # placement refuses a group that asks for nothing.
     request = utils.ResourceRequest.from_request_spec(request_spec)
@@ -359,7 +365,7 @@ def _require(request_spec: objects.RequestSpec, reservation_id: str) -> None:
         'requested_destination' not in request_spec
         or request_spec.requested_destination is None
     ):
-        request_spec.requested_destination = objects.Destination()
+        request_spec.requested_destination = nova_objects.Destination()
     destination = request_spec.requested_destination
     if reservation_id not in (destination.aggregates or ()):
         destination.require_aggregates([reservation_id])

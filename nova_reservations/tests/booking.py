@@ -10,14 +10,14 @@ import uuid
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import demand
-from nova_reservations import interval
-from nova_reservations import requirements
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import hosts
 from nova_reservations.db import models
-from nova_reservations.tests import fake_cloud
+from nova_reservations.objects import demand
+from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
+from nova_reservations.objects import states
+from nova_reservations.testing import fake_cloud
 
 NOW = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 
@@ -34,7 +34,7 @@ def wanted(
     minimum: int = 1, maximum: int | None = None, asked: object = None
 ) -> demand.Demand:
     return demand.Demand(
-        values.HOST, minimum, maximum or minimum, requirements.parse(asked)
+        objects.HOST, minimum, maximum or minimum, requirements.parse(asked)
     )
 
 
@@ -108,7 +108,7 @@ def reservation(session: orm.Session, start: float, end: float) -> str:
             id=reservation_id,
             lease_id=lease_id,
             position=0,
-            resource_type=values.HOST,
+            resource_type=objects.HOST,
             status=states.Reservation.PENDING,
             params={},
             missing_resources=False,

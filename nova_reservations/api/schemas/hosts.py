@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 
@@ -212,7 +212,7 @@ PROPERTY_RESPONSE = validation.Schema(
     parameters.exactly(
         resource_property=parameters.exactly(
             id={'type': 'integer'},
-            resource_type={'const': values.HOST},
+            resource_type={'const': objects.HOST},
             property_name={'type': 'string'},
             private={'type': 'boolean'},
             created_at=parameters.SHOWN_DATE,

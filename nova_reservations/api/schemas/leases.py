@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from nova_reservations import states
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
+from nova_reservations.objects import states
 
 MAX_RESERVATIONS = 64
 

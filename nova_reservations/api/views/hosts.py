@@ -4,11 +4,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.api import dates
 
 
-def show(host: values.Host) -> dict[str, Any]:
+def show(host: objects.Host) -> dict[str, Any]:
     facts = host.facts
     return {
         **host.properties,
@@ -35,7 +35,7 @@ def show(host: values.Host) -> dict[str, Any]:
 
 
 def allocation(
-    host_id: int, allocations: Iterable[values.Allocation]
+    host_id: int, allocations: Iterable[objects.Allocation]
 ) -> dict[str, Any]:
     return {
         'resource_id': str(host_id),
@@ -51,7 +51,7 @@ def allocation(
     }
 
 
-def capacity(point: values.CapacityPoint) -> dict[str, Any]:
+def capacity(point: objects.CapacityPoint) -> dict[str, Any]:
     return {
         'start_date': dates.show(point.start),
         'end_date': dates.show(point.end),
@@ -61,7 +61,7 @@ def capacity(point: values.CapacityPoint) -> dict[str, Any]:
     }
 
 
-def listed_property(prop: values.Property, detail: bool) -> dict[str, Any]:
+def listed_property(prop: objects.Property, detail: bool) -> dict[str, Any]:
     if not detail:
         return {'property': prop.name}
     return {
@@ -71,10 +71,10 @@ def listed_property(prop: values.Property, detail: bool) -> dict[str, Any]:
     }
 
 
-def show_property(prop: values.Property) -> dict[str, Any]:
+def show_property(prop: objects.Property) -> dict[str, Any]:
     return {
         'id': prop.id,
-        'resource_type': values.HOST,
+        'resource_type': objects.HOST,
         'property_name': prop.name,
         'private': prop.private,
         'created_at': dates.show(prop.created_at),

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.api import dates
 
 
 def show(
-    lease: values.Lease,
-    details: Callable[[values.Reservation], Mapping[str, Any]],
+    lease: objects.Lease,
+    details: Callable[[objects.Reservation], Mapping[str, Any]],
     in_full: bool,
 ) -> dict[str, Any]:
     """:param details: what a reservation's type shows of it.
@@ -45,7 +45,7 @@ def show(
     }
 
 
-def _reservation(reservation: values.Reservation) -> dict[str, Any]:
+def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
     return {
         'id': reservation.id,
         'lease_id': reservation.lease_id,
@@ -60,7 +60,7 @@ def _reservation(reservation: values.Reservation) -> dict[str, Any]:
     }
 
 
-def _event(event: values.Event) -> dict[str, Any]:
+def _event(event: objects.Event) -> dict[str, Any]:
     return {
         'id': event.id,
         'lease_id': event.lease_id,

@@ -13,18 +13,18 @@ from nova import exception as nova_exception
 from oslo_config import cfg
 from oslo_log import log
 
-from nova_reservations import extensions
+from nova_reservations import plugin_loader
 from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import driver_stats
 from nova_reservations.compute.metrics import files
-from nova_reservations.compute.metrics import lanes
 from nova_reservations.compute.metrics import machine
-from nova_reservations.compute.metrics import readings
+from nova_reservations.compute.metrics import plugin_thread
 from nova_reservations.compute.metrics import samples
 from nova_reservations.compute.metrics import servers
 
 LOG = log.getLogger(__name__)
 
-_Way = tuple[str, Callable[[Any], readings.Reading]]
+_Way = tuple[str, Callable[[Any], driver_stats.Reading]]
 """Method of the driver, and how to read what it returns."""
 
 REPORTED = (
@@ -68,7 +68,7 @@ class Collector:
         # Of Nova's volume poll, which is another thread's.
         self._volumes = samples.History()
         self._present: dict[str, base.Server] = {}
-        self.lanes: dict[str, lanes.Lane] = {}
+        self.lanes: dict[str, plugin_thread.Lane] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name='metrics', daemon=True
@@ -82,7 +82,7 @@ class Collector:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join(lanes.PATIENCE)
+        self._thread.join(plugin_thread.PATIENCE)
         for lane in self.lanes.values():
             lane.stop()
 
@@ -112,10 +112,10 @@ class Collector:
             ``rd_bytes``, ``wr_req`` and ``wr_bytes`` of each
         """
         moment = now()
-        found: dict[str, readings.Reading] = {}
+        found: dict[str, driver_stats.Reading] = {}
         for usage in usages:
             reading = found.setdefault(
-                usage['instance'].uuid, readings.Reading()
+                usage['instance'].uuid, driver_stats.Reading()
             )
             reading.disks[usage['volume']] = {
                 'read_bytes': usage['rd_bytes'],
@@ -123,7 +123,7 @@ class Collector:
                 'write_bytes': usage['wr_bytes'],
                 'write_requests': usage['wr_req'],
             }
-        calls: list[lanes.Call] = []
+        calls: list[plugin_thread.Call] = []
         present = self._present
         for uuid, reading in found.items():
             if uuid not in present:
@@ -159,10 +159,10 @@ class Collector:
         for name in before.keys() - kept.keys():
             before[name].stop()
 
-    def _load(self, names: list[str]) -> dict[str, lanes.Lane]:
+    def _load(self, names: list[str]) -> dict[str, plugin_thread.Lane]:
         if not names:
             return {}
-        loaded = extensions.load(
+        loaded = plugin_loader.load(
             base.NAMESPACE,
             names,
             base.MetricPlugin,
@@ -171,7 +171,9 @@ class Collector:
         new = {}
         for name, plugin in loaded.found.items():
             try:
-                new[name] = lanes.Lane(name, plugin(self.host, self._conf))
+                new[name] = plugin_thread.Lane(
+                    name, plugin(self.host, self._conf)
+                )
             except Exception:
                 LOG.exception('The metric plugin %s does not start', name)
         return new
@@ -190,7 +192,7 @@ class Collector:
     def round(self, moment: samples.Moment) -> None:
         """Measure all there is to measure, once."""
         present = self.roster.servers()
-        calls: list[lanes.Call] = []
+        calls: list[plugin_thread.Call] = []
         for uuid, (instance, server) in present.items():
             # Other threads, which may be green ones, have their turn.
             time.sleep(0)
@@ -217,8 +219,8 @@ class Collector:
         self._interview.sum_up()
         self._put(calls)
 
-    def _of_host(self, moment: samples.Moment) -> list[lanes.Call]:
-        calls: list[lanes.Call] = []
+    def _of_host(self, moment: samples.Moment) -> list[plugin_thread.Call]:
+        calls: list[plugin_thread.Call] = []
         stats = self._interview.host_cpu()
         if stats is not None:
             seconds, before = self._history.swap(
@@ -236,7 +238,7 @@ class Collector:
         calls.append(('on_bandwidth', (None, bandwidth)))
         return calls
 
-    def _put(self, batch: list[lanes.Call]) -> None:
+    def _put(self, batch: list[plugin_thread.Call]) -> None:
         for lane in self.lanes.values():
             lane.put(batch)
 
@@ -267,14 +269,14 @@ class Interview:
         self._driver = driver
         #: The ways to ask for a server that are left.
         self._ways: list[_Way] = [
-            ('get_diagnostics', readings.from_dict),
-            ('get_instance_diagnostics', readings.from_object),
+            ('get_diagnostics', driver_stats.from_dict),
+            ('get_instance_diagnostics', driver_stats.from_object),
         ]
         self._host_tells = True
         self._failed = 0
         self._failing = False
 
-    def server(self, instance: Any) -> readings.Reading | None:
+    def server(self, instance: Any) -> driver_stats.Reading | None:
         """Return what the driver tells of a server; None if it does not."""
         useless: list[_Way] = []
         for way in tuple(self._ways):

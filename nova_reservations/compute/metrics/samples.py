@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
+from nova_reservations.compute.metrics import driver_stats
 from nova_reservations.compute.metrics import rates
-from nova_reservations.compute.metrics import readings
 
 DISK_COUNTERS = (
     'read_bytes',
@@ -55,8 +55,8 @@ class History:
 
 
 def of_server(
-    reading: readings.Reading,
-    before: readings.Reading,
+    reading: driver_stats.Reading,
+    before: driver_stats.Reading,
     seconds: float,
     vcpus: int,
     at: float,
@@ -95,8 +95,8 @@ def of_server(
 
 def of_volumes(
     kind: str,
-    reading: readings.Reading,
-    before: readings.Reading,
+    reading: driver_stats.Reading,
+    before: driver_stats.Reading,
     seconds: float,
     at: float,
 ) -> dict[str, Any]:

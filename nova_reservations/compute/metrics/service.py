@@ -15,7 +15,7 @@ from nova.objects import instance as instance_objects
 import wrapt
 
 from nova_reservations import hooks
-from nova_reservations.compute import audits
+from nova_reservations.compute import service_hooks
 from nova_reservations.compute import wrapping
 from nova_reservations.compute.metrics import collector
 from nova_reservations.compute.metrics import servers
@@ -64,7 +64,7 @@ def install() -> None:
         ),
     ):
         wrapt.wrap_function_wrapper(target, name, wrapper)
-    audits.at_start(start)
+    service_hooks.at_start(start)
 
 
 def start(compute: manager.ComputeManager) -> None:
@@ -75,7 +75,7 @@ def start(compute: manager.ComputeManager) -> None:
         compute.host, compute.driver, servers.Roster(), CONF
     )
     _COLLECTORS[compute.rt] = found
-    audits.listen(compute.rt, found.hand_on_resources)
+    service_hooks.listen(compute.rt, found.hand_on_resources)
     found.start()
 
 

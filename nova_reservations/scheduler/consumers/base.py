@@ -20,9 +20,9 @@ from nova import objects
 from nova.scheduler import host_manager
 from oslo_config import cfg
 
-from nova_reservations import asked
 from nova_reservations import exception
-from nova_reservations import stats
+from nova_reservations.tracking import extra_specs as asked
+from nova_reservations.tracking import stats
 
 HELD = 'held'
 """The attribute of a host state: name of a consumer -> what it holds."""

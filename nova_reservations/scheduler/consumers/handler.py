@@ -22,9 +22,9 @@ from oslo_config import cfg
 from oslo_log import log
 
 from nova_reservations import exception
-from nova_reservations import extensions
-from nova_reservations import stats
+from nova_reservations import plugin_loader
 from nova_reservations.scheduler.consumers import base
+from nova_reservations.tracking import stats
 
 LOG = log.getLogger(__name__)
 
@@ -48,8 +48,8 @@ def load(conf: cfg.ConfigOpts) -> Consumers:
     return Consumers(consumers)
 
 
-def find(conf: cfg.ConfigOpts) -> extensions.Loaded[base.Consumer]:
-    return extensions.load(
+def find(conf: cfg.ConfigOpts) -> plugin_loader.Loaded[base.Consumer]:
+    return plugin_loader.load(
         NAMESPACE,
         conf.scheduler_consumers,
         base.Consumer,  # type: ignore[type-abstract]

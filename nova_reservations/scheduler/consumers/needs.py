@@ -11,9 +11,9 @@ from typing import Any
 from nova import objects
 from nova.scheduler import host_manager
 
-from nova_reservations import asked
 from nova_reservations.scheduler.consumers import base
 from nova_reservations.scheduler.consumers import handler
+from nova_reservations.tracking import extra_specs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def of(flavor: objects.Flavor, consumers: handler.Consumers) -> list[Need]:
         understood
     """
     needs = []
-    explicit = asked.amounts(base.extra_specs(flavor))
+    explicit = extra_specs.amounts(base.extra_specs(flavor))
     for name, consumer in tuple(consumers.running.items()):
         if isinstance(consumer, base.QuantityConsumer):
             for amount in consumers.call(name, consumer.asked, flavor):

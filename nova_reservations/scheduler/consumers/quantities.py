@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from nova import objects
 
-from nova_reservations import asked
 from nova_reservations.scheduler.consumers import base
+from nova_reservations.tracking import extra_specs
 
 
 class ComputeUnits(base.QuantityConsumer):
@@ -22,7 +22,7 @@ class ComputeUnits(base.QuantityConsumer):
     placement guards them."""
 
     def asked(self, flavor: objects.Flavor) -> decimal.Decimal:
-        return asked.cu(base.extra_specs(flavor))
+        return extra_specs.cu(base.extra_specs(flavor))
 
 
 class Vcpu(base.QuantityConsumer):
@@ -83,7 +83,7 @@ class Bandwidth(base.QuantityConsumer):
     an interface to."""
 
     def asked(self, flavor: objects.Flavor) -> Ways | None:
-        ways = Ways(*asked.bandwidth(base.extra_specs(flavor)))
+        ways = Ways(*extra_specs.bandwidth(base.extra_specs(flavor)))
         return ways if any(ways) else None
 
     def quantity(self, figures: Mapping[str, Any]) -> Links:

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import dataclasses
 from typing import Any
 
-from nova import objects
+from nova import objects as nova_objects
 from nova.scheduler import host_manager
 from oslo_log import log
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.cloud import aggregates
 from nova_reservations.scheduler import request_filter
 from nova_reservations.scheduler.consumers import base
@@ -42,7 +42,7 @@ class Reserved:
     owner: str
     slots_left: int | None
 
-    def after(self, request_spec: objects.RequestSpec) -> Reserved:
+    def after(self, request_spec: nova_objects.RequestSpec) -> Reserved:
         """Return what is left when a server of the request has come."""
         if self.slots_left is None or self.reservation_id != wanted(
             request_spec
@@ -68,7 +68,7 @@ class ReservedAggregates(base.Consumer):
     def survey(
         self,
         host_states: Sequence[host_manager.HostState],
-        request_spec: objects.RequestSpec,
+        request_spec: nova_objects.RequestSpec,
         summaries: Mapping[str, Any] | None,
     ) -> None:
         # What Nova remembers of aggregates may be old: it tells what to ask
@@ -100,7 +100,7 @@ class ReservedAggregates(base.Consumer):
     def consume(
         self,
         host_state: host_manager.HostState,
-        request_spec: objects.RequestSpec,
+        request_spec: nova_objects.RequestSpec,
     ) -> None:
         reserved = self.held(host_state)
         if reserved is not None:
@@ -113,7 +113,7 @@ class ReservedAggregates(base.Consumer):
             )
 
 
-def wanted(request_spec: objects.RequestSpec) -> str | None:
+def wanted(request_spec: nova_objects.RequestSpec) -> str | None:
     """Return the reservation that the request names: by its hint, or by the
     flavor of the reservation; None if it names none."""
     hint = request_spec.get_scheduler_hint(request_filter.HINT)
@@ -133,7 +133,7 @@ def slots_left(
     found = {}
     for uuid, summary in summaries.items():
         for resource_class, amounts in summary['resources'].items():
-            reservation_id = values.slots_of(resource_class)
+            reservation_id = objects.slots_of(resource_class)
             if reservation_id is not None:
                 host = summary.get('root_provider_uuid', uuid)
                 found[host, reservation_id] = (

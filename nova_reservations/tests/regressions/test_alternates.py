@@ -5,7 +5,7 @@ filter. Issue 13, item 1.
 """
 
 from nova import context as nova_context
-from nova import objects
+from nova import objects as nova_objects
 from nova.compute import manager
 from nova.conductor import manager as conductor_manager
 from nova.scheduler.client import report
@@ -13,7 +13,7 @@ from nova.virt import fake
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import conductor
 
@@ -110,7 +110,7 @@ class GuardedTest(AlternatesTest):
         """As in a cell, whose conductor reaches neither Nova's database of
         the API nor ours."""
         self.enrol('host1')
-        spec = objects.RequestSpec(
+        spec = nova_objects.RequestSpec(
             scheduler_hints={},
             project_id=base.MINE,
             user_id='user',
@@ -158,7 +158,7 @@ class UnguardedTest(AlternatesTest):
         self.services.hosts.go_on(self.now)
         shown = {
             host.facts.service_host: host
-            for host in self.services.hosts.find(values.HostQuery())
+            for host in self.services.hosts.find(objects.HostQuery())
         }
         self.assertTrue(shown[free].reservable)
         self.assertFalse(shown[taken].reservable)

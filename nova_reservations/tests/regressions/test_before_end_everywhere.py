@@ -10,15 +10,15 @@ import smtplib
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
-from nova_reservations.api import lease_params
+from nova_reservations.api.servers import lease_params
 from nova_reservations.db import models
 from nova_reservations.engine import leases
-from nova_reservations.plugins import flavor
-from nova_reservations.plugins import instance
-from nova_reservations.plugins import server as server_plugin
-from nova_reservations.tests import region as regions
+from nova_reservations.plugins.resource_types import flavor
+from nova_reservations.plugins.resource_types import instance
+from nova_reservations.plugins.resource_types import server as server_plugin
+from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import test_before_end
 from nova_reservations.tests.functional.engine import test_instances
 from nova_reservations.tests.functional.engine import test_lifespan
@@ -27,7 +27,7 @@ FLAVOR = 'flavor:instance'
 TYPES = {
     test_instances.VIRTUAL: instance.VirtualInstance,
     FLAVOR: flavor.FlavorInstance,
-    values.SERVER: server_plugin.Server,
+    objects.SERVER: server_plugin.Server,
 }
 
 orders = test_before_end.orders

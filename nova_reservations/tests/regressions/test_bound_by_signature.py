@@ -16,12 +16,12 @@ from nova.scheduler import manager
 import oslo_messaging
 import pytest
 
-from nova_reservations.api import making
-from nova_reservations.compute import audits
-from nova_reservations.compute import tracking
+from nova_reservations.api.servers import create
+from nova_reservations.compute import service_hooks
+from nova_reservations.compute import tracker as tracking
 from nova_reservations.compute import wrapping
 from nova_reservations.compute.metrics import service
-from nova_reservations.scheduler import open_slots
+from nova_reservations.scheduler import open_reservations
 from nova_reservations.scheduler.consumers import host_states
 
 SERVER = '5f3c2b1a-0000-4000-8000-00000000000a'
@@ -102,12 +102,12 @@ def test_listeners_are_told_of_audits(call):
     tracker, told = Tracker(), []
     tracker.compute_nodes = {
         'node': types.SimpleNamespace(
-            **NODE, **dict.fromkeys(audits.CLAIMED, 1)
+            **NODE, **dict.fromkeys(service_hooks.CLAIMED, 1)
         )
     }
-    audits.listen(tracker, lambda *what: told.append(what))
+    service_hooks.listen(tracker, lambda *what: told.append(what))
     call(
-        audits._update_available_resource,
+        service_hooks._update_available_resource,
         Method(
             resource_tracker.ResourceTracker._update_available_resource,
             do_nothing,
@@ -117,7 +117,7 @@ def test_listeners_are_told_of_audits(call):
         resources=NODE,
         startup=True,
     )
-    assert told == [('node', NODE, dict.fromkeys(audits.CLAIMED, 1))]
+    assert told == [('node', NODE, dict.fromkeys(service_hooks.CLAIMED, 1))]
 
 
 def test_metadata_are_read_with_servers(call, monkeypatch):
@@ -172,10 +172,10 @@ def test_consumers_consume(call, monkeypatch):
 
 def test_servers_are_recorded_before_nova_makes_them(call):
     recorded = []
-    token = making._record.set(recorded.append)
+    token = create._record.set(recorded.append)
     try:
         call(
-            making._before,
+            create._before,
             Method(
                 compute_api.API._create_reqspec_buildreq_instmapping,
                 do_nothing,
@@ -186,7 +186,7 @@ def test_servers_are_recorded_before_nova_makes_them(call):
             im=None,
         )
     finally:
-        making._record.reset(token)
+        create._record.reset(token)
     assert recorded == [SERVER]
 
 
@@ -212,14 +212,14 @@ def test_what_was_sent_to_an_open_reservation_is_scheduled_once_more(call):
 
     def select_destinations(**arguments):
         asked.append(arguments['spec_obj'])
-        run = open_slots.run()
+        run = open_reservations.run()
         if run is not None:
             run.original = 'as it was'
             raise oslo_messaging.ExpectedException()
         return 'a host'
 
     found = call(
-        open_slots._select,
+        open_reservations._select,
         _as_of_messaging(_real_select_destinations(), select_destinations),
         context=None,
         request_spec=None,
@@ -234,6 +234,6 @@ def test_what_was_sent_to_an_open_reservation_is_scheduled_once_more(call):
 
 
 def test_the_signature_is_novas():
-    ours = inspect.signature(open_slots._select_destinations)
+    ours = inspect.signature(open_reservations._select_destinations)
     real = inspect.signature(_real_select_destinations())
     assert ['self', *ours.parameters] == [*real.parameters]

@@ -11,8 +11,8 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.tests import fake_cloud
-from nova_reservations.tests.region import minutes
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing.region import minutes
 
 SERVER = 'f0f0f0f0-0000-4000-8000-00000000000a'
 LATER = 'f0f0f0f0-0000-4000-8000-00000000000b'

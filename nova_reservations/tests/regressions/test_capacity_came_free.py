@@ -11,31 +11,31 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import leases as lease_rows
 from nova_reservations.db import models
 from nova_reservations.engine import leases
-from nova_reservations.engine import lifecycle
-from nova_reservations.plugins import host
-from nova_reservations.plugins import monitor
-from nova_reservations.plugins import server
-from nova_reservations.tests import licences
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.plugins.monitors import base
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import server
+from nova_reservations.testing.region import minutes
+from nova_reservations.tests.examples import licences
 from nova_reservations.tests.functional.engine.test_guaranteed import HALF
-from nova_reservations.tests.region import minutes
 
 TYPES = {
-    values.HOST: host.PhysicalHost,
-    values.SERVER: server.Server,
+    objects.HOST: host.PhysicalHost,
+    objects.SERVER: server.Server,
     licences.NAME: licences.Licence,
 }
 MANY = 100
 
 
 def host_of(region, name):
-    [found] = region.hosts.find(values.HostQuery(name=name))
+    [found] = region.hosts.find(objects.HostQuery(name=name))
     return found
 
 
@@ -105,7 +105,7 @@ def a_request_for_servers_that_nova_refuses(region):
             before_end=None,
             reservations=(
                 leases.NewReservation(
-                    values.SERVER,
+                    objects.SERVER,
                     {
                         'guaranteed': True,
                         'flavor_id': 'half',
@@ -126,7 +126,7 @@ def an_enrolment(region):
 
 
 def a_removal_that_fails(region):
-    [degraded] = region.leases.find(values.LeaseQuery(status='ACTIVE'))
+    [degraded] = region.leases.find(objects.LeaseQuery(status='ACTIVE'))
     name = min({'one', 'two'} - region.hosts_of(degraded))
 
     def remove():
@@ -159,7 +159,7 @@ def a_recovery(region):
     def recover():
         region.cloud.recover('one')
         region.monitoring.record(
-            values.HOST, monitor.Changes(recovered=['one']), region.now
+            objects.HOST, base.Changes(recovered=['one']), region.now
         )
 
     return recover

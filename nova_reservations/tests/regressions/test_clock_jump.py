@@ -16,11 +16,11 @@ from nova_reservations import exception
 from nova_reservations.cmd import status
 from nova_reservations.db import leases
 from nova_reservations.engine import clocks
-from nova_reservations.engine import lifecycle
-from nova_reservations.engine import worker
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine.worker import worker
 from nova_reservations.scheduler import loop
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 
 Code = status.Code
 

@@ -22,7 +22,7 @@ from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations.api import faults
 from nova_reservations.db import api
-from nova_reservations.tests import fake_cloud
+from nova_reservations.testing import fake_cloud
 
 CONF = nova.conf.CONF
 

@@ -12,15 +12,15 @@ import logging
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
-from nova_reservations.engine import brake
-from nova_reservations.plugins import instance
+from nova_reservations.engine import mass_failure
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import instance
+from nova_reservations.testing.region import minutes
 from nova_reservations.tests import booking
-from nova_reservations.tests.region import minutes
 
 HOUR = datetime.timedelta(hours=1)
 TWO_MINUTES = datetime.timedelta(minutes=2)
@@ -234,7 +234,7 @@ class TestDown:
         see(patient, FORCED_DOWN, name)
         see(patient, REBOOTING, name)
         assert name not in used(patient, lease)
-        [failed] = patient.hosts.find(values.HostQuery(name=name))
+        [failed] = patient.hosts.find(objects.HostQuery(name=name))
         assert failed.down_since
 
     def test_forced_down_is_failed_at_once(self, patient):
@@ -538,20 +538,24 @@ class TestMassFailure:
 
     def test_an_administrator_has_the_last_word(self, region, leases):
         self.lost(region, 'a1', 'a2', 'a3')
-        released = brake.release(region.database, values.HOST, [], region.now)
+        released = mass_failure.release(
+            region.database, objects.HOST, [], region.now
+        )
         region.work()
         assert released == ['a1', 'a2', 'a3']
         assert [flags(region, lease) for lease in leases[:3]] == [CHANGED] * 3
         # Of what else fails it was not the word.
         region.look()
         assert len(self.mass(region)) == 1
-        assert brake.release(region.database, values.HOST, [], region.now) == (
-            []
-        )
+        assert mass_failure.release(
+            region.database, objects.HOST, [], region.now
+        ) == ([])
 
     def test_of_one_host_too(self, region, leases):
         self.lost(region, 'a1', 'a2', 'a3')
-        brake.release(region.database, values.HOST, ['a2', 'b1'], region.now)
+        mass_failure.release(
+            region.database, objects.HOST, ['a2', 'b1'], region.now
+        )
         region.work()
         assert [flags(region, lease) for lease in leases[:3]] == [
             MISSING,
@@ -566,9 +570,9 @@ class TestMassFailure:
             CHANGED,
             MISSING,
         ]
-        assert brake.release(region.database, values.HOST, [], region.now) == (
-            ['a1', 'a3']
-        )
+        assert mass_failure.release(
+            region.database, objects.HOST, [], region.now
+        ) == (['a1', 'a3'])
 
     def test_is_over_when_all_are_back(self, region, leases):
         self.lost(region, 'a1', 'a2', 'a3')
@@ -591,7 +595,7 @@ class TestMassFailure:
         self.lost(region, 'a1', 'a2', 'a3')
         braked = {
             each.facts.service_host
-            for each in region.hosts.find(values.HostQuery())
+            for each in region.hosts.find(objects.HostQuery())
             if each.braked
         }
         assert braked == {'a1', 'a2', 'a3'}

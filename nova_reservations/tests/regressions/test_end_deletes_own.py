@@ -23,9 +23,9 @@ from nova.virt import fake
 import pytest
 
 from nova_reservations import ports
-from nova_reservations import states
+from nova_reservations.objects import states
+from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.nova import base
-from nova_reservations.tests.region import minutes
 
 ACTIONS = ['delete', 'shelve', 'migrate']
 

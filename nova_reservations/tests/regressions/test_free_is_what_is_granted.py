@@ -12,7 +12,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_reservations import exception
-from nova_reservations.tests import region as regions
+from nova_reservations.testing import region as regions
 
 HOSTS = ('one', 'two', 'three', 'four')
 STEP = 20

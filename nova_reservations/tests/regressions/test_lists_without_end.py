@@ -14,10 +14,10 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.engine import leases as engine
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.api import conftest
 from nova_reservations.tests.functional.api.conftest import _nova_conf
 from nova_reservations.tests.functional.api.conftest import admin
@@ -256,7 +256,7 @@ def test_allocations_of_hosts_are_read_some_hosts_at_a_time(
             [
                 {
                     'id': number,
-                    'resource_type': values.HOST,
+                    'resource_type': objects.HOST,
                     'name': f'host-{number}',
                     'uuid': str(number),
                     'reservable': True,

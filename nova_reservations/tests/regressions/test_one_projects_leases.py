@@ -8,8 +8,8 @@ ends wait for minutes. 300 delayed a start by 27 seconds.
 Issue 13, seen from a member.
 """
 
-from nova_reservations.engine import worker
-from nova_reservations.tests.region import minutes
+from nova_reservations.engine.worker import worker
+from nova_reservations.testing.region import minutes
 
 
 def due_at_once(region, count, project, start):

@@ -8,8 +8,8 @@ Issue 13, item 14.
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import values
-from nova_reservations.plugins import host
+from nova_reservations import objects
+from nova_reservations.plugins.resource_types import host
 
 
 class Refused(host.PhysicalHost):
@@ -26,14 +26,14 @@ class Refused(host.PhysicalHost):
 
 @pytest.fixture
 def region(make_region):
-    return make_region('one', 'two', types={values.HOST: Refused})
+    return make_region('one', 'two', types={objects.HOST: Refused})
 
 
 def test_a_lease_that_is_ended_meanwhile_ends_at_once(region):
     lease = region.active_lease()
     region.forward(until=1)
     region.change(lease, min=1, max=2)
-    region.types[values.HOST].meanwhile = lambda: region.change(lease, end=0)
+    region.types[objects.HOST].meanwhile = lambda: region.change(lease, end=0)
     region.work()
     assert region.status(lease) == 'TERMINATED'
 

@@ -12,17 +12,17 @@ import logging
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.api.views import leases as view
-from nova_reservations.plugins import host
-from nova_reservations.plugins import instance
-from nova_reservations.tests.region import minutes
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import instance
+from nova_reservations.testing.region import minutes
 
 SECRET = 'secret'
 """In each name of what is of others."""
 
 VIRTUAL = 'virtual:instance'
-TYPES = {values.HOST: host.PhysicalHost, VIRTUAL: instance.VirtualInstance}
+TYPES = {objects.HOST: host.PhysicalHost, VIRTUAL: instance.VirtualInstance}
 SLOT = {
     'vcpus': 1,
     'memory_mb': 1024,

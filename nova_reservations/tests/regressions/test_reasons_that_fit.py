@@ -7,12 +7,12 @@ Issue 13, item 5.
 
 import pytest
 
-from nova_reservations import reasons
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import leases
-from nova_reservations.plugins import base
-from nova_reservations.plugins import host
-from nova_reservations.tests import region as regions
+from nova_reservations.objects import reasons
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.testing import region as regions
 
 HOSTS = [f'{number:04}.{"compute" * 8}.example.org' for number in range(1300)]
 
@@ -26,7 +26,9 @@ class Slow(host.PhysicalHost):
 
 @pytest.fixture
 def region(any_database):
-    region = regions.Region(any_database.url, 'one', types={values.HOST: Slow})
+    region = regions.Region(
+        any_database.url, 'one', types={objects.HOST: Slow}
+    )
     yield region
     region.close()
 

@@ -7,12 +7,12 @@ Issue 13, item 5.
 
 import pytest
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import healing
 from nova_reservations.engine import open_reservations
-from nova_reservations.plugins import host
-from nova_reservations.plugins import instance
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import instance
 
 HERE = '["==", "$region", "RegionOne"]'
 SLOTS = 'virtual:instance'
@@ -47,7 +47,7 @@ def region(make_region):
         'two',
         'three',
         types={
-            values.HOST: host.PhysicalHost,
+            objects.HOST: host.PhysicalHost,
             SLOTS: instance.VirtualInstance,
         },
         best_effort_aggregate='donors',
@@ -99,7 +99,7 @@ def test_one_that_waits_stands_in_nobodys_way(region):
 def test_other_open_reservations_of_its_project_can_be_used(region):
     for properties in (HERE, ''):
         region.lease_of(
-            slot(resource_properties=properties, consume=values.OPEN)
+            slot(resource_properties=properties, consume=objects.OPEN)
         )
     region.work()
     rename(region)

@@ -14,7 +14,7 @@ from nova.api import wsgi
 import nova.conf
 import webob
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_instances
 
@@ -46,7 +46,7 @@ def moves(host):
 class StrangersTest(test_instances.InstancesTestCase):
     def _install(self, directory):
         super()._install(directory)
-        types = [*CONF.reservations.resource_types, values.SERVER]
+        types = [*CONF.reservations.resource_types, objects.SERVER]
         self.flags(resource_types=types, group='reservations')
 
     def setUp(self):

@@ -12,7 +12,7 @@ import pytest
 from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.engine import leftovers
-from nova_reservations.plugins import instance
+from nova_reservations.plugins.resource_types import instance
 from nova_reservations.tests.functional.nova import base
 
 TYPES = {'virtual:instance': instance.VirtualInstance}

@@ -14,12 +14,12 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import counters
 from nova_reservations.db import leases as rows
-from nova_reservations.engine import waiting
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
+from nova_reservations.engine import retry
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 
 FEW, MANY = 5, 60
 """Workers that look at what is due make some statements more or less."""
@@ -30,7 +30,7 @@ def asks(key, value):
 
 
 def describe(region, name, **properties):
-    [host] = region.hosts.find(values.HostQuery(name=name))
+    [host] = region.hosts.find(objects.HostQuery(name=name))
     region.hosts.update(host.id, properties, region.now)
 
 
@@ -109,7 +109,7 @@ def full(make_region):
 
 
 def holder_of(region, name):
-    for lease in region.leases.find(values.LeaseQuery(status='ACTIVE')):
+    for lease in region.leases.find(objects.LeaseQuery(status='ACTIVE')):
         if name in region.hosts_of(lease):
             return lease
     raise AssertionError(f'nobody has {name}')
@@ -208,7 +208,7 @@ def test_who_waits_for_long_looks_for_itself_now_and_then(full):
     region = full()
     lease = region.retry(duration=60, retries=300)
     region.work()
-    assert region.see(lease).due_at == NOON + waiting.SELDOM
+    assert region.see(lease).due_at == NOON + retry.SELDOM
     with region.database.writer() as session:
         session.execute(sa.text('UPDATE nr_allocations SET released = 1'))
     region.forward(until=59)
@@ -220,7 +220,7 @@ def test_who_waits_for_long_looks_for_itself_now_and_then(full):
 def test_a_walk_goes_on_where_the_last_has_looked_at_enough(
     make_region, monkeypatch
 ):
-    monkeypatch.setattr('nova_reservations.engine.walk.MOST', 2)
+    monkeypatch.setattr('nova_reservations.engine.retry_walk.MOST', 2)
     names = [f'host-{number}' for number in range(5)]
     region = make_region(*names)
     holder = region.lease(start=30, end=600, minimum=5)
@@ -235,12 +235,12 @@ def test_a_walk_goes_on_where_the_last_has_looked_at_enough(
         assert statuses == ['PENDING'] * count + ['CREATING'] * (6 - count)
 
 
-@pytest.mark.parametrize('few', [0, waiting.FEW])
+@pytest.mark.parametrize('few', [0, retry.FEW])
 def test_what_is_kept_for_one_is_for_those_behind_when_it_waits_no_more(
     make_region, monkeypatch, few
 ):
     """Also at a time when it was not free for the first."""
-    monkeypatch.setattr(waiting, 'FEW', few)
+    monkeypatch.setattr(retry, 'FEW', few)
     region = make_region('one', 'two')
     region.active_lease(end=60)
     region.active_lease(end=900)

@@ -10,7 +10,7 @@ from oslo_config import cfg
 import pytest
 
 from nova_reservations import conf
-from nova_reservations.plugins import webhook
+from nova_reservations.plugins.event_actions import webhook
 
 ADDRESS = 'http://user:pass-word@127.0.0.1:1/pa-th?key=to-ken'
 

@@ -15,16 +15,16 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.db import models
-from nova_reservations.plugins import host
-from nova_reservations.plugins import instance
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import instance
+from nova_reservations.testing import region as regions
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
-from nova_reservations.tests import region as regions
 
 OTHERS = range(1, 2001)
 """Leases of one day, each of a slot of the one other host."""
@@ -51,7 +51,7 @@ def region(tmp_path):
             'one',
             'two',
             types={
-                values.HOST: host.PhysicalHost,
+                objects.HOST: host.PhysicalHost,
                 SLOTS: instance.VirtualInstance,
             },
         )
@@ -145,7 +145,7 @@ def _locked(connection: sa.Connection) -> int:
     return 0
 
 
-def lease_slots(region) -> values.Lease:
+def lease_slots(region) -> objects.Lease:
     lease = region.lease_of((SLOTS, SLOT))
     region.work()
     return region.see(lease)
@@ -165,7 +165,9 @@ def test_a_lease_that_is_deleted_locks_no_other(region, locked):
     for lease in leases:
         region.delete(lease)
     region.work()
-    assert not list(region.leases.find(values.LeaseQuery(project_id='lessee')))
+    assert not list(
+        region.leases.find(objects.LeaseQuery(project_id='lessee'))
+    )
     assert max(locked) < FEW
 
 
@@ -179,7 +181,7 @@ def test_slots_that_are_changed_lock_no_others(region, locked):
 def test_a_host_that_leaves_the_pool_locks_no_leases(region, locked):
     region.active_lease(minimum=2)
     region.forward(until=61)
-    [known] = region.hosts.find(values.HostQuery(name='one'))
+    [known] = region.hosts.find(objects.HostQuery(name='one'))
     del locked[:]
     region.hosts.remove(known.id, region.now)
     assert max(locked) < FEW

@@ -4,7 +4,7 @@
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations.sandbox import layout
+from sandbox import layout
 
 
 @pytest.mark.parametrize(

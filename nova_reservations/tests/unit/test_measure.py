@@ -3,7 +3,7 @@
 
 import pytest
 
-from nova_reservations.sandbox.bench import measure
+from sandbox.bench import measure
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 
 import datetime
 
-from nova_reservations.sandbox.bench import report
+from sandbox.bench import report
 
 NOON = datetime.datetime(2030, 1, 1, 12)
 

@@ -15,13 +15,13 @@ import pytest
 
 from nova_reservations import conf as options
 from nova_reservations import exception
-from nova_reservations import stats
 from nova_reservations.compute import resctrl
 from nova_reservations.scheduler.consumers import base
 from nova_reservations.scheduler.consumers import handler
 from nova_reservations.scheduler.consumers import needs
 from nova_reservations.tests.unit.compute import hosts as computes
 from nova_reservations.tests.unit.scheduler import hosts
+from nova_reservations.tracking import stats
 
 COMPUTE = metadata.entry_points(group='nova.compute.resources')
 SCHEDULER = metadata.entry_points(group='nova.scheduler.consumers')

@@ -25,13 +25,13 @@ import webob
 
 from nova_reservations import bootstrap
 from nova_reservations import conf
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.api import middleware
 from nova_reservations.api import openapi
 from nova_reservations.api import routes
 from nova_reservations.db import api
-from nova_reservations.plugins import host
-from nova_reservations.tests import fake_cloud
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.testing import fake_cloud
 
 HOSTS = ('h1', 'h2', 'h3')
 
@@ -121,7 +121,7 @@ class Person:
 
 @functools.cache
 def document() -> dict[str, Any]:
-    types = {values.HOST: host.PhysicalHost}
+    types = {objects.HOST: host.PhysicalHost}
     return openapi.document('', routes.ROUTES, types)
 
 

@@ -21,7 +21,7 @@ import schemathesis
 from schemathesis import checks
 import sqlalchemy as sa
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.tests.functional.api import conftest
 
 # Too many requests are refused, of those that fit the schema, for what a
@@ -74,7 +74,7 @@ class World:
         self._tables = sqlite3.connect(':memory:')
         self.leases = {
             lease.name: lease
-            for lease in services.leases.find(values.LeaseQuery())
+            for lease in services.leases.find(objects.LeaseQuery())
         }
         hidden = self.leases['kept secret']
         self.secrets = {

@@ -5,8 +5,8 @@ stand-in for Nova that makes servers."""
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.tests.functional.api import test_server_leases
 
 boot = test_server_leases.boot
@@ -50,7 +50,7 @@ class Nova(test_server_leases.Nova):
 @pytest.fixture
 def settings(settings):
     settings.set_override(
-        'resource_types', [values.HOST, values.SERVER], group='reservations'
+        'resource_types', [objects.HOST, objects.SERVER], group='reservations'
     )
     return settings
 

@@ -4,7 +4,7 @@ import json
 import nova.conf
 import pytest
 
-from nova_reservations.tests import fake_cloud
+from nova_reservations.testing import fake_cloud
 
 UNKNOWN = 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70'
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nova_reservations import states
+from nova_reservations.objects import states
 
 
 @pytest.fixture

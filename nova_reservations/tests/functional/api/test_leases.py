@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import leases as rows
 
 UNKNOWN = 'fb5ec2d1-1e3a-4a3f-8b6e-3a1f0a9f2f70'
@@ -26,7 +26,7 @@ def hosts(minimum=1, **asked):
 
 def test_only_administrators_read_a_reason_in_full(member, admin, services):
     lease = services.leases.get(member.lease()['id'])
-    reason = values.Reason('a host', 'host h1 of theirs')
+    reason = objects.Reason('a host', 'host h1 of theirs')
     with services.database.writer() as session:
         rows.change(session, lease, lease.created_at, status_reason=reason)
     path = f'/leases/{lease.id}'

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from nova_reservations.api import routes
-from nova_reservations.plugins import base
+from nova_reservations.plugins.resource_types import base
 from nova_reservations.tests.functional.api import conftest
 
 OPERATIONS = [

@@ -9,9 +9,9 @@ import pytest
 import webob
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
-from nova_reservations.api import making
+from nova_reservations.api.servers import create
 
 KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 
@@ -47,7 +47,7 @@ class Nova:
 
     def _make(self, project_id):
         server = str(uuid.uuid4())
-        making.announce(server)
+        create.announce(server)
         self.made.append(server)
         if self.fails is None or self.forgets:
             self.cloud.servers[server] = ports.Server(
@@ -59,7 +59,7 @@ class Nova:
 def settings(settings):
     settings.set_override(
         'resource_types',
-        [values.HOST, values.SERVER, 'virtual:instance'],
+        [objects.HOST, objects.SERVER, 'virtual:instance'],
         group='reservations',
     )
     return settings
@@ -293,7 +293,7 @@ class TestNotOffered:
     @pytest.fixture
     def settings(self, settings):
         settings.set_override(
-            'resource_types', [values.HOST], group='reservations'
+            'resource_types', [objects.HOST], group='reservations'
         )
         return settings
 

@@ -16,7 +16,7 @@ from nova_reservations import conf
 from nova_reservations.cmd import manage
 from nova_reservations.cmd import process
 from nova_reservations.cmd import status
-from nova_reservations.tests import fake_cloud
+from nova_reservations.testing import fake_cloud
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.cmd import status
 from nova_reservations.engine import leases
 from nova_reservations.tests.unit.cmd import test_configuration as files
@@ -21,7 +21,7 @@ def lease_a_host(controller):
             end=now + datetime.timedelta(hours=2),
             before_end=None,
             reservations=(
-                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
+                leases.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
             ),
         ),
         now,

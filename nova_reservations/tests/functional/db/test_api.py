@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
-from nova_reservations import states
 from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db import models
+from nova_reservations.objects import states
 from nova_reservations.tests import booking
 
 

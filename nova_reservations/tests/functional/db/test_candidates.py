@@ -4,10 +4,10 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations import demand
 from nova_reservations.db import candidates
 from nova_reservations.db import models
-from nova_reservations.planner import selection
+from nova_reservations.objects import demand
+from nova_reservations.planner import whole
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW
 
@@ -183,16 +183,16 @@ def test_a_shortage_counts_what_matches_and_is_taken(session):
     mine = booking.book(session, hosts[2], 3, 5)
     asked = booking.wanted(4, asked='[">", "$vcpus", "8"]')
     window = booking.window(1, 6)
-    assert candidates.shortage(
-        session, asked, window, NOW
-    ) == selection.Shortage(matching=5, taken=2)
+    assert candidates.shortage(session, asked, window, NOW) == whole.Shortage(
+        matching=5, taken=2
+    )
     assert (
         candidates.shortage(session, asked, window, NOW, ignore=[mine]).taken
         == 1
     )
     assert candidates.shortage(
         session, booking.wanted(7), window, NOW
-    ) == selection.Shortage(matching=6, taken=3)
+    ) == whole.Shortage(matching=6, taken=3)
 
 
 def test_properties_that_no_host_has_had_are_told(any_database):

@@ -4,9 +4,9 @@
 from concurrent import futures
 import datetime
 
-from nova_reservations import states
 from nova_reservations.db import counters
 from nova_reservations.db import leases
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.db.test_leases import lease
 from nova_reservations.tests.functional.db.test_leases import NOON
 from nova_reservations.tests.functional.db.test_leases import read

@@ -6,12 +6,12 @@ import dataclasses
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import counters
 from nova_reservations.db import hosts
+from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
-from nova_reservations.tests import fake_cloud
 from nova_reservations.tests.booking import NOW
 
 
@@ -24,7 +24,7 @@ def session(any_database):
 def names(session, **query):
     return [
         host.facts.service_host
-        for host in hosts.find(session, values.HostQuery(**query))
+        for host in hosts.find(session, objects.HostQuery(**query))
     ]
 
 
@@ -170,7 +170,7 @@ def test_a_host_is_a_resource(session):
     facts = host.facts
     assert dataclasses.astuple(host.resource) == (
         host.id,
-        values.HOST,
+        objects.HOST,
         'one',
         facts.uuid,
     )

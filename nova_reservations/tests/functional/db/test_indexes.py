@@ -15,26 +15,26 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import demand
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
+from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
-from nova_reservations.db import servers
+from nova_reservations.db import retry_queue
 from nova_reservations.db import shares
-from nova_reservations.db import things
-from nova_reservations.db import waiters
+from nova_reservations.db import slot_servers
+from nova_reservations.objects import demand
+from nova_reservations.objects import states
+from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
-from nova_reservations.tests import fake_cloud
 
 HOSTS = 1000
 LEASES = 4000
@@ -58,7 +58,7 @@ class Often:
 
 def list_leases(**query: object) -> Callable[[orm.Session], object]:
     return lambda session: leases.page(
-        session, values.LeaseQuery(limit=20, **query)
+        session, objects.LeaseQuery(limit=20, **query)
     )
 
 
@@ -80,7 +80,7 @@ def find_shares(session: orm.Session) -> None:
     looks = iter([False, True])
     shares.find(
         session,
-        demand.Share(values.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512}),
+        demand.Share(objects.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512}),
         booking.window(102, 103),
         booking.NOW,
         cleaning=datetime.timedelta(0),
@@ -106,19 +106,19 @@ OF_CANDIDATES = frozenset(
 
 OFTEN = {
     'who waits, in order': Often(
-        waiters.in_order,
+        retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
     ),
     'whether anybody waits': Often(
-        lambda session: waiters.is_any(session, 1000),
+        lambda session: retry_queue.is_any(session, 1000),
         frozenset({'ix_nr_leases_status'}),
     ),
     'what came free': Often(
-        lambda session: list(things.load(session, [1, 2, 3])),
+        lambda session: list(freed_resources.load(session, [1, 2, 3])),
         frozenset({'ix_nr_allocations_resource'}),
     ),
     'who waits and is just tried': Often(
-        lambda session: waiters.in_hand(session, booking.NOW),
+        lambda session: retry_queue.in_hand(session, booking.NOW),
         frozenset({'ix_nr_leases_status'}),
     ),
     'what is due': Often(
@@ -206,11 +206,11 @@ OFTEN = {
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
     ),
     'what each request has to know': Often(
-        lambda session: servers.look(session, 'project-7'),
+        lambda session: slot_servers.look(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
     'the open reservations of a project': Often(
-        lambda session: servers.open_to(session, 'project-7'),
+        lambda session: slot_servers.open_to(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
     'what earlier leases still hold': Often(
@@ -250,7 +250,7 @@ def fill(session: orm.Session) -> None:
         (
             {
                 'id': number,
-                'resource_type': values.HOST,
+                'resource_type': objects.HOST,
                 'name': f'host-{number}',
                 'uuid': str(number),
                 'reservable': True,
@@ -329,7 +329,7 @@ def fill(session: orm.Session) -> None:
                 'id': lease_id(number),
                 'lease_id': lease_id(number),
                 'position': 0,
-                'resource_type': values.HOST,
+                'resource_type': objects.HOST,
                 'status': states.Reservation.ACTIVE
                 if number % 2
                 else states.Reservation.PENDING,

@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import leases
+from nova_reservations.objects import states
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 
@@ -23,7 +23,7 @@ def hours(count):
 
 def lease(**changes):
     lease_id = str(uuid.uuid4())
-    plain = values.Lease(
+    plain = objects.Lease(
         id=lease_id,
         name='a lease',
         project_id='p',
@@ -46,10 +46,10 @@ def lease(**changes):
         created_at=NOON,
         updated_at=None,
         reservations=(
-            values.Reservation(
+            objects.Reservation(
                 id=str(uuid.uuid4()),
                 lease_id=lease_id,
-                resource_type=values.HOST,
+                resource_type=objects.HOST,
                 status=states.Reservation.PENDING,
                 params={'min': 1, 'text': '名前 🧊', 'list': [1, None]},
                 missing_resources=False,
@@ -59,7 +59,7 @@ def lease(**changes):
             ),
         ),
         events=tuple(
-            values.Event(
+            objects.Event(
                 id=str(uuid.uuid4()),
                 lease_id=lease_id,
                 event_type=kind,
@@ -89,7 +89,7 @@ def listed(database, **query):
     with database.reader() as session:
         return [
             one.name
-            for one in leases.page(session, values.LeaseQuery(**query))[0]
+            for one in leases.page(session, objects.LeaseQuery(**query))[0]
         ]
 
 

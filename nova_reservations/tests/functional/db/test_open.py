@@ -6,9 +6,9 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations.db import counters
-from nova_reservations.db import servers
+from nova_reservations.db import slot_servers
 from nova_reservations.scheduler import pool
-from nova_reservations.tests import region as regions
+from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import test_instances
 
 
@@ -34,7 +34,8 @@ def opened(region, amount=1, **asked):
 def found(region, project='lessee'):
     with region.database.reader() as session:
         return [
-            (one.id, one.slots) for one in servers.open_to(session, project)
+            (one.id, one.slots)
+            for one in slot_servers.open_to(session, project)
         ]
 
 
@@ -51,7 +52,7 @@ def test_those_that_end_first_are_first(region):
 def test_only_those_that_have_begun_and_are_not_over(region):
     lease = opened(region, start=30, end=60)
     with region.database.reader() as session:
-        assert servers.look(session, 'lessee')[1] is False
+        assert slot_servers.look(session, 'lessee')[1] is False
     assert found(region) == []
     region.forward(until=30)
     assert len(found(region)) == 1
@@ -59,7 +60,7 @@ def test_only_those_that_have_begun_and_are_not_over(region):
     assert region.status(lease) == 'TERMINATED'
     assert found(region) == []
     with region.database.reader() as session:
-        assert servers.look(session, 'lessee')[1] is False
+        assert slot_servers.look(session, 'lessee')[1] is False
 
 
 def test_slots_on_hosts_that_have_failed_do_not_count(region):
@@ -111,7 +112,7 @@ def test_a_host_that_is_enrolled_is_seen_by_the_next_request(region):
     region.add_host('three')
     assert view.view('lessee').hosts == {'one', 'two', 'three'}
     with region.database.reader() as session:
-        version, _ = servers.look(session, 'lessee')
+        version, _ = slot_servers.look(session, 'lessee')
         assert version == counters.value(session, 'pool')
 
 
@@ -121,9 +122,9 @@ def test_who_came_without_asking_is_known_until_it_is_forgotten(region):
     region.leases.record_server('asked', key, region.now)
     region.leases.record_server('came', key, region.now, chosen=True)
     with region.database.writer() as session:
-        assert servers.chosen(session, key) == {'came'}
-        assert servers.choice(session, 'came') == key
-        assert servers.choice(session, 'asked') is None
-        servers.unrecord(session, ['came'])
-        assert servers.choice(session, 'came') is None
-        assert servers.of(session, [key]) == {key: {'asked'}}
+        assert slot_servers.chosen(session, key) == {'came'}
+        assert slot_servers.choice(session, 'came') == key
+        assert slot_servers.choice(session, 'asked') is None
+        slot_servers.unrecord(session, ['came'])
+        assert slot_servers.choice(session, 'came') is None
+        assert slot_servers.of(session, [key]) == {key: {'asked'}}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nova_reservations.db import api
 from nova_reservations.db import candidates
-from nova_reservations.planner import selection
+from nova_reservations.planner import whole
 from nova_reservations.tests import booking
 
 HOURS = 12
@@ -148,10 +148,10 @@ def test_a_plan_is_what_brute_force_allows(
         host_id for host_id, host in hosts.items() if host.vcpus >= vcpus
     }
     free = {host_id for host_id in matching if hosts[host_id].free(*span, now)}
-    assert shortage == selection.Shortage(len(matching), len(matching - free))
-    plan = selection.assign([selection.Ask(found, demand)], seed='lease')
+    assert shortage == whole.Shortage(len(matching), len(matching - free))
+    plan = whole.assign([whole.Ask(found, demand)], seed='lease')
     if len(free) < minimum:
-        assert plan == selection.TooFew(0)
+        assert plan == whole.TooFew(0)
         return
     [chosen] = plan
     ids = {one.resource.id for one in chosen}

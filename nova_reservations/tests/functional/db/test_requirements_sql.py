@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import requirements
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db import freed_resources
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
-from nova_reservations.db import things
+from nova_reservations.objects import requirements
 from nova_reservations.tests import booking
-from nova_reservations.tests import oracle
+from nova_reservations.tests import brute_force
 
 NUMBER_KEYS = sorted(requirements.NUMBERS - {'id'})
 TEXT_KEYS = sorted(requirements.TEXTS)
@@ -82,7 +82,7 @@ trees = st.recursive(
 )
 
 facts = st.builds(
-    values.HostFacts,
+    objects.HostFacts,
     uuid=st.uuids().map(str),
     service_host=texts,
     hypervisor_hostname=texts,
@@ -99,7 +99,7 @@ facts = st.builds(
     traits=st.frozensets(st.sampled_from(TRAITS)),
     inventories=st.lists(
         st.builds(
-            values.Inventory,
+            objects.Inventory,
             resource_class=st.sampled_from(CLASSES),
             total=st.integers(5, 20),
             reserved=st.integers(0, 5),
@@ -126,7 +126,7 @@ class _Undone(Exception):
 
 
 def agrees_with_the_oracle(
-    session: orm.Session, enrolled: list[values.Host], tree: object
+    session: orm.Session, enrolled: list[objects.Host], tree: object
 ) -> None:
     expression = requirements.parse(json.dumps(tree))
     found = session.scalars(
@@ -134,14 +134,16 @@ def agrees_with_the_oracle(
         .join(models.Host, models.Host.resource_id == models.Resource.id)
         .where(sql.clause(expression))
     )
-    wanted = {host.id for host in enrolled if oracle.matches(expression, host)}
+    wanted = {
+        host.id for host in enrolled if brute_force.matches(expression, host)
+    }
     assert set(found) == wanted, tree
     # Those who wait are gone through without asking the database of each.
     assert wanted == {
         host.id
         for host in enrolled
         if requirements.meets(
-            expression, things.facts_of(host), host.facts.traits
+            expression, freed_resources.facts_of(host), host.facts.traits
         )
     }, tree
 

@@ -3,13 +3,13 @@ import datetime
 
 import pytest
 
-from nova_reservations import demand
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import shares
+from nova_reservations.objects import demand
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW
 
-ONE = demand.Share(values.HOST, 1, {'VCPU': 1})
+ONE = demand.Share(objects.HOST, 1, {'VCPU': 1})
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_no_more_is_read_than_is_enough(session, monkeypatch):
 
 def test_a_host_that_is_too_small_is_no_room(session):
     booking.enrol(session, 'small')
-    big = demand.Share(values.HOST, 1, {'VCPU': 17})
+    big = demand.Share(objects.HOST, 1, {'VCPU': 17})
     # It has 64 with its ratio, and gives no more than 16 to one.
     assert find(session, big) == []
     assert shares.matching(session, big) == 0

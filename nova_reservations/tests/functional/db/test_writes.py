@@ -21,23 +21,23 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
 from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import counters
-from nova_reservations.db import donors
+from nova_reservations.db import drainable_hosts
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import models
-from nova_reservations.db import servers
+from nova_reservations.db import slot_servers
+from nova_reservations.objects import states
+from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
-from nova_reservations.tests import fake_cloud
 from nova_reservations.tests.functional.db import test_indexes
 
 lease_id = test_indexes.lease_id
@@ -53,18 +53,18 @@ LATER = booking.at(1000)
 WAITING = range(3000, 3050)
 
 
-def one(session: orm.Session) -> values.Lease:
+def one(session: orm.Session) -> objects.Lease:
     return leases.get(session, lease_id(7))
 
 
-def many(session: orm.Session) -> dict[str, values.Lease]:
+def many(session: orm.Session) -> dict[str, objects.Lease]:
     """Return as many leases as one thread starts at the same time."""
     ids = [lease_id(number) for number in MANY[:25]]
     return {lease.id: lease for lease in leases.get_all(session, ids)}
 
 
-def donor(session: orm.Session) -> donors.Donor:
-    return donors.find(session)[0]
+def donor(session: orm.Session) -> drainable_hosts.Donor:
+    return drainable_hosts.find(session)[0]
 
 
 def held_by(session: orm.Session, number: int) -> list[int]:
@@ -110,7 +110,7 @@ def untold(session: orm.Session) -> list[capacity.Freed]:
 
 CLOSING = closings.Closing(1, 'attempt')
 
-CONDITION = values.Condition(down_since=NOW)
+CONDITION = objects.Condition(down_since=NOW)
 
 
 WRITES: list[Callable[[orm.Session], object]] = [
@@ -134,12 +134,16 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: counters.hurry(session, healing.HEAL, NOW),
     lambda session: counters.take_task(session, healing.HEAL, LATER, LATER),
     lambda session: counters.finish_task(session, healing.HEAL, NOW, LATER),
-    lambda session: donors.fence(session, [donor(session)], lease_id(7), NOW),
-    lambda session: donors.unfence(
+    lambda session: drainable_hosts.fence(
+        session, [donor(session)], lease_id(7), NOW
+    ),
+    lambda session: drainable_hosts.unfence(
         session, donor(session).resource.id, lease_id(7), NOW
     ),
-    lambda session: donors.enrol(session, donor(session).resource.id, NOW),
-    lambda session: donors.forget(session, donor(session)),
+    lambda session: drainable_hosts.enrol(
+        session, donor(session).resource.id, NOW
+    ),
+    lambda session: drainable_hosts.forget(session, donor(session)),
     lambda session: healing.set_condition(session, 7, CONDITION, NOW),
     lambda session: healing.set_brake(session, HOSTS, NOW),
     lambda session: healing.stir(session, HOSTS, NOW),
@@ -201,8 +205,8 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leases.renew(session, lease_id(7), 0, NOW),
     lambda session: leases.give_back(session, lease_id(7), 0, 'worker', NOW),
     lambda session: leases.release(session, one(session), NOW),
-    lambda session: servers.forget(session, [lease_id(7), lease_id(8)]),
-    lambda session: servers.unrecord(
+    lambda session: slot_servers.forget(session, [lease_id(7), lease_id(8)]),
+    lambda session: slot_servers.unrecord(
         session, [lease_id(number) for number in MANY]
     ),
     lambda session: capacity.freed(session, NOW, HOSTS),

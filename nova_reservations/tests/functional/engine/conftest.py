@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from nova_reservations.tests import region as regions
+from nova_reservations.testing import region as regions
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 """Leases that need a worker's next steps; each story returns its lease."""
 
 from nova_reservations import exception
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 
 THE_END = 90
 """All that the stories begin is over by then; in minutes after noon."""

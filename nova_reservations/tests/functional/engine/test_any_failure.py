@@ -6,10 +6,10 @@ from hypothesis import settings
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
-from nova_reservations.tests import region as regions
+from nova_reservations.objects import states
+from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import test_anything
 
 HOW = [{}, {'disabled': True}, {'forced_down': True}]
@@ -40,7 +40,7 @@ class Machine(test_anything.Machine):
         region = self.region
         region.now += regions.minutes(1)
         region.look()
-        for lease in region.leases.find(values.LeaseQuery()):
+        for lease in region.leases.find(objects.LeaseQuery()):
             if lease.status == states.Lease.ACTIVE:
                 self._is_healed(lease)
 
@@ -64,7 +64,7 @@ class Machine(test_anything.Machine):
         region = self.region
         return {
             host.facts.service_host
-            for host in region.hosts.find(values.HostQuery())
+            for host in region.hosts.find(objects.HostQuery())
             if host.facts.service_host not in region.cloud.services
             and not any(
                 not one.released

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import sqlalchemy as sa
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.tests import region as regions
+from nova_reservations.objects import states
+from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import test_instances
 
 HOSTS = ('one', 'two', 'three', 'four')
@@ -67,7 +67,7 @@ class Machine(stateful.RuleBasedStateMachine):
         self.region.opts.set_override(
             'heal_evacuate', True, group='reservations'
         )
-        self.made: list[values.Lease | None] = []
+        self.made: list[objects.Lease | None] = []
         self.crashes = 0
 
     def teardown(self) -> None:
@@ -90,7 +90,7 @@ class Machine(stateful.RuleBasedStateMachine):
             region.work(last)
             if region.next_due() is None:
                 break
-        for lease in region.leases.find(values.LeaseQuery()):
+        for lease in region.leases.find(objects.LeaseQuery()):
             assert lease.status in ('TERMINATED', 'ERROR'), lease
             assert not lease.in_nova
             assert region.hosts_of(lease) == set()
@@ -118,7 +118,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.rule(target=leases, start=TIMES, length=TIMES)
     def create_whole(self, start, length):
-        return self._lease((values.HOST, {'min': 1, 'max': 1}), start, length)
+        return self._lease((objects.HOST, {'min': 1, 'max': 1}), start, length)
 
     def _lease(self, item, start, length):
         self.made.append(None)
@@ -200,7 +200,7 @@ class Machine(stateful.RuleBasedStateMachine):
         region.now += regions.minutes(1)
         region.look()
         held = self._held()
-        for lease in region.leases.find(values.LeaseQuery()):
+        for lease in region.leases.find(objects.LeaseQuery()):
             [reservation] = lease.reservations
             if (
                 lease.status == states.Lease.ACTIVE
@@ -298,7 +298,7 @@ class Machine(stateful.RuleBasedStateMachine):
         held = self._held()
         active = {
             lease.reservations[0].id
-            for lease in region.leases.find(values.LeaseQuery())
+            for lease in region.leases.find(objects.LeaseQuery())
             if lease.status == states.Lease.ACTIVE
         }
         usable = {
@@ -369,7 +369,7 @@ class Machine(stateful.RuleBasedStateMachine):
                 )
                 if row.resource_class == 'VCPU':
                     one = dataclasses.replace(one, vcpus=row.amount)
-                elif row.resource_class == values.slot_class(row[2]):
+                elif row.resource_class == objects.slot_class(row[2]):
                     one = dataclasses.replace(one, slots=row.amount)
                 found[row.id] = one
         return list(found.values())

@@ -12,9 +12,9 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
-from nova_reservations.tests import region as regions
+from nova_reservations import objects
+from nova_reservations.objects import states
+from nova_reservations.testing import region as regions
 
 HOSTS = ('one', 'two', 'three')
 REFUSALS = (
@@ -38,7 +38,7 @@ class Machine(stateful.RuleBasedStateMachine):
         self.directory = tempfile.TemporaryDirectory()
         self.factory = regions.Factory(pathlib.Path(self.directory.name))
         self.region = self.factory(*HOSTS)
-        self.made: list[values.Lease | None] = []
+        self.made: list[objects.Lease | None] = []
         self.crashes = 0
 
     def teardown(self) -> None:
@@ -60,7 +60,7 @@ class Machine(stateful.RuleBasedStateMachine):
             region.work(last)
             if region.next_due() is None:
                 break
-        for lease in region.leases.find(values.LeaseQuery()):
+        for lease in region.leases.find(objects.LeaseQuery()):
             assert lease.status in ('TERMINATED', 'ERROR'), lease
             assert lease.status_reason or lease.status == 'TERMINATED'
             assert not lease.in_nova
@@ -170,7 +170,7 @@ class Machine(stateful.RuleBasedStateMachine):
         region.work()
         waiting = [
             lease
-            for lease in region.leases.find(values.LeaseQuery())
+            for lease in region.leases.find(objects.LeaseQuery())
             if lease.status == 'CREATING'
         ]
         if not waiting or any(lease.claimed_by for lease in waiting):
@@ -192,7 +192,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def who_waits_holds_nothing(self):
-        for lease in self.region.leases.find(values.LeaseQuery()):
+        for lease in self.region.leases.find(objects.LeaseQuery()):
             if lease.status == 'CREATING':
                 assert not self.region.hosts_of(lease)
                 assert not lease.in_nova
@@ -213,7 +213,7 @@ class Machine(stateful.RuleBasedStateMachine):
     def no_host_is_of_two_active_leases(self):
         used = [
             host
-            for lease in self.region.leases.find(values.LeaseQuery())
+            for lease in self.region.leases.find(objects.LeaseQuery())
             if lease.status == states.Lease.ACTIVE
             for host in self.region.leases.access(
                 lease.reservations[0].id
@@ -225,7 +225,7 @@ class Machine(stateful.RuleBasedStateMachine):
     def no_server_is_on_a_host_that_is_free(self):
         held = {
             host
-            for lease in self.region.leases.find(values.LeaseQuery())
+            for lease in self.region.leases.find(objects.LeaseQuery())
             for host in self.region.hosts_of(lease)
         }
         assert {
@@ -234,13 +234,13 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def what_is_not_in_nova_has_no_aggregate(self):
-        for lease in self.region.leases.find(values.LeaseQuery()):
+        for lease in self.region.leases.find(objects.LeaseQuery()):
             if not lease.in_nova:
                 assert self.region.aggregate_of(lease) is None
 
     @stateful.invariant()
     def what_a_worker_must_look_at_is_due_some_time(self):
-        for lease in self.region.leases.find(values.LeaseQuery()):
+        for lease in self.region.leases.find(objects.LeaseQuery()):
             over = lease.status == 'TERMINATED' or (
                 lease.status == 'ERROR' and not lease.in_nova
             )

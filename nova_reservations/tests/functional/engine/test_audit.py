@@ -4,13 +4,13 @@
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations import states
 from nova_reservations.db import allocations
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.engine import audit
+from nova_reservations.objects import states
+from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import stories
-from nova_reservations.tests.region import minutes
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import dataclasses
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.plugins import before_end
-from nova_reservations.tests import wall
+from nova_reservations.plugins.event_actions import offered as before_end
+from nova_reservations.tests.examples import wall
 from nova_reservations.tests.functional.engine.test_endings import with_servers
 
 

@@ -12,12 +12,12 @@ import itertools
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import values
-from nova_reservations.tests import fake_cloud
+from nova_reservations import objects
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing.region import Killed
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import Steps
 from nova_reservations.tests.functional.engine import stories
-from nova_reservations.tests.region import Killed
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import Steps
 
 
 def kill(step):
@@ -124,7 +124,7 @@ def test_a_killed_enrolment_is_finished_by_another(make_region, undo):
 def test_a_killed_removal_is_finished_by_another(make_region):
     for number in itertools.count(1):
         region = make_region('one', 'two')
-        (host,) = region.hosts.find(values.HostQuery(name='two'))
+        (host,) = region.hosts.find(objects.HostQuery(name='two'))
         with Steps(region, number, kill) as steps:
             with contextlib.suppress(Killed):
                 region.hosts.remove(host.id, region.now)

@@ -4,8 +4,8 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 
 
 def test_what_was_promised_can_not_be_promised_again(make_region):

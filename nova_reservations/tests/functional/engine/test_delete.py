@@ -2,7 +2,7 @@
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.tests.region import minutes
+from nova_reservations.testing.region import minutes
 
 
 def is_gone(region, lease):

@@ -4,8 +4,8 @@
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 
 
 def with_servers(region, count=1, **asked):

@@ -10,23 +10,23 @@ import uuid
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.engine import audit
-from nova_reservations.engine import desertion
+from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import leases
-from nova_reservations.plugins import host
-from nova_reservations.plugins import instance
-from nova_reservations.plugins import server as server_plugin
-from nova_reservations.tests.region import Killed
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import Steps
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import instance
+from nova_reservations.plugins.resource_types import server as server_plugin
+from nova_reservations.testing.region import Killed
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import Steps
 
 SLOTS = 'virtual:instance'
 TYPES = {
-    values.HOST: host.PhysicalHost,
+    objects.HOST: host.PhysicalHost,
     SLOTS: instance.VirtualInstance,
-    values.SERVER: server_plugin.Server,
+    objects.SERVER: server_plugin.Server,
 }
 HALF = ports.KnownFlavor(
     'half',
@@ -66,7 +66,7 @@ def request(region, amount=1, start=0, end=60, **asked):
             before_end=None,
             reservations=(
                 leases.NewReservation(
-                    values.SERVER,
+                    objects.SERVER,
                     {
                         'guaranteed': True,
                         'flavor_id': 'half',
@@ -147,7 +147,7 @@ class TestPromise:
             exception.NotEnoughResources, match='room for 0 servers'
         ):
             request(region)
-        assert len(list(region.leases.find(values.LeaseQuery()))) == 1
+        assert len(list(region.leases.find(objects.LeaseQuery()))) == 1
         assert region.cloud.writes == before
 
     def test_it_counts_with_all_other_leases(self, region):
@@ -433,7 +433,7 @@ class TestChange:
         region.work()
         for server in servers:
             del region.cloud.servers[server]
-        region.soon(desertion.TASK)
+        region.soon(deleted_servers.TASK)
         region.work()
         assert region.status(lease) == 'TERMINATED'
         assert place(region, lease) == NOTHING
@@ -537,7 +537,7 @@ def test_whenever_the_request_dies_its_place_is_resolved(cloud_of, start):
         if not steps.reached:
             break
         region.forward(until=10)
-        for lease in region.leases.find(values.LeaseQuery()):
+        for lease in region.leases.find(objects.LeaseQuery()):
             if lease.status == 'ERROR':
                 assert place(region, lease) == NOTHING
                 assert not lease.server_reservation.servers
@@ -557,7 +557,7 @@ def test_another_worker_finishes_what_a_killed_one_began(cloud_of, start):
     for number in itertools.count(1):
         region = cloud_of('one')
         ask(region, start)
-        [lease] = region.leases.find(values.LeaseQuery())
+        [lease] = region.leases.find(objects.LeaseQuery())
         with Steps(region, number, kill) as steps:
             victim = region.worker('victim')
             for until in (1, 5, 61, 62):

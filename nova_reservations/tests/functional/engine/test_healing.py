@@ -6,12 +6,12 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing.region import minutes
 from nova_reservations.tests import booking
-from nova_reservations.tests import fake_cloud
-from nova_reservations.tests.region import minutes
 
 HOUR = datetime.timedelta(hours=1)
 
@@ -379,8 +379,8 @@ def test_a_second_failure_is_seen_by_a_lease_that_lacks_a_host(region):
 def test_reservations_of_a_lease_are_healed_together(make_region):
     region = make_region('one', 'two', 'three', 'four')
     lease = region.lease_of(
-        (values.HOST, {'min': 1, 'max': 1}),
-        (values.HOST, {'min': 1, 'max': 1}),
+        (objects.HOST, {'min': 1, 'max': 1}),
+        (objects.HOST, {'min': 1, 'max': 1}),
     )
     region.work()
     failed = region.hosts_of(lease)

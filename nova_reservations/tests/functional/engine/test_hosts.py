@@ -3,28 +3,28 @@ import dataclasses
 
 import pytest
 
-from nova_reservations import demand
 from nova_reservations import exception
-from nova_reservations import interval
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
-from nova_reservations.tests import fake_cloud
-from nova_reservations.tests.region import minutes
+from nova_reservations.objects import demand
+from nova_reservations.objects import interval
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing.region import minutes
 
 UNREACHABLE = exception.CloudUnavailable(service='placement', reason='down')
 GPU = '["==","$gpu","4"]'
 
 
 def host_named(region, name):
-    (host,) = region.hosts.find(values.HostQuery(name=name))
+    (host,) = region.hosts.find(objects.HostQuery(name=name))
     return host
 
 
 def plan(region):
     """Return the generation of each host that a plan of now is made on."""
     window = interval.Interval(region.now, region.now + minutes(60))
-    asked = demand.Demand(values.HOST, 1, 1)
+    asked = demand.Demand(objects.HOST, 1, 1)
     with region.database.reader() as session:
         return {
             found.resource.id: found.generation

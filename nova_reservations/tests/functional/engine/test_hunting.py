@@ -9,16 +9,16 @@ import itertools
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
-from nova_reservations.db import donors as donor_rows
+from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import hosts as host_rows
 from nova_reservations.engine import audit
-from nova_reservations.engine import donors
-from nova_reservations.tests.region import Killed
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
-from nova_reservations.tests.region import Steps
+from nova_reservations.engine import drainable_hosts
+from nova_reservations.testing.region import Killed
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
+from nova_reservations.testing.region import Steps
 
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 GREEN = {'resource_properties': '["==", "$service_name", "green"]'}
@@ -52,7 +52,7 @@ def fill(region):
 
 
 def donor(region, name):
-    (found,) = region.hosts.find(values.HostQuery(name=name))
+    (found,) = region.hosts.find(objects.HostQuery(name=name))
     return found
 
 
@@ -113,7 +113,7 @@ def test_too_few_are_refused_at_once_and_nothing_is_kept(region):
         'could be emptied, which is too few',
     ):
         region.best_effort(minimum=4)
-    assert list(region.leases.find(values.LeaseQuery())) == []
+    assert list(region.leases.find(objects.LeaseQuery())) == []
     assert_given_back(region, 'green', 'red')
 
 
@@ -153,7 +153,7 @@ def test_no_host_is_emptied_without_credentials_to_move_servers(region):
 def test_it_starts_now_and_not_later(region):
     with pytest.raises(exception.InvalidInput, match='starts now'):
         region.lease_of(
-            (values.HOST, {'min': 1, 'max': 1}),
+            (objects.HOST, {'min': 1, 'max': 1}),
             start=5,
             lease_type='best_effort',
         )
@@ -374,9 +374,9 @@ def test_an_end_date_does_not_move(region):
 
 def test_a_lease_of_hosts_with_other_requirements_for_each(region):
     lease = region.lease_of(
-        (values.HOST, {'min': 1, 'max': 1, **GREEN}),
-        (values.HOST, {'min': 1, 'max': 1}),
-        (values.HOST, {'min': 1, 'max': 1}),
+        (objects.HOST, {'min': 1, 'max': 1, **GREEN}),
+        (objects.HOST, {'min': 1, 'max': 1}),
+        (objects.HOST, {'min': 1, 'max': 1}),
         lease_type='best_effort',
     )
     region.forward(until=1)
@@ -410,7 +410,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
     assert_given_back(region, 'green', 'red')
     assert sorted(region.cloud.servers) == ['0 of green', '0 of red']
     region.delete(lease)
-    assert list(region.leases.find(values.LeaseQuery())) == []
+    assert list(region.leases.find(objects.LeaseQuery())) == []
 
 
 def test_less_than_a_minute_left_ends_the_hunt(region):
@@ -560,7 +560,7 @@ def test_they_follow_the_aggregate(region):
     region.cloud.members.remove('green')
     region.soon('donors')
     region.work()
-    assert region.hosts.find(values.HostQuery(name='green')) == []
+    assert region.hosts.find(objects.HostQuery(name='green')) == []
     assert donor(region, 'red').role == 'donor'
 
 
@@ -575,7 +575,7 @@ def test_one_that_is_taken_stays_until_it_is_given_back(region):
     region.forward(until=61)
     region.soon('donors')
     region.work()
-    assert region.hosts.find(values.HostQuery(name='green')) == []
+    assert region.hosts.find(objects.HostQuery(name='green')) == []
     assert 'green' not in region.cloud.marked
 
 
@@ -804,8 +804,10 @@ def test_a_worker_that_wakes_late_takes_nothing(region):
 def test_an_order_is_for_one_host():
     """A server may be met again on the host that it was moved to."""
     one, two = (
-        values.Resource(number, values.HOST, name, name)
+        objects.Resource(number, objects.HOST, name, name)
         for number, name in enumerate(('one', 'two'))
     )
-    assert donors.order('lease', one) != donors.order('lease', two)
-    assert isinstance(donors.order('lease', one), ports.Order)
+    assert drainable_hosts.order('lease', one) != drainable_hosts.order(
+        'lease', two
+    )
+    assert isinstance(drainable_hosts.order('lease', one), ports.Order)

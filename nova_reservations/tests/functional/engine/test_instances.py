@@ -8,20 +8,20 @@ import itertools
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.engine import audit
 from nova_reservations.engine import leftovers
-from nova_reservations.plugins import flavor
-from nova_reservations.plugins import host
-from nova_reservations.plugins import instance
-from nova_reservations.tests import fake_cloud
-from nova_reservations.tests import region as regions
+from nova_reservations.plugins.resource_types import flavor
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import instance
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing import region as regions
 
 VIRTUAL = 'virtual:instance'
 FLAVOR = 'flavor:instance'
 TYPES = {
-    values.HOST: host.PhysicalHost,
+    objects.HOST: host.PhysicalHost,
     VIRTUAL: instance.VirtualInstance,
     FLAVOR: flavor.FlavorInstance,
 }

@@ -10,9 +10,9 @@ import pytest
 from nova_reservations import exception
 from nova_reservations.db import leases
 from nova_reservations.engine import leftovers
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import Steps
 from nova_reservations.tests.functional.engine import stories
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import Steps
 
 SECONDS = 30
 

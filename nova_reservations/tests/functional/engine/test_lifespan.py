@@ -9,15 +9,15 @@ import uuid
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import values
-from nova_reservations.engine import desertion
+from nova_reservations import objects
+from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import leases
-from nova_reservations.plugins import server as server_plugin
-from nova_reservations.tests.region import Killed
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import Steps
+from nova_reservations.plugins.resource_types import server as server_plugin
+from nova_reservations.testing.region import Killed
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import Steps
 
-TYPES = {values.SERVER: server_plugin.Server}
+TYPES = {objects.SERVER: server_plugin.Server}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def asked_for(region, count=1, start=0, end=60, state='', **asked):
             start=region.now + minutes(start),
             end=region.now + minutes(end),
             before_end=None,
-            reservations=(leases.NewReservation(values.SERVER, asked),),
+            reservations=(leases.NewReservation(objects.SERVER, asked),),
         ),
         region.now,
     )
@@ -357,7 +357,7 @@ class TestDesertion:
             servers, ('ACTIVE', 'TERMINATED'), strict=True
         ):
             del region.cloud.servers[server]
-            region.soon(desertion.TASK)
+            region.soon(deleted_servers.TASK)
             region.work()
             assert region.status(lease) == status
 
@@ -365,17 +365,17 @@ class TestDesertion:
         lease, (server,) = asked_for(region, start=3)
         region.forward(until=1)
         del region.cloud.at_rest[server]
-        region.soon(desertion.TASK)
+        region.soon(deleted_servers.TASK)
         region.work()
         assert region.status(lease) == 'TERMINATED'
 
     def test_all_pages_are_looked_at(self, region, monkeypatch):
-        monkeypatch.setattr(desertion, 'PAGE', 2)
+        monkeypatch.setattr(deleted_servers, 'PAGE', 2)
         lease, servers = asked_for(region, 5)
         region.work()
         for server in servers[1:]:
             del region.cloud.servers[server]
-        region.soon(desertion.TASK)
+        region.soon(deleted_servers.TASK)
         region.work()
         [reservation] = region.see(lease).reservations
         assert reservation.living == (servers[0],)
@@ -391,7 +391,7 @@ class TestDesertion:
             raise exception.CloudUnavailable(service='A cell', reason='down')
 
         region.cloud.gone_servers = down
-        region.soon(desertion.TASK)
+        region.soon(deleted_servers.TASK)
         region.work()
         assert region.status(lease) == 'ACTIVE'
         region.cloud.gone_servers = ask

@@ -5,8 +5,8 @@ import jsonschema
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import values
-from nova_reservations.tests import licences
+from nova_reservations import objects
+from nova_reservations.tests.examples import licences
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_one_can_go_when_no_lease_has_it(region):
 
 def test_hosts_are_not_made_like_that(region):
     with pytest.raises(exception.InvalidInput, match='enrolled'):
-        region.resources.add(values.HOST, 'one', 'one', region.now)
+        region.resources.add(objects.HOST, 'one', 'one', region.now)
 
 
 @pytest.mark.parametrize('asked', [{}, {'seats': 0}, {'seats': '1', 'x': 1}])

@@ -8,15 +8,15 @@ import itertools
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
-from nova_reservations.tests import fake_cloud
+from nova_reservations import objects
+from nova_reservations.objects import states
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing.region import Killed
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
+from nova_reservations.testing.region import Steps
 from nova_reservations.tests.functional.engine.test_instances import slots
 from nova_reservations.tests.functional.engine.test_instances import TYPES
-from nova_reservations.tests.region import Killed
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
-from nova_reservations.tests.region import Steps
 
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 
@@ -86,7 +86,7 @@ def test_who_may_not_be_tried_again_is_refused_at_once(make_region):
 
 def test_only_a_retry_lease_may_say_how_often(region):
     with pytest.raises(exception.InvalidInput, match='max_retries'):
-        region.lease_of((values.HOST, {'min': 1, 'max': 1}), max_retries=3)
+        region.lease_of((objects.HOST, {'min': 1, 'max': 1}), max_retries=3)
 
 
 def test_it_is_tried_at_once_when_a_lease_ends(make_region):
@@ -160,8 +160,8 @@ def test_a_promise_that_is_given_back_in_part_is_had_at_once(make_region):
 
 def test_a_host_that_begins_to_match_is_had_at_once(make_region):
     region = make_region('one', 'two')
-    (one,) = region.hosts.find(values.HostQuery(name='one'))
-    (two,) = region.hosts.find(values.HostQuery(name='two'))
+    (one,) = region.hosts.find(objects.HostQuery(name='one'))
+    (two,) = region.hosts.find(objects.HostQuery(name='two'))
     region.hosts.update(one.id, {'gpu': 'no'}, region.now)
     lease = region.retry(**GPU)
     region.work()
@@ -308,7 +308,7 @@ def test_who_waits_for_other_hosts_does_not_wait_for_them(make_region):
     region.active_lease(end=120, minimum=2)
     fast = region.retry(end=60, **GPU)
     other = region.retry(end=60)
-    for lease in list(region.leases.find(values.LeaseQuery())):
+    for lease in list(region.leases.find(objects.LeaseQuery())):
         if lease.status == 'ACTIVE':
             region.delete(lease)
     region.work()
@@ -394,7 +394,7 @@ def test_it_can_be_listed_renamed_and_deleted(make_region):
     region = make_region('one')
     region.active_lease(end=120)
     lease = region.retry()
-    query = values.LeaseQuery(status=lease.status)
+    query = objects.LeaseQuery(status=lease.status)
     assert [one.id for one in region.leases.find(query)] == [lease.id]
     assert region.change(lease, name='patience').name == 'patience'
     region.delete(lease)

@@ -7,23 +7,23 @@ import uuid
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
 from nova_reservations.engine import leases
-from nova_reservations.plugins import host
-from nova_reservations.plugins import server
-from nova_reservations.tests.region import Killed
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import Steps
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import server
+from nova_reservations.testing.region import Killed
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import Steps
 
 
 @pytest.fixture
 def region(make_region):
     return make_region(
         'one',
-        types={values.HOST: host.PhysicalHost, values.SERVER: server.Server},
+        types={objects.HOST: host.PhysicalHost, objects.SERVER: server.Server},
     )
 
 
@@ -36,7 +36,7 @@ def request(region, start=0, end=60, **asked):
             start=region.now + minutes(start),
             end=region.now + minutes(end),
             before_end=None,
-            reservations=(leases.NewReservation(values.SERVER, asked),),
+            reservations=(leases.NewReservation(objects.SERVER, asked),),
         ),
         region.now,
     )
@@ -155,7 +155,7 @@ def test_to_record_a_server_and_to_give_up_are_one_after_the_other(region):
             region.database.before = lambda step: None
             record(region, lease, name)
 
-    original = region.types[values.SERVER].exists
+    original = region.types[objects.SERVER].exists
 
     def exists(booking):
         found = original(booking)
@@ -163,7 +163,7 @@ def test_to_record_a_server_and_to_give_up_are_one_after_the_other(region):
             just_before('')
         return found
 
-    region.types[values.SERVER].exists = exists
+    region.types[objects.SERVER].exists = exists
     region.work()
     assert region.status(lease) == 'ACTIVE'
     assert reservation(region, lease).living == tuple(recorded)
@@ -177,7 +177,7 @@ def test_whenever_the_request_dies_its_lease_is_resolved(make_region, there):
         number += 1
         region = make_region(
             'one',
-            types={values.SERVER: server.Server},
+            types={objects.SERVER: server.Server},
         )
 
         def die(step):
@@ -194,7 +194,7 @@ def test_whenever_the_request_dies_its_lease_is_resolved(make_region, there):
                 pass
         region.forward(until=6)
         statuses = {
-            str(one.status) for one in region.leases.find(values.LeaseQuery())
+            str(one.status) for one in region.leases.find(objects.LeaseQuery())
         }
         if region.cloud.servers:
             assert statuses == {'ACTIVE'}

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations import demand
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import models
-from nova_reservations.plugins import base
-from nova_reservations.plugins import host
-from nova_reservations.tests import fake_cloud
-from nova_reservations.tests import region as regions
+from nova_reservations.objects import demand
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing import region as regions
 
 SHARE = 'test:share'
 HOURS = 6
@@ -38,7 +38,7 @@ class Shares(base.ResourceType):
 
     def demand(self, params):
         return demand.Share(
-            values.HOST,
+            objects.HOST,
             params['slots'],
             params['amounts'],
             params['affinity'],
@@ -51,14 +51,14 @@ class Shares(base.ResourceType):
         pass
 
 
-TYPES = {values.HOST: host.PhysicalHost, SHARE: Shares}
+TYPES = {objects.HOST: host.PhysicalHost, SHARE: Shares}
 
 
 def inventories(vcpus, memory_mb):
     return (
-        values.Inventory('MEMORY_MB', memory_mb, 0, 1, memory_mb, 1, 1.0),
+        objects.Inventory('MEMORY_MB', memory_mb, 0, 1, memory_mb, 1, 1.0),
         # A ratio, units that are reserved: 2 x vcpus in the end.
-        values.Inventory('VCPU', vcpus + 1, 1, 1, 2 * vcpus, 1, 2.0),
+        objects.Inventory('VCPU', vcpus + 1, 1, 1, 2 * vcpus, 1, 2.0),
     )
 
 
@@ -74,7 +74,7 @@ def share(slots=1, vcpus=1, memory_mb=1, affinity=None):
 
 
 def whole(minimum=1):
-    return values.HOST, {'min': minimum, 'max': minimum}
+    return objects.HOST, {'min': minimum, 'max': minimum}
 
 
 def set_capacity(region, name, vcpus, memory_mb):
@@ -146,7 +146,7 @@ def held(region) -> list[Held]:
 
 def slots(region, lease):
     """Return host -> slots of the lease."""
-    ids = {item.id: values.slot_class(item.id) for item in lease.reservations}
+    ids = {item.id: objects.slot_class(item.id) for item in lease.reservations}
     return {
         one.host: one.amounts[ids[one.reservation]]
         for one in held(region)
@@ -270,7 +270,7 @@ def test_a_start_does_not_wait_for_a_share_that_lasts(two_hosts):
 def test_a_host_with_shares_is_not_removed(two_hosts):
     lease = two_hosts.lease_of(share(1))
     [name] = slots(two_hosts, lease)
-    [found] = two_hosts.hosts.find(values.HostQuery(name=name))
+    [found] = two_hosts.hosts.find(objects.HostQuery(name=name))
     with pytest.raises(exception.HostInUse):
         two_hosts.hosts.remove(found.id, two_hosts.now)
 
@@ -420,9 +420,9 @@ def test_a_mix_of_leases_fits_at_every_instant_and_refuses_nothing_that_would(
                 region.delete(gone[0])
             check_instants(capacities, held(region))
     finally:
-        for lease in list(region.leases.find(values.LeaseQuery())):
+        for lease in list(region.leases.find(objects.LeaseQuery())):
             region.delete(lease)
-        for known in region.hosts.find(values.HostQuery()):
+        for known in region.hosts.find(objects.HostQuery()):
             region.hosts.remove(known.id, region.now)
         region.close()
 

@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
-from nova_reservations.engine import lifecycle
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
-from nova_reservations.tests.region import Steps
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
+from nova_reservations.testing.region import Steps
 
 SECOND = datetime.timedelta(seconds=1)
 

@@ -5,8 +5,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.engine import leases
-from nova_reservations.tests.region import minutes
-from nova_reservations.tests.region import NOON
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 
 SECOND = datetime.timedelta(seconds=1)
 

@@ -25,11 +25,11 @@ from oslo_policy import opts as policy_opts
 from nova_reservations import bootstrap
 from nova_reservations import conf
 from nova_reservations import hooks
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.engine import leases
+from nova_reservations.objects import states
 from nova_reservations.tests import template
 
 CONF = nova.conf.CONF
@@ -186,12 +186,12 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             # Seen, healed in our database, healed in Nova.
             self.work()
 
-    def shown(self, lease: values.Lease) -> tuple[bool, bool]:
+    def shown(self, lease: objects.Lease) -> tuple[bool, bool]:
         """Return whether it lacks resources, and whether it has others."""
         [reservation] = self.services.leases.get(lease.id).reservations
         return reservation.missing_resources, reservation.resources_changed
 
-    def enrol(self, *hosts: str) -> list[values.Host]:
+    def enrol(self, *hosts: str) -> list[objects.Host]:
         return [
             self.services.hosts.enrol(host, {}, self.now) for host in hosts
         ]
@@ -203,7 +203,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         project_id: str = MINE,
         starts_in: datetime.timedelta = datetime.timedelta(0),
         **asked: Any,
-    ) -> values.Lease:
+    ) -> objects.Lease:
         """Lease hosts for an hour, and begin if it is from now on."""
         start = self.now + starts_in
         lease = self.services.leases.create(
@@ -216,7 +216,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                 before_end=None,
                 reservations=(
                     leases.NewReservation(
-                        values.HOST, {'min': hosts, 'max': hosts, **asked}
+                        objects.HOST, {'min': hosts, 'max': hosts, **asked}
                     ),
                 ),
             ),
@@ -225,26 +225,28 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self.work()
         return self.services.leases.get(lease.id)
 
-    def end(self, lease: values.Lease) -> values.Lease:
+    def end(self, lease: objects.Lease) -> objects.Lease:
         """Let the lease's time pass; its servers may still be leaving."""
         self.now = max(self.now, lease.end_date)
         self.work()
         return self.services.leases.get(lease.id)
 
-    def end_completely(self, lease: values.Lease) -> None:
+    def end_completely(self, lease: objects.Lease) -> None:
         def has_ended() -> None:
             self.pass_time(seconds=10)
             self.assertEqual(states.Lease.TERMINATED, self.end(lease).status)
 
         self._wait_for_assert(has_ended)
 
-    def hosts_of(self, lease: values.Lease) -> set[str]:
+    def hosts_of(self, lease: objects.Lease) -> set[str]:
         [reservation] = lease.reservations
         access = self.services.leases.access(reservation.id)
         assert access is not None
         return set(access.hosts)
 
-    def resources_of(self, lease: values.Lease) -> tuple[values.Resource, ...]:
+    def resources_of(
+        self, lease: objects.Lease
+    ) -> tuple[objects.Resource, ...]:
         [reservation] = lease.reservations
         with self.services.database.reader() as session:
             held = allocations.holdings(session, [reservation.id])
@@ -254,7 +256,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     def post(
         self,
-        lease: values.Lease | None = None,
+        lease: objects.Lease | None = None,
         *,
         hint: str | None = None,
         api: api_client.TestOpenStackClient | None = None,
@@ -277,13 +279,13 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         return (api or self.api).post_server(body)
 
     def boot(
-        self, lease: values.Lease | None = None, **asked: Any
+        self, lease: objects.Lease | None = None, **asked: Any
     ) -> dict[str, Any]:
         """Return a server that runs."""
         return self._wait_for_state_change(self.post(lease, **asked), 'ACTIVE')
 
     def boot_of_volume(
-        self, lease: values.Lease, **asked: Any
+        self, lease: objects.Lease, **asked: Any
     ) -> dict[str, Any]:
         """Return a server that runs, and has a volume for its disk."""
         self.useFixture(nova_fixtures.CinderFixture(self))
@@ -306,7 +308,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         )
         return self._wait_for_state_change(server, 'ACTIVE')
 
-    def why_not(self, lease: values.Lease | None = None, **asked: Any) -> str:
+    def why_not(self, lease: objects.Lease | None = None, **asked: Any) -> str:
         """Return why Nova found no host for a server."""
         server = self.post(lease, **asked)
         server = self._wait_for_state_change(server, 'ERROR')

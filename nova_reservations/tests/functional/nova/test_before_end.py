@@ -7,8 +7,8 @@ import fixtures
 from nova.virt import fake
 
 from nova_reservations import ports
-from nova_reservations import states
 from nova_reservations.engine import leases
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_guaranteed
 from nova_reservations.tests.functional.nova import test_instances

@@ -6,8 +6,8 @@ import datetime
 import fixtures
 
 from nova_reservations import exception
-from nova_reservations import states
 from nova_reservations.db import api as db_api
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 
 UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'

@@ -23,7 +23,7 @@ from nova.compute import manager
 from nova.compute import resource_tracker
 print(
     hasattr(resource_tracker.ResourceTracker._update_usage, '__wrapped__'),
-    'nova_reservations.compute.tracking' in sys.modules,
+    'nova_reservations.compute.tracker' in sys.modules,
 )
 """
 

@@ -7,14 +7,14 @@ import fixtures
 from keystoneauth1 import exceptions as ks_exc
 from kombu import exceptions as kombu_exc
 from nova import context as nova_context
-from nova import objects
+from nova import objects as nova_objects
 from nova.scheduler.client import report
 import oslo_messaging
 from oslo_messaging import transport
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import values
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.db import hosts as hosts_db
@@ -61,7 +61,7 @@ class CloudTest(base.NovaTestCase):
         host1 = self.resources[0]
         self.assertEqual([host1], self.cloud.find_hosts(host1.uuid))
         self.assertEqual(
-            values.Resource(0, values.HOST, 'host1', host1.uuid), host1
+            objects.Resource(0, objects.HOST, 'host1', host1.uuid), host1
         )
         for name in ('host', 'host%', 'HOST1', str(uuid.uuid4())):
             self.assertEqual([], self.cloud.find_hosts(name))
@@ -153,8 +153,8 @@ class CloudTest(base.NovaTestCase):
 
     def test_an_unknown_host_is_named(self):
         for unknown in (
-            values.Resource(0, values.HOST, 'host9', self.resources[0].uuid),
-            values.Resource(0, values.HOST, 'host1', str(uuid.uuid4())),
+            objects.Resource(0, objects.HOST, 'host9', self.resources[0].uuid),
+            objects.Resource(0, objects.HOST, 'host1', str(uuid.uuid4())),
         ):
             refusal = self.assertRaises(
                 exception.CloudRefused, self._gather, unknown
@@ -240,7 +240,7 @@ class CloudTest(base.NovaTestCase):
             memory_mb=512, disk=3, ephemeral=0, swap=0
         )
         self.boot(az='nova:host1', flavor_id=flavor)
-        gone = values.Resource(0, values.HOST, 'gone', str(uuid.uuid4()))
+        gone = objects.Resource(0, objects.HOST, 'gone', str(uuid.uuid4()))
         [facts] = self.cloud.facts([self.resources[0], gone])
         inventories = {
             inventory.resource_class: inventory
@@ -308,11 +308,11 @@ class CloudTest(base.NovaTestCase):
 
     def _set_disable_terminate(self, server):
         context = nova_context.get_admin_context()
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
+        mapping = nova_objects.InstanceMapping.get_by_instance_uuid(
             context, server['id']
         )
         with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-            instance = objects.Instance.get_by_uuid(cell, server['id'])
+            instance = nova_objects.Instance.get_by_uuid(cell, server['id'])
             instance.disable_terminate = True
             instance.save()
 
@@ -359,7 +359,7 @@ class CloudTest(base.NovaTestCase):
         )
         self.useFixture(
             fixtures.MockPatchObject(
-                objects.InstanceList,
+                nova_objects.InstanceList,
                 'get_by_filters',
                 side_effect=ConnectionError('gone away'),
             )

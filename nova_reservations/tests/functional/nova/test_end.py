@@ -13,8 +13,8 @@ from nova.scheduler.client import report
 from nova.virt import fake
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations.cloud import records
+from nova_reservations.cloud.servers import instance_actions
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 
 
@@ -204,7 +204,7 @@ class EndTest(base.NovaTestCase):
     def _assert_it_goes_after_a_while(self, lease):
         self.pass_time(seconds=10)
         self.assertIn('is being deleted', self.end(lease).status_reason)
-        with mock.patch.object(records, 'PATIENCE', -1):
+        with mock.patch.object(instance_actions, 'PATIENCE', -1):
             self.end_completely(lease)
         self._assert_nothing_is_left(lease)
 

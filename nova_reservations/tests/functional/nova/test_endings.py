@@ -10,8 +10,8 @@ from nova.compute import rpcapi
 from nova.virt import fake
 
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations.cloud import records
+from nova_reservations.cloud.servers import instance_actions
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 
 MINUTE = datetime.timedelta(minutes=1)
@@ -203,7 +203,7 @@ class EndingsTest(base.NovaTestCase):
             with mock.patch.object(rpcapi.ComputeAPI, 'terminate_instance'):
                 self.api.delete_server(server['id'])
             self.assertIn('is being deleted', self.end(lease).status_reason)
-            with mock.patch.object(records, 'PATIENCE', -1):
+            with mock.patch.object(instance_actions, 'PATIENCE', -1):
                 self.end_completely(lease)
             self._wait_until_deleted(server)
             self._assert_empty('host1')

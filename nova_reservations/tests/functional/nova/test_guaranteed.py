@@ -6,7 +6,7 @@ from unittest import mock
 
 from nova.tests.functional.api import client as api_client
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.engine import server_leases
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_lifespan
@@ -23,7 +23,7 @@ class GuaranteedTestCase(
     def _install(self, directory) -> None:
         super()._install(directory)
         self.flags(
-            resource_types=[values.HOST, values.SERVER, 'virtual:instance'],
+            resource_types=[objects.HOST, objects.SERVER, 'virtual:instance'],
             group='reservations',
         )
 
@@ -75,13 +75,17 @@ class GuaranteedTestCase(
         lease = self.only_lease()
         self.assertIn(self.host_of(server), self.hosts_of(lease))
         self.assertEqual(
-            {values.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
+            {objects.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
         )
 
     def assert_nothing_is_left(self) -> None:
         self.assertEqual(
             [],
-            [name for name in self.classes() if name.startswith(values.SLOTS)],
+            [
+                name
+                for name in self.classes()
+                if name.startswith(objects.SLOTS)
+            ],
         )
         self.assertEqual(['freepool'], list(self.aggregates()))
 
@@ -150,7 +154,7 @@ class FromNowOnTest(GuaranteedTestCase):
 
     def test_the_zone_of_the_server_is_that_of_its_place(self):
         self.enrol('host1', 'host2')
-        [_, second] = self.services.hosts.find(values.HostQuery())
+        [_, second] = self.services.hosts.find(objects.HostQuery())
         aggregate = self.admin_api.post_aggregate(
             {'aggregate': {'name': 'a', 'availability_zone': 'there'}}
         )

@@ -9,13 +9,13 @@ from nova import exception as nova_exception
 from nova.virt import fake
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.cloud import placement
-from nova_reservations.cloud import records
-from nova_reservations.db import donors
+from nova_reservations.cloud.servers import instance_actions
+from nova_reservations.db import drainable_hosts
 from nova_reservations.engine import audit
 from nova_reservations.engine import leases
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 
 
@@ -68,7 +68,7 @@ class HuntingTest(base.NovaTestCase):
                 before_end=None,
                 reservations=(
                     leases.NewReservation(
-                        values.HOST, {'min': hosts, 'max': hosts}
+                        objects.HOST, {'min': hosts, 'max': hosts}
                     ),
                 ),
                 lease_type=states.LeaseType.BEST_EFFORT,
@@ -99,7 +99,9 @@ class HuntingTest(base.NovaTestCase):
 
     def fenced(self):
         with self.services.database.reader() as session:
-            return [one.resource.name for one in donors.fenced(session)]
+            return [
+                one.resource.name for one in drainable_hosts.fenced(session)
+            ]
 
     def has_trait(self, host):
         traits = self._get_provider_traits(
@@ -272,7 +274,7 @@ class HuntingTest(base.NovaTestCase):
             self.pass_time(seconds=3)
             self.work()
         self.assertEqual(states.Lease.IN_PROGRESS, self.see(lease).status)
-        self.now += records.LOST
+        self.now += instance_actions.LOST
         self.wait_for_status(lease, states.Lease.ERROR)
         self.wait_until_given_back()
         shown = self.admin_api.get_server(server['id'])

@@ -8,7 +8,7 @@ import nova.conf
 from nova.tests.functional.api import client as api_client
 
 from nova_reservations import exception
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.engine import leases
 from nova_reservations.engine import leftovers
 from nova_reservations.tests.functional.nova import base
@@ -39,7 +39,7 @@ class InstancesTestCase(base.NovaTestCase):
         lasts=datetime.timedelta(hours=1),
         flavor_id=None,
         **others,
-    ) -> values.Lease:
+    ) -> objects.Lease:
         """Lease slots, and begin if it is from now on."""
         start = self.now + starts_in
         asked = {'amount': amount, 'affinity': affinity}
@@ -68,7 +68,7 @@ class InstancesTestCase(base.NovaTestCase):
         [reservation] = lease.reservations
         return reservation.id
 
-    def update(self, lease, **asked) -> values.Lease:
+    def update(self, lease, **asked) -> objects.Lease:
         """Change the lease's only reservation, and have Nova follow."""
         self.services.leases.update(
             lease.id,
@@ -86,7 +86,7 @@ class InstancesTestCase(base.NovaTestCase):
 
     def inventories(self, lease) -> dict[str, int]:
         """Return host -> slots, as placement has them."""
-        name = values.slot_class(self.id_of(lease))
+        name = objects.slot_class(self.id_of(lease))
         found = {}
         for provider in self._get_all_providers():
             inventory = self._get_provider_inventory(provider['uuid'])
@@ -160,7 +160,7 @@ class TestSlots(InstancesTestCase):
         self._create_flavor(
             id='thief',
             extra_spec={
-                f'resources:{values.slot_class(self.id_of(lease))}': '1'
+                f'resources:{objects.slot_class(self.id_of(lease))}': '1'
             },
         )
         why = self.why_not(flavor_id='thief')
@@ -201,7 +201,7 @@ class TestSlots(InstancesTestCase):
             (apart, 'anti-affinity'),
         ):
             group = self.api.api_get(
-                f'/os-server-groups/{values.group_id(self.id_of(lease))}'
+                f'/os-server-groups/{objects.group_id(self.id_of(lease))}'
             ).body['server_group']
             self.assertEqual(policy, group['policy'])
 
@@ -238,13 +238,13 @@ class TestEnd(InstancesTestCase):
             404, self.status_of_refusal(self.api.get_flavor, self.id_of(lease))
         )
         self.assertNotIn(self.id_of(lease), self.aggregates())
-        self.assertNotIn(values.slot_class(self.id_of(lease)), self.classes())
+        self.assertNotIn(objects.slot_class(self.id_of(lease)), self.classes())
         self.assertEqual({}, self.inventories(lease))
         self.assertEqual(
             404,
             self.status_of_refusal(
                 self.api.api_get,
-                f'/os-server-groups/{values.group_id(self.id_of(lease))}',
+                f'/os-server-groups/{objects.group_id(self.id_of(lease))}',
             ),
         )
 
@@ -285,7 +285,7 @@ class TestEnd(InstancesTestCase):
         lease = self.slots(1, end_action='shelve')
         server = self.boot_in(lease)
         self.end_completely(lease)
-        self.assertNotIn(values.slot_class(self.id_of(lease)), self.classes())
+        self.assertNotIn(objects.slot_class(self.id_of(lease)), self.classes())
         server = self.api.get_server(server['id'])
         self.assertEqual('SHELVED_OFFLOADED', server['status'])
         # Of what it asks for, the slot is no more.
@@ -299,22 +299,22 @@ class TestEnd(InstancesTestCase):
         lease = self.slots(1, end_action='migrate')
         server = self.boot_in(lease)
         self.end_completely(lease)
-        self.assertNotIn(values.slot_class(self.id_of(lease)), self.classes())
+        self.assertNotIn(objects.slot_class(self.id_of(lease)), self.classes())
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertNotEqual('host1', self.host_of(server))
 
     def test_what_blazar_has_made_is_left_alone(self):
         theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
-        name = values.slot_class(theirs)
+        name = objects.slot_class(theirs)
         self._create_resource_class(name)
         self._create_flavor(id=theirs, name=f'reservation:{theirs}')
         mine = '3f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
-        self._create_resource_class(values.slot_class(mine))
+        self._create_resource_class(objects.slot_class(mine))
         cloud = self.services.hosts.cloud
         cloud.gather(mine, base.MINE, [], lambda: None)
         leftovers.sweep(self.services.database, cloud)
         self.assertIn(name, self.classes())
-        self.assertNotIn(values.slot_class(mine), self.classes())
+        self.assertNotIn(objects.slot_class(mine), self.classes())
         self.assertIsNotNone(self.admin_api.get_flavor(theirs))
 
 
@@ -466,7 +466,7 @@ class TestFlavorInstance(InstancesTestCase):
 
     def test_leases_stop_where_placement_would(self):
         self.enrol('host1')
-        [host] = self.services.hosts.find(values.HostQuery(name='host1'))
+        [host] = self.services.hosts.find(objects.HostQuery(name='host1'))
         capacity = {
             each.resource_class: each.capacity
             for each in host.facts.inventories

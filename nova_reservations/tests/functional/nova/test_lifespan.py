@@ -6,10 +6,10 @@ import datetime
 import fixtures
 from nova.tests import fixtures as nova_fixtures
 
-from nova_reservations import states
 from nova_reservations.db import counters
-from nova_reservations.engine import desertion
+from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import leases
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_server_leases
 
@@ -100,7 +100,7 @@ class LifespanTestCase(test_server_leases.CarriedTestCase):
 
     def look_for_the_deserted(self):
         with self.services.database.writer() as session:
-            counters.hurry(session, desertion.TASK, self.now)
+            counters.hurry(session, deleted_servers.TASK, self.now)
         self.work()
 
 

@@ -4,7 +4,7 @@
 from nova import context as nova_context
 from nova.scheduler.client import report
 
-from nova_reservations import states
+from nova_reservations.objects import states
 from nova_reservations.scheduler import loop
 from nova_reservations.tests.functional.nova import base
 

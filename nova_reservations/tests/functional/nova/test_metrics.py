@@ -20,7 +20,7 @@ from nova_reservations import conf
 from nova_reservations.compute import notifier
 from nova_reservations.compute.metrics import collector
 from nova_reservations.compute.metrics import service
-from nova_reservations.tests import busiest
+from nova_reservations.tests.examples import busiest
 from nova_reservations.tests.functional.nova import base
 
 CONF = nova.conf.CONF
@@ -242,7 +242,7 @@ class TestExample(MetricsTestCase):
         (package / 'METADATA').write_text('Name: example\nVersion: 1.0\n')
         (package / 'entry_points.txt').write_text(
             '[nova_reservations.metrics]\n'
-            'busiest = nova_reservations.tests.busiest:Busiest\n'
+            'busiest = nova_reservations.tests.examples.busiest:Busiest\n'
         )
         self.useFixture(
             fixtures.MonkeyPatch('sys.path', [*sys.path, str(directory)])

@@ -7,12 +7,12 @@ from unittest import mock
 
 from nova import context as nova_context
 from nova import exception as nova_exception
-from nova import objects
+from nova import objects as nova_objects
 
 from nova_reservations import exception
-from nova_reservations import values
-from nova_reservations.db import servers as servers_db
-from nova_reservations.scheduler import open_slots
+from nova_reservations import objects
+from nova_reservations.db import slot_servers as servers_db
+from nova_reservations.scheduler import open_reservations
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_instances
 
@@ -20,7 +20,7 @@ OUTSIDE = ('host2', 'host3')
 
 
 class OpenTestCase(test_instances.InstancesTestCase):
-    def opened(self, amount, **asked) -> values.Lease:
+    def opened(self, amount, **asked) -> objects.Lease:
         return self.slots(amount, consume='open', **asked)
 
     def used(self, lease) -> list[str]:
@@ -36,18 +36,20 @@ class OpenTestCase(test_instances.InstancesTestCase):
             name: units
             for held in found['allocations'].values()
             for name, units in held['resources'].items()
-            if name.startswith(values.SLOTS)
+            if name.startswith(objects.SLOTS)
         }
 
     def stored(self, server) -> set[str]:
         """Return the extra specs that Nova has stored of the server."""
         context = nova_context.get_admin_context()
-        spec = objects.RequestSpec.get_by_instance_uuid(context, server['id'])
-        mapping = objects.InstanceMapping.get_by_instance_uuid(
+        spec = nova_objects.RequestSpec.get_by_instance_uuid(
+            context, server['id']
+        )
+        mapping = nova_objects.InstanceMapping.get_by_instance_uuid(
             context, server['id']
         )
         with nova_context.target_cell(context, mapping.cell_mapping) as cell:
-            instance = objects.Instance.get_by_uuid(
+            instance = nova_objects.Instance.get_by_uuid(
                 cell, server['id'], expected_attrs=['flavor']
             )
         return {
@@ -68,7 +70,7 @@ class TestOpen(OpenTestCase):
         server = self.boot()
         self.assertEqual('host1', self.host_of(server))
         self.assertEqual(
-            {values.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
+            {objects.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
         )
         self.assertEqual([server['id']], self.used(lease))
         self.assertEqual(set(), self.stored(server))
@@ -152,7 +154,7 @@ class TestOpen(OpenTestCase):
         lease = self.opened(2)
         self.boot()
         with mock.patch.object(
-            open_slots.placement, 'usages', return_value={}
+            open_reservations.placement, 'usages', return_value={}
         ):
             server = self.boot(count=2)
         self.assertIn(self.host_of(server), OUTSIDE)
@@ -165,7 +167,9 @@ class TestOpen(OpenTestCase):
         self.opened(2)
         self.boot()
         with (
-            mock.patch.object(open_slots.placement, 'usages', return_value={}),
+            mock.patch.object(
+                open_reservations.placement, 'usages', return_value={}
+            ),
             mock.patch.object(
                 servers_db,
                 'unrecord',
@@ -207,7 +211,7 @@ class TestOpen(OpenTestCase):
             {'host1', 'host2'} - set(failed), {self.host_of(server)}
         )
         self.assertEqual(
-            {values.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
+            {objects.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
         )
 
     def test_it_can_not_be_closed_while_it_is_used(self):
@@ -239,7 +243,7 @@ class TestMoves(OpenTestCase):
     def assert_in_slot(self, lease, server):
         self.assertIn(self.host_of(server), ('host1', 'host2'))
         self.assertEqual(
-            {values.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
+            {objects.slot_class(self.id_of(lease)): 1}, self.slots_of(server)
         )
         self.assertEqual([server['id']], self.used(lease))
 
@@ -346,7 +350,7 @@ class TestEnd(OpenTestCase):
         lease = self.opened(1, end_action='shelve')
         server = self.boot()
         self.end_completely(lease)
-        self.assertNotIn(values.slot_class(self.id_of(lease)), self.classes())
+        self.assertNotIn(objects.slot_class(self.id_of(lease)), self.classes())
         self.assertEqual(set(), self.stored(server))
         self.api.post_server_action(server['id'], {'unshelve': None})
         server = self._wait_for_state_change(server, 'ACTIVE')

@@ -11,7 +11,7 @@ from stevedore import extension
 
 from nova_reservations.compute import cu
 from nova_reservations.scheduler.consumers import host_states
-from nova_reservations.tests import power
+from nova_reservations.tests.examples import power
 from nova_reservations.tests.functional.nova import test_consumers
 from nova_reservations.tests.functional.nova import tracking
 

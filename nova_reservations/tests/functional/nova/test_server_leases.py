@@ -8,17 +8,17 @@ from unittest import mock
 
 import fixtures
 from nova import context as nova_context
-from nova import objects
+from nova import objects as nova_objects
 from nova.compute import api as compute_api
 from nova.conductor import api as conductor_api
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 from oslo_messaging import exceptions as messaging_exc
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import api as db_api
 from nova_reservations.engine import server_leases
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 
 HINTS = 'os:scheduler_hints'
@@ -33,7 +33,7 @@ class CarriedTestCase(base.NovaTestCase):
     def _install(self, directory) -> None:
         super()._install(directory)
         self.flags(
-            resource_types=[values.HOST, values.SERVER],
+            resource_types=[objects.HOST, objects.SERVER],
             group='reservations',
         )
 
@@ -59,19 +59,19 @@ class CarriedTestCase(base.NovaTestCase):
         """Ask Nova for a server with a lease of an hour."""
         return self.api.post_server(self.body(key, **server))
 
-    def only_lease(self) -> values.Lease:
+    def only_lease(self) -> objects.Lease:
         [lease] = self.leases()
         return lease
 
-    def leases(self) -> list[values.Lease]:
-        return list(self.services.leases.find(values.LeaseQuery()))
+    def leases(self) -> list[objects.Lease]:
+        return list(self.services.leases.find(objects.LeaseQuery()))
 
-    def servers_of(self, lease: values.Lease) -> list[str]:
+    def servers_of(self, lease: objects.Lease) -> list[str]:
         reservation = self.services.leases.get(lease.id).server_reservation
         assert reservation is not None
         return [one.uuid for one in reservation.servers]
 
-    def until(self, status: str) -> values.Lease:
+    def until(self, status: str) -> objects.Lease:
         """Work until the only lease is in this state."""
 
         def is_so() -> None:
@@ -106,7 +106,7 @@ class CarriedTest(CarriedTestCase):
 
     def test_nova_keeps_by_which_lease_it_was_asked(self):
         server = self._wait_for_state_change(self.carry(), 'ACTIVE')
-        spec = objects.RequestSpec.get_by_instance_uuid(
+        spec = nova_objects.RequestSpec.get_by_instance_uuid(
             nova_context.get_admin_context(), server['id']
         )
         reservation = self.only_lease().server_reservation

@@ -3,7 +3,7 @@
 
 import datetime
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.tests.functional.nova import test_instances
 
 HOSTS = ('host1', 'host2', 'host3', 'host4')
@@ -67,7 +67,7 @@ class TestSlotHealing(SlotHealingTestCase):
         self.look()
         self.assert_in_nova(lease, {other: 2})
         group = self.api.api_get(
-            f'/os-server-groups/{values.group_id(self.id_of(lease))}'
+            f'/os-server-groups/{objects.group_id(self.id_of(lease))}'
         ).body['server_group']
         self.assertEqual('affinity', group['policy'])
         hosts = {self.host_of(self.boot_in(lease)) for _ in range(2)}

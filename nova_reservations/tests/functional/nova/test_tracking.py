@@ -7,11 +7,11 @@ from unittest import mock
 from nova import exception as nova_exception
 from nova.virt import fake
 
-from nova_reservations import stats
-from nova_reservations.compute import audits
 from nova_reservations.compute import resources
-from nova_reservations.compute import tracking as tracking_of_nova
+from nova_reservations.compute import service_hooks
+from nova_reservations.compute import tracker as tracking_of_nova
 from nova_reservations.tests.functional.nova import tracking
+from nova_reservations.tracking import stats
 
 
 class TrackingTestCase(tracking.TrackingTestCase):
@@ -259,8 +259,8 @@ class AuditTest(TrackingTestCase):
     def test_listeners_are_told_of_each_audit_and_a_bad_one_of_no_other(self):
         heard = []
         tracker = self.computes['host1'].manager.rt
-        audits.listen(tracker, lambda *_: 1 / 0)
-        audits.listen(tracker, lambda *told: heard.append(told))
+        service_hooks.listen(tracker, lambda *_: 1 / 0)
+        service_hooks.listen(tracker, lambda *told: heard.append(told))
         flavor = self.flavor(reservations__cu=10)
         self.boot(flavor_id=flavor, az='nova:host1', api=self.admin_api)
         self._run_periodics()

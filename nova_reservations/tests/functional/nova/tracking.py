@@ -8,9 +8,9 @@ from nova import objects
 import nova.conf
 
 from nova_reservations import conf
-from nova_reservations import stats
 from nova_reservations.compute import notifier
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tracking import stats
 
 CONF = nova.conf.CONF
 

@@ -22,31 +22,31 @@ import sqlalchemy as sa
 
 from nova_reservations import conf
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations import states
-from nova_reservations import values
 from nova_reservations.db import api
-from nova_reservations.engine import desertion
-from nova_reservations.engine import donors
+from nova_reservations.engine import best_effort
+from nova_reservations.engine import deleted_servers
+from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
-from nova_reservations.engine import hunting
 from nova_reservations.engine import leases
-from nova_reservations.engine import lifecycle
 from nova_reservations.engine import monitoring
+from nova_reservations.engine import retry
+from nova_reservations.engine import retry_walk
 from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
-from nova_reservations.engine import tasks
-from nova_reservations.engine import waiting
-from nova_reservations.engine import walk
-from nova_reservations.engine import worker
-from nova_reservations.plugins import base
-from nova_reservations.plugins import compute_monitor
-from nova_reservations.plugins import draining
-from nova_reservations.plugins import host
-from nova_reservations.plugins import instance
-from nova_reservations.plugins import server
-from nova_reservations.tests import fake_cloud
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine.worker import periodic
+from nova_reservations.engine.worker import worker
+from nova_reservations.objects import states
+from nova_reservations.plugins.drain_strategies import shipped
+from nova_reservations.plugins.monitors import compute
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import instance
+from nova_reservations.plugins.resource_types import server
+from nova_reservations.testing import fake_cloud
 
 SLOT = 2
 """Seconds: all windows begin and end with a slot, so that many touch."""
@@ -169,12 +169,12 @@ class Party:
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
-    desertion: desertion.Desertion
-    donors: donors.Donors
-    walk: walk.Walk
+    desertion: deleted_servers.Desertion
+    donors: drainable_hosts.Donors
+    walk: retry_walk.Walk
 
-    def tasks(self) -> list[tasks.Task]:
-        return tasks.all_of(
+    def tasks(self) -> list[periodic.Task]:
+        return periodic.all_of(
             self.hosts,
             self.monitoring,
             self.healing,
@@ -195,23 +195,23 @@ def join(url: str, *names: str) -> Party:
     database = api.Database(url)
     journal = Journal(database)
     types: dict[str, Any] = {
-        values.HOST: JournaledHost(cloud, opts),
+        objects.HOST: JournaledHost(cloud, opts),
         SLOTS_OF: JournaledSlots(cloud, opts),
-        values.SERVER: JournaledServer(cloud, opts),
+        objects.SERVER: JournaledServer(cloud, opts),
     }
     for kind in types.values():
         kind.journal = journal
     inventory = hosts.Hosts(database, cloud, OPTIONS)
-    giver = donors.Donors(database, cloud, inventory, OPTIONS)
+    giver = drainable_hosts.Donors(database, cloud, inventory, OPTIONS)
     promises = leases.Leases(database, types, OPTIONS, journal.notify, giver)
-    queue = waiting.Queue(database, types, OPTIONS, journal.notify)
+    queue = retry.Queue(database, types, OPTIONS, journal.notify)
     return Party(
         database=database,
         leases=promises,
         server_leases=server_leases.ServerLeases(promises, cloud),
         hosts=inventory,
         donors=giver,
-        walk=walk.Walk(queue, promises.book),
+        walk=retry_walk.Walk(queue, promises.book),
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
@@ -219,24 +219,24 @@ def join(url: str, *names: str) -> Party:
             journal.notify,
             clock=database.now,
             queue=queue,
-            hunt=hunting.Hunting(
+            hunt=best_effort.Hunting(
                 database,
                 cloud,
                 promises.ground,
                 promises.book,
-                draining.load(opts),
+                shipped.load(opts),
                 OPTIONS,
                 journal.notify,
             ),
         ),
         monitoring=monitoring.Monitoring(
             database,
-            [compute_monitor.ComputeMonitor(cloud, opts)],
+            [compute.ComputeMonitor(cloud, opts)],
             OPTIONS,
             journal.notify,
         ),
         healing=healing.Healing(database, types, OPTIONS, journal.notify),
-        desertion=desertion.Desertion(database, cloud),
+        desertion=deleted_servers.Desertion(database, cloud),
     )
 
 
@@ -282,7 +282,7 @@ def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
     now, start, end = _window(party, dice)
     minimum = dice.choice([1, 1, 1, 2, 3])
     kind, asked = (
-        values.HOST,
+        objects.HOST,
         {
             'min': minimum,
             'max': minimum + dice.choice([0, 0, 2]),
@@ -340,7 +340,7 @@ def _delete(party: Party, dice: random.Random, mine: list[str]) -> None:
     party.leases.delete(lease_id, party.database.now())
 
 
-ONE_HOST = values.HOST, {'min': 1, 'max': 1}
+ONE_HOST = objects.HOST, {'min': 1, 'max': 1}
 ONE_SLOT = (
     SLOTS_OF,
     {**SIZE, 'amount': 1, 'affinity': None, 'resource_properties': ''},
@@ -391,7 +391,7 @@ def server_of_all(url: str, attempts: int) -> Counter[str]:
             before_end=None,
             reservations=(
                 leases.NewReservation(
-                    values.SERVER,
+                    objects.SERVER,
                     {
                         'guaranteed': True,
                         'flavor_id': LARGE.id,
@@ -437,7 +437,7 @@ def work(url: str, name: str, until: pathlib.Path) -> None:
 def start_and_stop(url: str, hint: pathlib.Path) -> None:
     """Be a worker that goes no further than into the start of a lease."""
     party = join(url)
-    kind = party.lifecycle.types[values.HOST]
+    kind = party.lifecycle.types[objects.HOST]
 
     def stopped(booking: base.Booking) -> None:
         JournaledHost.start(kind, booking)  # type: ignore[arg-type]

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from nova_reservations import exception
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import audit
-from nova_reservations.tests import region as regions
+from nova_reservations.objects import states
+from nova_reservations.testing import region as regions
 
 HOSTS = [f'host-{number}' for number in range(6)]
 SECONDS = 5
@@ -82,7 +82,7 @@ def test_no_host_is_held_twice_and_what_can_be_healed_is(region):
     region.look()
     with region.database.reader() as session:
         assert audit.doubled(session) == []
-    for one in region.leases.find(values.LeaseQuery()):
+    for one in region.leases.find(objects.LeaseQuery()):
         if one.status == states.Lease.ACTIVE:
             with region.database.reader() as session:
                 [held] = allocations.holdings(

@@ -6,11 +6,11 @@ import datetime
 
 import pytest
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import audit
 from nova_reservations.engine import audit as audit_engine
-from nova_reservations.tests import region as regions
+from nova_reservations.objects import states
+from nova_reservations.testing import region as regions
 
 DONORS = [f'donor-{number}' for number in range(4)]
 HUNTS = 5
@@ -59,7 +59,7 @@ def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
     assert {
         region.status(lease) for lease in leases if lease.id not in winners
     } == {states.Lease.TIMEDOUT}
-    for lease in region.leases.find(values.LeaseQuery()):
+    for lease in region.leases.find(objects.LeaseQuery()):
         region.delete(lease)
     hunt_together(region, workers, 5)
     assert region.fenced() == set()

@@ -13,13 +13,13 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from nova_reservations import states
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import models
 from nova_reservations.engine import leases
-from nova_reservations.engine import lifecycle
-from nova_reservations.engine import worker
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine.worker import worker
+from nova_reservations.objects import states
 from nova_reservations.tests.functional.races import load
 
 HOSTS = [f'host{number}' for number in range(10)]
@@ -220,7 +220,7 @@ def ended_as_they_began(party, entries):
     } == {1}
     alive = {
         lease.id: str(lease.status)
-        for lease in party.leases.find(values.LeaseQuery())
+        for lease in party.leases.find(objects.LeaseQuery())
     }
     assert set(alive.values()) <= {'TERMINATED', 'ERROR'}
     for lease_id, status in alive.items():
@@ -241,7 +241,7 @@ def nothing_is_lost(party):
             start=now,
             end=now + datetime.timedelta(hours=1),
             before_end=None,
-            reservations=(leases.NewReservation(values.HOST, every),),
+            reservations=(leases.NewReservation(objects.HOST, every),),
         ),
         now,
     )
@@ -256,8 +256,8 @@ def test_of_all_who_want_the_same_window_as_many_win_as_there_are_hosts(
     ]
     answers = sum((one.result() for one in racers), Counter())
     assert answers == {
-        f'{values.HOST} done': len(HOSTS),
-        f'{values.HOST} NotEnoughResources': LESSEES * 5 - len(HOSTS),
+        f'{objects.HOST} done': len(HOSTS),
+        f'{objects.HOST} NotEnoughResources': LESSEES * 5 - len(HOSTS),
     }
 
 
@@ -305,7 +305,7 @@ def test_of_all_who_want_hosts_or_slots_nobody_is_refused_what_there_is(
         for number in range(LESSEES)
     ]
     answers = sum((one.result() for one in racers), Counter())
-    wholes = answers[f'{values.HOST} done']
+    wholes = answers[f'{objects.HOST} done']
     slots = answers[f'{load.SLOTS_OF} done']
     held = what_is_held(party.database)
     assert given_twice(held) == overbooked(held) == []
@@ -331,7 +331,7 @@ def host_for(party, start, minutes, **more):
             end=start + datetime.timedelta(minutes=minutes),
             before_end=None,
             reservations=(
-                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
+                leases.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
             ),
             **more,
         ),
@@ -369,7 +369,7 @@ def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
         while True:
             left = [
                 lease.arrival
-                for lease in party.leases.find(values.LeaseQuery())
+                for lease in party.leases.find(objects.LeaseQuery())
                 if lease.status == 'CREATING'
             ]
             assert sorted(left) == [
@@ -399,7 +399,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
             end=now + datetime.timedelta(hours=1),
             before_end=None,
             reservations=(
-                leases.NewReservation(values.HOST, {'min': 1, 'max': 1}),
+                leases.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
             ),
         ),
         now,

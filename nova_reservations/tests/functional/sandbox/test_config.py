@@ -4,8 +4,8 @@ import configparser
 from oslo_config import cfg
 import pytest
 
-from nova_reservations.sandbox import config
-from nova_reservations.sandbox import layout as lo
+from sandbox import config
+from sandbox import layout as lo
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy import exc
 
-from nova_reservations.sandbox import databases
+from sandbox import databases
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import threading
 import pytest
 import requests
 
-from nova_reservations.sandbox.faults import proxies
+from sandbox.faults import proxies
 
 
 class Echo(server.BaseHTTPRequestHandler):

@@ -13,7 +13,7 @@ from nova import exception as nova_exception
 from nova.scheduler.client import report
 import pytest
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.cloud import claims
 from nova_reservations.cloud import placement
 
@@ -96,7 +96,7 @@ def cloud(monkeypatch):
 
 
 def claim_of(host, nested=False, shared=False, slot=None):
-    resource = 'VCPU' if slot is None else values.slot_class(slot)
+    resource = 'VCPU' if slot is None else objects.slot_class(slot)
     claimed = {
         f'{host} cell' if nested else host: {'resources': {resource: 1}}
     }

@@ -7,7 +7,7 @@ import uuid
 from nova import objects
 from nova.scheduler import host_manager
 
-from nova_reservations import stats
+from nova_reservations.tracking import stats
 
 objects.register_all()
 

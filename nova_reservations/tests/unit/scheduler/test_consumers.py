@@ -9,11 +9,11 @@ from oslo_config import cfg
 import pytest
 
 from nova_reservations import conf as options
-from nova_reservations import stats
 from nova_reservations.scheduler.consumers import base
 from nova_reservations.scheduler.consumers import handler
 from nova_reservations.scheduler.consumers import quantities
 from nova_reservations.tests.unit.scheduler import hosts
+from nova_reservations.tracking import stats
 
 NUMBERS = st.integers(0, 2**40) | st.decimals(0, 2**20, places=3).map(float)
 

@@ -4,7 +4,7 @@
 from nova.scheduler import weights
 import pytest
 
-from nova_reservations import values
+from nova_reservations import objects
 from nova_reservations.scheduler import weighers
 from nova_reservations.scheduler.consumers import reserved
 from nova_reservations.tests.unit.scheduler import hosts
@@ -18,7 +18,7 @@ def hinted(reservation_id=MINE):
 
 
 def by_flavor(reservation_id=MINE):
-    key = f'resources:{values.slot_class(reservation_id)}'
+    key = f'resources:{objects.slot_class(reservation_id)}'
     return hosts.request(**{key: '1'})
 
 
@@ -30,7 +30,7 @@ def holding(reservation_id=MINE, slots_left=None, **attributes):
 
 
 def by_group(group):
-    key = f'resources{group}:{values.slot_class(MINE)}'
+    key = f'resources{group}:{objects.slot_class(MINE)}'
     return hosts.request(**{key: '1'})
 
 
@@ -58,8 +58,8 @@ def test_slots_are_found_below_the_host():
         'child': {
             'root_provider_uuid': 'host',
             'resources': {
-                values.slot_class(MINE): {'capacity': 4, 'used': 1},
-                values.slot_class(THEIRS): {'capacity': 2, 'used': 2},
+                objects.slot_class(MINE): {'capacity': 4, 'used': 1},
+                objects.slot_class(THEIRS): {'capacity': 2, 'used': 2},
                 'CUSTOM_RESERVATION_LAB': {'capacity': 9, 'used': 0},
             },
         },

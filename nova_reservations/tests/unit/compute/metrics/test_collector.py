@@ -10,7 +10,7 @@ import pytest
 
 from nova_reservations.compute.metrics import base
 from nova_reservations.compute.metrics import collector
-from nova_reservations.compute.metrics import lanes
+from nova_reservations.compute.metrics import plugin_thread
 from nova_reservations.compute.metrics import samples
 from nova_reservations.compute.metrics import servers
 from nova_reservations.tests.unit.compute.metrics import builders
@@ -55,7 +55,7 @@ class Recorder(base.MetricPlugin):
         return super().__getattribute__(name)
 
 
-class SynchronousLane(lanes.Lane):
+class SynchronousLane(plugin_thread.Lane):
     def put(self, batch):
         self.deliver(batch)
 

@@ -2,8 +2,8 @@
 import pytest
 
 from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import driver_stats
 from nova_reservations.compute.metrics import measures
-from nova_reservations.compute.metrics import readings
 from nova_reservations.compute.metrics import samples
 
 SECOND = 1_000_000_000
@@ -11,7 +11,7 @@ MIB = 1024 * 1024
 
 
 def cpus(*seconds):
-    return readings.Reading(
+    return driver_stats.Reading(
         cpus={
             str(number): {'time': int(each * SECOND)}
             for number, each in enumerate(seconds)
@@ -44,7 +44,7 @@ def test_a_server_that_was_rebooted_has_no_negative_load():
 
 
 def test_the_first_look_has_no_rates():
-    reading = readings.from_dict({'cpu0_time': 5, 'vnet0_rx': 6})
+    reading = driver_stats.from_dict({'cpu0_time': 5, 'vnet0_rx': 6})
     history = samples.History()
     seconds, before = history.swap('server', 100.0, reading)
     cpu, nics = samples.of_server(reading, before, seconds, 1, 7.0)
@@ -100,7 +100,7 @@ def test_the_hosts_memory_is_what_the_audit_found():
 
 
 def test_every_measure_of_the_table_is_in_what_plugins_get():
-    reading = readings.from_dict(
+    reading = driver_stats.from_dict(
         {
             'cpu0_time': 5,
             'memory': 1,

@@ -15,8 +15,8 @@ from prometheus_client import parser
 import pytest
 
 from nova_reservations.compute.metrics import ceilometer
+from nova_reservations.compute.metrics import driver_stats
 from nova_reservations.compute.metrics import prometheus
-from nova_reservations.compute.metrics import readings
 from nova_reservations.compute.metrics import samples
 from nova_reservations.compute.metrics import statsd
 from nova_reservations.compute.metrics import udp
@@ -29,7 +29,7 @@ def feed(plugin, server, minutes=1):
     """Have a plugin see what a driver would tell, minute by minute."""
     before = None
     for minute in range(minutes + 1):
-        reading = readings.from_dict(
+        reading = driver_stats.from_dict(
             {
                 'cpu0_time': minute * 30_000_000_000,
                 'memory': 2048 * 1024,
@@ -223,7 +223,7 @@ class TestUdp:
             f'vd{number}': dict.fromkeys(samples.DISK_COUNTERS, 2**40)
             for number in range(100)
         }
-        reading = readings.Reading(disks=disks)
+        reading = driver_stats.Reading(disks=disks)
         [(_, measured)] = samples.of_server(reading, reading, 1, 1, 7.0)
         plugin.on_volume(builders.make_server(), measured)
         [packet] = received(receiver)

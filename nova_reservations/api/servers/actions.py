@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves of servers that go past the scheduler, and so past every lease, and
+resizes to flavors of others: refused where a lease is concerned.
+
+They are judged where Nova's controllers call Nova's compute API. By then Nova
+has checked its policy and whose the server is: who may not move a server is
+answered by Nova alone, and learns nothing of leases.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import contextvars
+import functools
+from typing import Any
+
+from nova import exception as nova_exception
+from nova import objects as nova_objects
+from nova.compute import api as compute_api
+from oslo_utils import uuidutils
+import webob
+import webob.exc
+import wrapt
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations import hooks
+from nova_reservations import objects
+from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.objects import states
+
+
+class _Judge:
+    """What judges the moves of one request.
+
+    :ivar refusal: why a move was refused, if it was.
+    """
+
+    def __init__(self, services: Callable[[], bootstrap.Services]) -> None:
+        self._services = services
+        self.refusal: exception.ReservationsError | None = None
+
+    @contextlib.contextmanager
+    def services(self) -> Iterator[bootstrap.Services]:
+        """Give what moves are judged by; what it raises refuses the move."""
+        try:
+            yield self._services()
+        except exception.ReservationsError as error:
+            self.refusal = error
+            # Nova's controllers let this one pass, and none of ours.
+            raise webob.exc.HTTPConflict from error
+
+
+# There is none where the engine moves servers.
+_judge: contextvars.ContextVar[_Judge | None] = contextvars.ContextVar(
+    'nova_reservations_judge', default=None
+)
+
+
+def ask(
+    request: webob.Request,
+    application: Any,
+    services: Callable[[], bootstrap.Services],
+) -> webob.Response:
+    """Return Nova's answer to the request, whose moves are judged.
+
+    :raises: InvalidState, CloudUnavailable, DatabaseUnavailable
+    """
+    judge = _Judge(services)
+    token = _judge.set(judge)
+    try:
+        answer = request.get_response(application)
+    finally:
+        _judge.reset(token)
+    if judge.refusal is not None:
+        raise judge.refusal
+    return answer
+
+
+@functools.cache
+def install() -> None:
+    """Have moves judged that Nova's API asks for; once per process."""
+    for method, wrapper in (
+        ('live_migrate', _live_migrate),
+        ('evacuate', _evacuate),
+        ('resize', _resize),
+    ):
+        wrapt.wrap_function_wrapper(compute_api, f'API.{method}', wrapper)
+
+
+def _live_migrate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    if judge := _judge.get():
+        asked = hooks.arguments(wrapped, args, kwargs)
+        _check_forced(judge, asked, asked['host_name'])
+    return wrapped(*args, **kwargs)
+
+
+def _evacuate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    if judge := _judge.get():
+        asked = hooks.arguments(wrapped, args, kwargs)
+        _check_forced(judge, asked, asked['host'])
+    return wrapped(*args, **kwargs)
+
+
+def _check_forced(
+    judge: _Judge, asked: dict[str, Any], target: str | None
+) -> None:
+    """Refuse to move a leased server, or any onto a leased host, unseen."""
+    # Where the scheduler shall be asked, ``force`` is False. Microversions
+    # that never ask it about a host that they name do not have it.
+    if not target or asked['force'] is False:
+        return
+    instance = asked['instance']
+    with judge.services() as services:
+        if services.hosts.is_enrolled(target):
+            raise _refusal(instance, f'host {target} can be leased')
+        if instance.host and services.hosts.is_enrolled(instance.host):
+            raise _refusal(instance, 'it is on a host that can be leased')
+        lease = _lease_of(asked, services)
+        if lease is not None:
+            raise _refusal(instance, f'it is in lease {lease.lease_id}')
+
+
+def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    judge = _judge.get()
+    if judge is None:
+        return wrapped(*args, **kwargs)
+    asked = hooks.arguments(wrapped, args, kwargs)
+    flavor_id = asked['flavor_id']
+    if flavor_id is None:
+        # A cold migration, about which the scheduler is asked.
+        return wrapped(*args, **kwargs)
+    with judge.services() as services:
+        hidden = _is_of_others(flavor_id, asked, services)
+        if not hidden:
+            _check_resize(flavor_id, asked, services)
+    if not hidden:
+        return wrapped(*args, **kwargs)
+    # Nova does not ask whose a flavor is when a server is resized. What it
+    # answers about a flavor that is not there depends on the server, too.
+    missing = {'flavor_id': uuidutils.generate_uuid()}
+    try:
+        return wrapped(**asked | missing)
+    except nova_exception.FlavorNotFound:
+        raise nova_exception.FlavorNotFound(flavor_id=flavor_id) from None
+
+
+def _is_of_others(
+    flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
+) -> bool:
+    """Whether it is the flavor of a reservation of another project."""
+    access = _access(flavor_id, services)
+    return (
+        access is not None
+        and access.project_id != asked['instance'].project_id
+    )
+
+
+def _check_resize(
+    flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
+) -> None:
+    """Refuse what does not fit into the place that a server was guaranteed,
+    and a slot of its project that it can't have.
+
+    :raises: InvalidState
+    """
+    server_id = asked['instance'].uuid
+    services.server_leases.check_resize(server_id, flavor_id)
+    access = _access(flavor_id, services)
+    if access is None:
+        return
+    if access.status != states.Lease.ACTIVE:
+        raise exception.InvalidState(
+            kind='Lease',
+            id=access.lease_id,
+            status=access.status,
+            reason='servers can be resized to its flavor only while it is '
+            'ACTIVE',
+        )
+    lease = _lease_of(asked, services)
+    if lease is not None and lease.reservation_id != flavor_id:
+        raise exception.InvalidState(
+            kind='Server',
+            id=server_id,
+            status=f'in lease {lease.lease_id}',
+            reason='a server can be in one reservation only',
+        )
+
+
+def _lease_of(
+    asked: dict[str, Any], services: bootstrap.Services
+) -> objects.Access | None:
+    """Return the reservation that the server was created in, if its lease is
+    not over."""
+    instance = asked['instance']
+    try:
+        spec = nova_objects.RequestSpec.get_by_instance_uuid(
+            asked['context'], instance.uuid
+        )
+    except nova_exception.RequestSpecNotFound:
+        # Nova says so.
+        return None
+    access = _access(
+        spec.get_scheduler_hint(scheduler_hints.RESERVATION), services
+    )
+    if (
+        access is not None
+        and access.project_id == instance.project_id
+        and access.status in states.OPEN
+    ):
+        return access
+    return None
+
+
+def _access(
+    reservation_id: Any, services: bootstrap.Services
+) -> objects.Access | None:
+    # Hints of servers that are older than this filter may be anything.
+    if not objects.is_id(reservation_id):
+        return None
+    return services.leases.access(reservation_id)
+
+
+def _refusal(
+    instance: nova_objects.Instance, reason: str
+) -> exception.InvalidState:
+    return exception.InvalidState(
+        kind='Server',
+        id=instance.uuid,
+        status='not to be moved by force',
+        reason=f'{reason}; use a microversion and arguments by which the '
+        'scheduler is asked',
+    )

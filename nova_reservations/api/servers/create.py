@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that are made with a lease of their own: both, or neither.
+
+Nova gets the request in the middle of ours. What it makes meanwhile, in this
+thread, is written to the lease before it is there.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import contextvars
+import dataclasses
+import datetime
+import functools
+from typing import Any
+
+from nova.compute import api as compute_api
+import nova.conf
+from oslo_log import log
+from oslo_serialization import jsonutils
+import webob
+import wrapt
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations import hooks
+from nova_reservations import objects
+from nova_reservations.api import validation
+from nova_reservations.api.servers import lease_params
+from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.engine import leases as engine
+
+CONF = nova.conf.CONF
+LOG = log.getLogger(__name__)
+
+Record = Callable[[str], None]
+
+_record: contextvars.ContextVar[Record | None] = contextvars.ContextVar(
+    'nova_reservations_record', default=None
+)
+
+
+@functools.cache
+def install() -> None:
+    """Have Nova tell of the servers that it makes; once per process."""
+    wrapt.wrap_function_wrapper(
+        compute_api, 'API._create_reqspec_buildreq_instmapping', _before
+    )
+
+
+def _before(
+    wrapped: Callable[..., None], _: Any, args: Any, kwargs: Any
+) -> None:
+    # Nova's transaction has not begun.
+    announce(hooks.arguments(wrapped, args, kwargs)['rs'].instance_uuid)
+    wrapped(*args, **kwargs)
+
+
+def announce(server_uuid: str) -> None:
+    """Have Nova make the server next, in this thread.
+
+    :raises: ReservationsError if it must not
+    """
+    record = _record.get()
+    if record is not None:
+        record(server_uuid)
+
+
+def make(
+    request: webob.Request,
+    body: Any,
+    terms: Callable[[Any, datetime.datetime], lease_params.Terms],
+    application: Any,
+    services: bootstrap.Services,
+) -> webob.Response:
+    """Return Nova's answer to the request, whose servers have a lease.
+
+    :param body: of the request, as Nova would read it
+    :param terms: of the body and the time, returns what lease that is
+    :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
+        ClocksDisagree, CloudRefused, CloudUnavailable, DatabaseUnavailable
+    """
+    now = services.clock.now()
+    asked = _asked(request, body, terms(body, now), services)
+    lease = services.server_leases.request(asked, now)
+    [reservation] = lease.reservations
+    scheduler_hints.put(body, scheduler_hints.LEASE, reservation.id)
+    request.body = jsonutils.dump_as_bytes(body)
+    return _Making(services, lease).ask(request, application)
+
+
+def _asked(
+    request: webob.Request,
+    body: Any,
+    terms: lease_params.Terms,
+    services: bootstrap.Services,
+) -> engine.NewLease:
+    """:raises: InvalidInput"""
+    kind = services.leases.types.get(objects.SERVER)
+    if kind is None:
+        raise exception.InvalidInput(
+            f'The hint "{scheduler_hints.LEASE}" can not be used here: '
+            f'[reservations] resource_types does not have {objects.SERVER}'
+        )
+    validation.Schema(kind.schema).check(terms.asked)
+    if terms.asked.get('guaranteed'):
+        terms = dataclasses.replace(
+            terms, asked={**terms.asked, **_what_for(body)}
+        )
+    context = request.environ['nova.context']
+    flavor = scheduler_hints.flavor(body)
+    if services.leases.has_flavor(context.project_id, flavor):
+        raise exception.InvalidInput(
+            f'Flavor {flavor} is that of a reservation, whose lease its '
+            f'servers are in: the hint "{scheduler_hints.LEASE}" asks for '
+            'another one'
+        )
+    return lease_params.new_lease(terms, context.project_id, context.user_id)
+
+
+def _what_for(body: Any) -> dict[str, Any]:
+    """Return which servers the body asks for, as far as that matters to the
+    place that they take; what Nova's own schema refuses is left to it.
+
+    :raises: InvalidInput
+    """
+    flavor = scheduler_hints.flavor(body)
+    if flavor is None:
+        raise exception.InvalidInput(
+            'A place can be guaranteed to servers of a flavor: flavorRef is '
+            'missing'
+        )
+    server = body['server']
+    zone = server.get('availability_zone') or CONF.default_schedule_zone
+    # Both are looked up before Nova has seen them.
+    validation.check_storable([flavor, zone])
+    return {
+        'flavor_id': flavor,
+        'amount': max(
+            _count(server.get('min_count')), _count(server.get('max_count'))
+        ),
+        # Those who may name a host of it, too.
+        'availability_zone': zone.partition(':')[0]
+        if isinstance(zone, str)
+        else None,
+    }
+
+
+def _count(given: Any) -> int:
+    try:
+        return int(given)
+    except (OverflowError, TypeError, ValueError):
+        return 1
+
+
+class _Making:
+    """:ivar refusal: why we have refused what Nova was about to make."""
+
+    def __init__(
+        self, services: bootstrap.Services, lease: objects.Lease
+    ) -> None:
+        self._leases = services.server_leases
+        self._now = services.database.now
+        self._lease = lease
+        self.refusal: exception.ReservationsError | None = None
+
+    def ask(self, request: webob.Request, application: Any) -> webob.Response:
+        try:
+            self._leases.receive(self._lease, self._now())
+            with self._recording():
+                answer = request.get_response(application)
+        except Exception:
+            self._refuse()
+            raise
+        if self.refusal is None and answer.status_int < 300:
+            self._accept()
+        else:
+            self._refuse()
+        if self.refusal is not None:
+            raise self.refusal
+        return answer
+
+    @contextlib.contextmanager
+    def _recording(self) -> Iterator[None]:
+        token = _record.set(self._record)
+        try:
+            yield
+        finally:
+            _record.reset(token)
+
+    def _record(self, server_uuid: str) -> None:
+        try:
+            self._leases.record(self._lease.id, server_uuid, self._now())
+        except exception.ReservationsError as error:
+            # Nova would only say that something has failed.
+            self.refusal = error
+            raise
+
+    def _accept(self) -> None:
+        try:
+            self._leases.accept(self._lease.id, self._now())
+        except (exception.InvalidState, exception.NotFound) as error:
+            self.refusal = error
+            self._refuse()
+        except exception.ReservationsError as error:
+            # A worker will find out that there are servers.
+            LOG.error('Lease %s stays as it is: %s', self._lease.id, error)
+
+    def _refuse(self) -> None:
+        try:
+            self._leases.refuse(self._lease.id, self._now())
+        except exception.ReservationsError as error:
+            # A worker will find out that there are none.
+            LOG.error('Lease %s stays as it is: %s', self._lease.id, error)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lease of servers that ask for none, in a cloud where each has one.
+
+What a server gets is as if it had been asked for by the hint
+``lease_params``. Servers in a reservation have a lease already.
+"""
+
+import datetime
+from typing import Any
+
+from oslo_config import cfg
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.api import dates
+from nova_reservations.api import validation
+from nova_reservations.api.servers import lease_params
+from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.engine import leases as engine
+
+_UNNAMED = 'server'
+
+_ANY_TIME = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
+"""What ``now`` is does not matter to whether a date is one."""
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """See that what is configured can be had.
+
+    :raises: ImpossibleDefaults
+    """
+    group = conf.reservations
+    if not group.default_reservation:
+        return
+    if objects.SERVER not in group.resource_types:
+        raise exception.ImpossibleDefaults(
+            '[reservations] default_reservation needs '
+            f'{objects.SERVER} in resource_types'
+        )
+    if not _length(group):
+        raise exception.ImpossibleDefaults(
+            '[reservations] reservation_length_days, reservation_length_hours '
+            'and reservation_length_minutes are all 0: default_reservation '
+            'needs a length'
+        )
+    try:
+        dates.parse(group.reservation_start_date, _ANY_TIME)
+    except exception.InvalidInput as error:
+        raise exception.ImpossibleDefaults(
+            f'[reservations] reservation_start_date: {error}'
+        ) from error
+
+
+def is_due(
+    body: Any,
+    project_id: str,
+    conf: cfg.ConfigOpts,
+    promises: engine.Leases,
+) -> bool:
+    """Whether the servers that the body asks for get a lease.
+
+    :param body: of the request, as Nova would read it; what Nova's own schema
+        refuses is left to it.
+    :raises: InvalidInput
+    """
+    group = conf.reservations
+    if (
+        not group.default_reservation
+        or project_id in group.default_reservation_exempt_projects
+        or not scheduler_hints.can_be_put(body)
+        # It is in the lease that it asks for.
+        or scheduler_hints.given(body)
+    ):
+        return False
+    flavor = scheduler_hints.flavor(body)
+    if flavor in group.default_reservation_exempt_flavors:
+        return False
+    return not promises.has_flavor(project_id, flavor)
+
+
+def terms(
+    body: Any, now: datetime.datetime, conf: cfg.ConfigOpts
+) -> lease_params.Terms:
+    """Return the lease that the body's servers get.
+
+    :raises: InvalidInput
+    """
+    group = conf.reservations
+    start = max(now, dates.parse(group.reservation_start_date, now))
+    return lease_params.Terms(
+        name=_name(body),
+        start=start,
+        end=start + _length(group),
+        before_end=None,
+        asked={},
+    )
+
+
+def _length(group: Any) -> datetime.timedelta:
+    return datetime.timedelta(
+        days=group.reservation_length_days,
+        hours=group.reservation_length_hours,
+        minutes=group.reservation_length_minutes,
+    )
+
+
+def _name(body: dict[str, Any]) -> str:
+    """Return the server's name, which Nova has not looked at yet.
+
+    :raises: InvalidInput
+    """
+    name = body['server'].get('name')
+    if not (isinstance(name, str) and name):
+        return _UNNAMED
+    validation.check_storable(name)
+    return name[:255]

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers of others leave hosts that are emptied for leases."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+import functools
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects
+from nova.compute import vm_states
+from oslo_log import log
+
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
+from nova_reservations.cloud.servers import instance_actions
+from nova_reservations.cloud.servers import requests
+from nova_reservations.cloud.servers.find import MOVING
+
+LOG = log.getLogger(__name__)
+
+DRAINABLE = frozenset({vm_states.ACTIVE, vm_states.PAUSED, vm_states.STOPPED})
+
+LIVE = 'drain live'
+COLD = 'drain cold'
+
+
+class Draining(requests.Orders):
+    def drain_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        hosts = frozenset(server.host for server in servers)
+        return requests.each(
+            functools.partial(self._drain, order, hosts, now), servers, check
+        )
+
+    def settle_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> Mapping[str, str]:
+        return requests.each(
+            functools.partial(self._settle, order, now), servers, check
+        ).waiting
+
+    def _drain(
+        self,
+        order: ports.Order,
+        hosts: Collection[str],
+        now: datetime.datetime,
+        uuid: str,
+    ) -> str | None:
+        """Have somebody's server moved that is in nobody's hands."""
+        context = credentials.context()
+        instance = self._get(context, uuid)
+        if waiting := self._end_of(context, instance, order, now):
+            return waiting
+        if instance.task_state in MOVING:
+            return 'is being moved by others'
+        if instance.vm_state == vm_states.RESIZED:
+            raise requests.Failed('its resize is not confirmed')
+        if instance.host not in hosts:
+            # It has moved, and holds what it had for a moment more.
+            return 'is being moved'
+        if instance.vm_state not in DRAINABLE:
+            raise requests.Failed(f'it is in state {instance.vm_state}')
+        if refusal := self._busy(instance):
+            return refusal
+        if _begun(context, instance, order):
+            raise requests.Failed('Nova has failed to move it')
+        if instance.vm_state == vm_states.STOPPED:
+            instance_actions.begin(context, instance, order, COLD)
+            self._compute.resize(context, instance)
+        else:
+            instance_actions.begin(context, instance, order, LIVE)
+            self._compute.live_migrate(
+                context, instance, None, None, None, async_=True
+            )
+        return 'is being moved'
+
+    def _settle(
+        self, order: ports.Order, now: datetime.datetime, uuid: str
+    ) -> str | None:
+        context = credentials.context()
+        instance = self._get(context, uuid)
+        return self._end_of(context, instance, order, now)
+
+    def _end_of(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        order: ports.Order,
+        now: datetime.datetime,
+    ) -> str | None:
+        """Bring the move that was ordered to its end; return what it waits
+        for, None if there is nothing to wait for."""
+        begun = _begun(context, instance, order)
+        if not begun:
+            return None
+        if instance.vm_state == vm_states.RESIZED and COLD in begun:
+            if instance.task_state is not None:
+                return f'it is still {instance.task_state}'
+            try:
+                self._compute.confirm_resize(context, instance)
+            except nova_exception.MigrationNotFoundByStatus:
+                LOG.debug('The move of server %s ends', instance.uuid)
+            return 'is being moved'
+        if instance.task_state in MOVING:
+            if instance_actions.is_lost(context, instance, now):
+                instance_actions.end_task(instance, instance.task_state)
+                return None
+            return 'is being moved'
+        return None
+
+
+def _begun(
+    context: nova_context.RequestContext,
+    instance: objects.Instance,
+    order: ports.Order,
+) -> list[str]:
+    """Return how the server was moved by the order, if it was."""
+    return [
+        verb
+        for verb in (LIVE, COLD)
+        if instance_actions.was_begun(context, instance, order, verb)
+    ]

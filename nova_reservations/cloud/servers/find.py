@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers on hosts, or on their way there; and their end."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects as nova_objects
+from nova.compute import task_states
+from nova.compute import vm_states
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.cloud import cells
+from nova_reservations.cloud import errors
+from nova_reservations.cloud import parallel
+from nova_reservations.cloud import placement
+from nova_reservations.cloud.servers import request_specs
+
+# A server that is on one host, in one of these states, and holds something
+# of another, is on its way there. In any other state it was evacuated from
+# there, and its old host has not come back to give up what it held.
+MOVING = frozenset(
+    {
+        task_states.MIGRATING,
+        task_states.REBUILDING,
+        task_states.REBUILD_BLOCK_DEVICE_MAPPING,
+        task_states.REBUILD_SPAWNING,
+        task_states.RESIZE_FINISH,
+        task_states.RESIZE_MIGRATED,
+        task_states.RESIZE_MIGRATING,
+        task_states.RESIZE_PREP,
+        task_states.RESIZE_REVERTING,
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Instance:
+    """:ivar consumer: by whose UUID placement knows what it holds: its own,
+    or that of a migration."""
+
+    consumer: str
+    uuid: str
+    project_id: str
+    host: str | None
+    vm_state: str
+    task_state: str | None
+    written_at: datetime.datetime | None = None
+    launched_at: datetime.datetime | None = None
+
+    def on(self, host: str) -> ports.Server:
+        return ports.Server(
+            self.uuid,
+            self.project_id,
+            host,
+            self.vm_state,
+            self.task_state,
+            written_at=self.written_at,
+            unbuilt=self._is_unbuilt(),
+        )
+
+    def _is_unbuilt(self) -> bool:
+        return self.vm_state == vm_states.ERROR and not (
+            self.host or self.task_state or self.launched_at
+        )
+
+
+class Servers:
+    def occupancy(
+        self, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, ports.Occupancy]:
+        if not hosts:
+            return {}
+        names = sorted({host.name for host in hosts})
+        # Nova first: what is claimed in placement after that is seen there,
+        # and what arrives was claimed before it arrived.
+        servers: dict[str, dict[str, ports.Server]] = {
+            name: {} for name in names
+        }
+        for instance in cells.ask(_on_hosts, names):
+            # Some databases compare names without regard to case.
+            if instance.host in servers:
+                servers[instance.host][instance.uuid] = instance.on(
+                    instance.host
+                )
+        unseen: dict[str, set[str]] = {name: set() for name in names}
+        for host, consumers in zip(
+            hosts,
+            parallel.each(placement.consumers, [host.uuid for host in hosts]),
+            strict=True,
+        ):
+            unseen[host.name] |= consumers - servers[host.name].keys()
+        leftovers = resolve(unseen, servers)
+        return {
+            name: ports.Occupancy(
+                servers=tuple(servers[name].values()),
+                leftovers=tuple(leftovers[name]),
+            )
+            for name in names
+        }
+
+    @errors.translated()
+    def let_in(
+        self, reservation_id: str, servers: Collection[str]
+    ) -> Collection[str]:
+        return request_specs.hinted(objects.HINT, reservation_id, servers)
+
+    def release_claims(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> None:
+        for server in servers:
+            check()
+            placement.keep_allocations(server.uuid, lambda *_: False)
+
+    @errors.translated()
+    def find_servers(
+        self, servers: Collection[str]
+    ) -> Mapping[str, ports.Server]:
+        if not servers:
+            return {}
+        wanted = sorted(servers)
+        found = _in_their_cells(wanted)
+        building = _not_in_a_cell(
+            [uuid for uuid in wanted if uuid not in found]
+        )
+        found |= {one.uuid: one.on('') for one in building}
+        # What has got its cell meanwhile is not being scheduled any more.
+        unseen = [uuid for uuid in wanted if uuid not in found]
+        return found | _in_their_cells(unseen)
+
+    @errors.translated()
+    def gone_servers(self, servers: Collection[str]) -> Collection[str]:
+        if not servers:
+            return frozenset()
+        mappings = nova_objects.InstanceMappingList.get_by_instance_uuids(
+            nova_context.get_admin_context(), sorted(servers)
+        )
+        kept = {
+            mapping.instance_uuid
+            for mapping in mappings
+            # Of the others it was asked, which may have failed.
+            if not mapping.queued_for_delete
+        }
+        doubtful = frozenset(servers) - kept
+        return doubtful - self.find_servers(doubtful).keys()
+
+
+def _in_their_cells(servers: Sequence[str]) -> dict[str, ports.Server]:
+    """Return those of the servers that have got a cell, by UUID; the one of
+    those that found no host is asked, too."""
+    if not servers:
+        return {}
+    cells_of = {
+        mapping.cell_mapping.uuid: mapping.cell_mapping
+        for mapping in nova_objects.InstanceMappingList.get_by_instance_uuids(
+            nova_context.get_admin_context(), servers
+        )
+        if mapping.cell_mapping is not None
+    }
+    return {
+        server.uuid: server
+        for server in cells.ask_each(cells_of.values(), _known, servers)
+    }
+
+
+def _known(
+    context: nova_context.RequestContext, servers: Sequence[str]
+) -> list[ports.Server]:
+    found = instances(context, uuid=servers)
+    broken = [one.uuid for one in found if one.vm_state == vm_states.ERROR]
+    latest = nova_objects.InstanceFaultList.get_latest_by_instance_uuids(
+        context, broken
+    )
+    faults = {fault.instance_uuid: fault.message for fault in latest}
+    return [
+        dataclasses.replace(one.on(one.host or ''), fault=faults.get(one.uuid))
+        for one in found
+    ]
+
+
+def resolve(
+    unseen: Mapping[str, Collection[str]],
+    servers: Mapping[str, dict[str, ports.Server]],
+) -> Mapping[str, list[str]]:
+    """Add to servers whose consumers these are; return those of none.
+
+    :param unseen: host -> consumers of which no server was seen there
+    """
+    leftovers: dict[str, list[str]] = defaultdict(list)
+    wanted = sorted(set().union(*unseen.values()))
+    if not wanted:
+        return leftovers
+    known = {
+        instance.consumer: instance
+        for instance in (
+            *cells.ask(_of_consumers, wanted),
+            *_not_in_a_cell(wanted),
+        )
+    }
+    for host, consumers in unseen.items():
+        for consumer in sorted(consumers):
+            instance = known.get(consumer)
+            if instance is None:
+                leftovers[host].append(consumer)
+            elif _left(instance, host):
+                leftovers[host].append(
+                    f'server {instance.uuid}, which is on {instance.host} now,'
+                )
+            else:
+                servers[host].setdefault(instance.uuid, instance.on(host))
+    return leftovers
+
+
+def _left(instance: Instance, host: str) -> bool:
+    return (
+        instance.consumer == instance.uuid
+        and instance.host not in (None, host)
+        and instance.task_state not in MOVING
+    )
+
+
+def _on_hosts(
+    context: nova_context.RequestContext, names: list[str]
+) -> list[Instance]:
+    return instances(context, host=names)
+
+
+def _of_consumers(
+    context: nova_context.RequestContext, consumers: list[str]
+) -> list[Instance]:
+    """Return the instances that these consumers are, or are migrations of."""
+    migrations = {
+        migration.uuid: migration.instance_uuid
+        for migration in nova_objects.MigrationList.get_by_filters(
+            context, {'uuid': consumers}
+        )
+    }
+    found = {
+        instance.uuid: instance
+        for instance in instances(
+            context, uuid=sorted({*consumers, *migrations.values()})
+        )
+    }
+    return [
+        *found.values(),
+        *(
+            dataclasses.replace(found[uuid], consumer=consumer)
+            for consumer, uuid in migrations.items()
+            if uuid in found
+        ),
+    ]
+
+
+def instances(
+    context: nova_context.RequestContext, **filters: Collection[str | int]
+) -> list[Instance]:
+    """Return instances of a cell; soft-deleted ones are on their hosts."""
+    return [
+        Instance(
+            consumer=instance.uuid,
+            uuid=instance.uuid,
+            project_id=instance.project_id,
+            host=instance.host,
+            vm_state=instance.vm_state,
+            task_state=instance.task_state,
+            written_at=instance.updated_at or instance.created_at,
+            launched_at=instance.launched_at,
+        )
+        for instance in nova_objects.InstanceList.get_by_filters(
+            context,
+            {**filters, 'deleted': False, 'soft_deleted': True},
+            expected_attrs=[],
+        )
+    ]
+
+
+@errors.translated()
+def _not_in_a_cell(consumers: list[str]) -> list[Instance]:
+    """Return servers that a host was chosen for, and that no cell has yet."""
+    context = nova_context.get_admin_context()
+    return [
+        Instance(
+            consumer=mapping.instance_uuid,
+            uuid=mapping.instance_uuid,
+            project_id=mapping.project_id,
+            host=None,
+            vm_state='building',
+            task_state='scheduling',
+        )
+        for mapping in nova_objects.InstanceMappingList.get_by_instance_uuids(
+            context, consumers
+        )
+        if mapping.cell_mapping is None
+        and _is_being_built(context, mapping.instance_uuid)
+    ]
+
+
+def _is_being_built(context: nova_context.RequestContext, uuid: str) -> bool:
+    try:
+        nova_objects.BuildRequest.get_by_instance_uuid(context, uuid)
+    except nova_exception.BuildRequestNotFound:
+        return False
+    return True

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is on hosts that could be emptied, and where it could go."""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import datetime
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects as nova_objects
+from nova.scheduler import request_filter
+from nova.scheduler import utils
+from oslo_log import log
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.cloud import cells
+from nova_reservations.cloud import errors
+from nova_reservations.cloud import parallel
+from nova_reservations.cloud import placement
+from nova_reservations.cloud import services
+
+LOG = log.getLogger(__name__)
+
+DEVICES = ('VGPU', 'PGPU', 'FPGA', 'PCI_DEVICE', 'SRIOV_NET_VF')
+"""Resource classes of which each unit is a device, or a part of one."""
+
+
+class Tenants(services.Services):
+    def tenants_of(
+        self, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, Sequence[ports.Tenant]]:
+        found: dict[str, list[ports.Tenant]] = {
+            host.name: [] for host in hosts
+        }
+        if not hosts:
+            return found
+        for tenant in cells.ask(_tenants, sorted(found)):
+            # Some databases compare names without regard to case.
+            if tenant.server.host in found:
+                found[tenant.server.host].append(tenant)
+        return found
+
+    def find_room(
+        self, servers: Collection[ports.Server], now: datetime.datetime
+    ) -> ports.Room:
+        """What placement would answer to Nova's scheduler.
+
+        Not what Nova's filters say after that: what they refuse fails, and
+        is left where it is.
+        """
+        working = {
+            name
+            for name, service in self.compute_services(now).items()
+            if service.is_working
+        }
+        # One that is being moved is seen on two hosts.
+        uuids = sorted({server.uuid for server in servers})
+        asked = dict(zip(uuids, parallel.each(_ask, uuids), strict=True))
+        roots = sorted(
+            {root for _, found in asked.values() for root in found.roots}
+        )
+        names = {
+            node.uuid: node.host
+            for node in cells.ask(_nodes, roots)
+            if node.host in working
+        }
+        return ports.Room(
+            needs={uuid: needs for uuid, (needs, _) in asked.items()},
+            fits={
+                uuid: [names[root] for root in found.roots if root in names]
+                for uuid, (_, found) in asked.items()
+            },
+            free=_least(
+                (names[root], room)
+                for _, found in asked.values()
+                for root, room in found.free.items()
+                if root in names
+            ),
+        )
+
+
+def _least(
+    rooms: Iterable[tuple[str, dict[str, int]]],
+) -> dict[str, dict[str, int]]:
+    """Return the least that was seen of each class on each host: it may have
+    changed from one answer to the next."""
+    least: dict[str, dict[str, int]] = {}
+    for host, room in rooms:
+        known = least.setdefault(host, {})
+        for name, amount in room.items():
+            known[name] = min(amount, known.get(name, amount))
+    return least
+
+
+def _tenants(
+    context: nova_context.RequestContext, names: list[str]
+) -> list[ports.Tenant]:
+    return [
+        _tenant(instance)
+        for instance in nova_objects.InstanceList.get_by_filters(
+            context,
+            {'host': names, 'deleted': False, 'soft_deleted': True},
+            expected_attrs=['flavor', 'numa_topology', 'pci_requests'],
+        )
+    ]
+
+
+def _tenant(instance: nova_objects.Instance) -> ports.Tenant:
+    flavor = instance.flavor
+    topology = instance.numa_topology
+    pci = instance.pci_requests
+    return ports.Tenant(
+        ports.Server(
+            instance.uuid,
+            instance.project_id,
+            instance.host,
+            instance.vm_state,
+            instance.task_state,
+        ),
+        ports.Flavor(
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            root_gb=flavor.root_gb,
+            ephemeral_gb=flavor.ephemeral_gb,
+            swap_mb=flavor.swap,
+            rxtx_factor=flavor.rxtx_factor or 1.0,
+            extra_specs=dict(flavor.extra_specs),
+        ),
+        pinned=bool(topology and topology.cpu_pinning_requested),
+        passthrough=bool(pci and pci.requests)
+        or any(_is_device(key) for key in flavor.extra_specs),
+    )
+
+
+def _is_device(extra_spec: str) -> bool:
+    request = utils.ResourceRequest
+    match = request.XS_KEYPAT.match(extra_spec)
+    return bool(
+        match
+        and match[1] == request.XS_RES_PREFIX
+        and match[3].startswith(DEVICES)
+    )
+
+
+def _nodes(
+    context: nova_context.RequestContext, uuids: list[str]
+) -> list[nova_objects.ComputeNode]:
+    return list(nova_objects.ComputeNodeList.get_all_by_uuids(context, uuids))
+
+
+NOWHERE = placement.Candidates((), {})
+
+
+@errors.translated()
+def _ask(uuid: str) -> tuple[dict[str, int], placement.Candidates]:
+    """Return what the server needs, and where placement has it."""
+    context = nova_context.get_admin_context()
+    try:
+        spec = nova_objects.RequestSpec.get_by_instance_uuid(context, uuid)
+        # As Nova's conductor does before it moves a server.
+        spec.reset_forced_destinations()
+        spec.requested_destination = None
+        request_filter.process_reqspec(context, spec)
+        spec.root_forbidden.add(placement.POOL_TRAIT)
+        request = utils.resources_from_request_spec(context, spec, None)
+    except (
+        nova_exception.RequestSpecNotFound,
+        nova_exception.RequestFilterFailed,
+    ) as error:
+        LOG.warning(
+            'Server %(server)s has nowhere to go: %(reason)s',
+            {'server': uuid, 'reason': error},
+        )
+        return {}, NOWHERE
+    needs = {
+        name: int(amount)
+        for name, amount in request.merged_resources().items()
+    }
+    return needs, placement.candidates(request.to_querystring())

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers are copied, laid to rest, and brought back."""
+
+from collections.abc import Collection
+import functools
+
+from nova import context as nova_context
+from nova import objects
+from nova.compute import task_states
+from nova.compute import utils
+from nova.compute import vm_states
+
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
+from nova_reservations.cloud.servers import actions
+from nova_reservations.cloud.servers import images
+from nova_reservations.cloud.servers import instance_actions
+from nova_reservations.cloud.servers import requests
+
+SNAPSHOTTING = frozenset(
+    {
+        task_states.IMAGE_SNAPSHOT_PENDING,
+        task_states.IMAGE_SNAPSHOT,
+        task_states.IMAGE_PENDING_UPLOAD,
+        task_states.IMAGE_UPLOADING,
+    }
+)
+
+AT_REST = actions.ON_A_SHELF | {
+    vm_states.SUSPENDED,
+    vm_states.STOPPED,
+    vm_states.SOFT_DELETED,
+}
+"""Does not run, and need not be suspended."""
+
+NOT_TO_BE_COPIED = frozenset({vm_states.SHELVED_OFFLOADED, vm_states.ERROR})
+"""Nova refuses it, and no host need be waited for: there may be none."""
+
+
+class Resting(requests.Orders):
+    def snapshot_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        return requests.each(
+            functools.partial(self._snapshot, order), servers, check
+        )
+
+    def save_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        return requests.each(
+            functools.partial(self._save, order), servers, check
+        )
+
+    def suspend_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        return requests.each(
+            functools.partial(self._suspend, order), servers, check
+        )
+
+    def unshelve_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.Order,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        return requests.each(
+            functools.partial(self._unshelve, order), servers, check
+        )
+
+    # Each of these asks for one server; it returns what that waits for
+
+    def _snapshot(self, order: ports.Order, uuid: str) -> str | None:
+        context = credentials.context()
+        instance = self._get(context, uuid)
+        if utils.is_volume_backed_instance(context, instance):
+            # Its snapshots would be the service's, in Cinder, where the
+            # project can neither use nor delete them.
+            raise requests.Failed(
+                'its disk is a volume, which outlives the server'
+            )
+        first = instance_actions.request_id(
+            uuid, ports.Order(order.reason), 'snapshot'
+        )
+        image = self._compute.image_api.find(context, first)
+        if (
+            image is None
+            and instance.task_state is None
+            and instance.vm_state in NOT_TO_BE_COPIED
+        ):
+            raise requests.Failed(f'it is in state {instance.vm_state}')
+        pending = task_states.IMAGE_SNAPSHOT_PENDING
+        lost = instance_actions.was_lost(
+            context, instance, order, 'snapshot', pending
+        )
+        begun = not instance_actions.begin(
+            context, instance, order, 'snapshot'
+        )
+        if image is not None and (
+            lost
+            or not instance_actions.was_asked(
+                context, instance, image['properties'][images.REQUEST]
+            )
+        ):
+            # Made by a worker that was killed before it told the host.
+            self._compute.image_api.delete(context, image['id'])
+            instance_actions.end_task(instance, pending)
+        elif instance.task_state in SNAPSHOTTING:
+            return 'is being made'
+        elif image is not None:
+            return None if image['status'] == 'active' else 'is being made'
+        elif begun:
+            raise requests.Failed('Nova has failed at it')
+        if refusal := self._busy(instance):
+            return refusal
+        name = f'reserved_{instance.display_name or uuid}'[:255]
+        self._compute.snapshot(
+            context,
+            instance,
+            name,
+            {images.ORDER: first, images.REQUEST: context.request_id},
+        )
+        return 'is being made'
+
+    def _save(self, order: ports.Order, uuid: str) -> str | None:
+        context = credentials.context()
+        instance = self._get(context, uuid)
+        if instance.vm_state == vm_states.SOFT_DELETED:
+            # Its user wants nothing of it.
+            return None
+        if instance.vm_state == vm_states.BUILDING:
+            return 'is being built'
+        if instance.vm_state == vm_states.ERROR and not instance.launched_at:
+            # It could not be built.
+            return None
+        if utils.is_volume_backed_instance(context, instance):
+            _keep_volumes(context, instance)
+            return None
+        if instance.task_state is None:
+            if instance.vm_state in actions.ON_A_SHELF:
+                return None
+            if instance.vm_state == vm_states.RESIZED:
+                self._compute.confirm_resize(context, instance)
+                return 'is being made'
+            if instance.vm_state == vm_states.RESCUED:
+                self._compute.unrescue(context, instance)
+                return 'is being made'
+        return self._snapshot(order, uuid)
+
+    def _suspend(self, order: ports.Order, uuid: str) -> str | None:
+        context = nova_context.get_admin_context()
+        instance = self._get(context, uuid)
+        if (
+            instance.task_state == task_states.SUSPENDING
+            and not instance_actions.was_lost(
+                context, instance, order, 'suspend', task_states.SUSPENDING
+            )
+        ):
+            return 'is being suspended'
+        if instance.task_state is None and instance.vm_state in AT_REST:
+            return None
+        if refusal := self._busy(instance):
+            return refusal
+        match instance.vm_state:
+            case vm_states.RESIZED:
+                self._compute.confirm_resize(context, instance)
+            case vm_states.PAUSED:
+                # It keeps the host's memory, and can be suspended only while
+                # it runs.
+                self._compute.unpause(context, instance)
+            case vm_states.RESCUED:
+                self._compute.unrescue(context, instance)
+            case vm_states.ACTIVE:
+                if not instance_actions.begin(
+                    context, instance, order, 'suspend'
+                ):
+                    return instance_actions.FAILED
+                self._compute.suspend(context, instance)
+            case state:
+                raise requests.Failed(f'it is in state {state}')
+        return 'is being suspended'
+
+    def _unshelve(self, order: ports.Order, uuid: str) -> str | None:
+        context = credentials.context()
+        instance = self._get(context, uuid)
+        if instance.vm_state == vm_states.ERROR:
+            raise requests.Failed('it is in state error')
+        for verb, task in (
+            ('shelve', task_states.SHELVING),
+            ('unshelve', task_states.UNSHELVING),
+        ):
+            instance_actions.was_lost(context, instance, order, verb, task)
+        if instance.task_state is not None:
+            return f'it is still {instance.task_state}'
+        if instance.vm_state not in actions.ON_A_SHELF:
+            return None
+        if instance.vm_state == vm_states.SHELVED_OFFLOADED and instance.host:
+            # Nova forgets its host a moment later, which must not be another.
+            return 'it is still leaving its host'
+        if not instance_actions.begin(context, instance, order, 'unshelve'):
+            raise requests.Failed(
+                'no host has room for it'
+                if instance_actions.failure(context, instance)
+                == 'schedule_instances'
+                else 'Nova has failed at it'
+            )
+        # Its quota is its project's, not that of the service.
+        context.project_id = instance.project_id
+        context.user_id = instance.user_id
+        self._compute.unshelve(context, instance)
+        return 'is being unshelved'
+
+
+def _keep_volumes(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> None:
+    """Have its volumes outlive the server, as images of it would."""
+    for mapping in objects.BlockDeviceMappingList.get_by_instance_uuid(
+        context, instance.uuid
+    ):
+        if mapping.is_volume and mapping.delete_on_termination:
+            mapping.delete_on_termination = False
+            mapping.save()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin with a thread and a queue of its own, which has an end."""
+
+from collections.abc import Sequence
+import queue
+import threading
+import time
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations.compute import breaker
+from nova_reservations.compute.metrics import base
+
+LOG = log.getLogger(__name__)
+
+DEPTH = 16
+"""Batches that a plugin may be late, after which the oldest is lost."""
+
+PATIENCE = 5
+"""Seconds that a plugin has at the end for what it has in hand."""
+
+TURN = 8
+"""Calls after which other threads have their turn."""
+
+Call = tuple[str, tuple[Any, ...]]
+"""Method of a plugin, and what it is called with."""
+
+EVENTS = frozenset({'on_gone', 'on_reload'})
+"""Methods whose calls are told once: others are made again in each round."""
+
+
+class Lane:
+    """Hands batches on to one plugin; whoever gives them never waits."""
+
+    def __init__(self, name: str, plugin: base.MetricPlugin) -> None:
+        self.plugin = plugin
+        self.guard = breaker.Guard(name)
+        self._queue: queue.Queue[Sequence[Call] | None] = queue.Queue(DEPTH)
+        self._late = False
+        self._thread = threading.Thread(
+            target=self._run, name=f'metrics-{name}', daemon=True
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, batch: Sequence[Call]) -> None:
+        """Queue a batch; the oldest goes if there are too many.
+
+        What is told once is not lost with it.
+        """
+        if self._put(batch):
+            self._late = False
+            return
+        if not self._late:
+            LOG.warning(
+                'The metric plugin %s is late by %d batches of measurements; '
+                'the oldest are lost',
+                self.guard.name,
+                DEPTH,
+            )
+        self._late = True
+        while not self._put(batch):
+            batch = [
+                *(call for call in self._take() if call[0] in EVENTS),
+                *batch,
+            ]
+
+    def wait(self) -> None:
+        """Wait until the plugin has had what was put."""
+        self._queue.join()
+
+    def stop(self) -> None:
+        """Let it finish what it has in hand, and close it."""
+        while not self._put(None):
+            self._take()
+        self._thread.join(PATIENCE)
+        if self._thread.is_alive():
+            LOG.warning('The metric plugin %s does not stop', self.guard.name)
+
+    def deliver(self, batch: Sequence[Call]) -> None:
+        """Call the plugin; what it raises stays here."""
+        self.guard.new_round()
+        for number, (method, arguments) in enumerate(batch):
+            if not number % TURN:
+                # Nova's threads want to run, too.
+                time.sleep(0)
+            self.guard.call(
+                method, None, getattr(self.plugin, method), *arguments
+            )
+        self.guard.call('flush', None, self.plugin.flush)
+
+    def _run(self) -> None:
+        while (batch := self._queue.get()) is not None:
+            self.deliver(batch)
+            self._queue.task_done()
+        # A plugin that is off may have something open too.
+        self.guard.restart()
+        self.guard.call('close', None, self.plugin.close)
+
+    def _put(self, batch: Sequence[Call] | None) -> bool:
+        try:
+            self._queue.put_nowait(batch)
+        except queue.Full:
+            return False
+        return True
+
+    def _take(self) -> Sequence[Call]:
+        try:
+            batch = self._queue.get_nowait()
+        except queue.Empty:
+            return ()
+        self._queue.task_done()
+        return batch or ()

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The resource plugins of one node, and what they hold."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+import operator
+import re
+from typing import Any
+
+import jsonschema
+from oslo_config import cfg
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import plugin_loader
+from nova_reservations.compute import breaker
+from nova_reservations.compute import resources
+from nova_reservations.tracking import stats
+
+LOG = log.getLogger(__name__)
+
+MAX_INT = 2**31 - 1
+
+DEFAULTS = {
+    'reserved': 0,
+    'min_unit': 1,
+    'max_unit': MAX_INT,
+    'step_size': 1,
+    'allocation_ratio': 1.0,
+}
+"""Placement's own, said each time: what is not said is not put back."""
+
+_POSITIVE = {'type': 'integer', 'minimum': 1, 'maximum': MAX_INT}
+_AMOUNTS = {
+    'type': 'object',
+    'properties': {
+        'total': _POSITIVE,
+        'reserved': {'type': 'integer', 'minimum': 0, 'maximum': MAX_INT},
+        'min_unit': _POSITIVE,
+        'max_unit': _POSITIVE,
+        'step_size': _POSITIVE,
+        'allocation_ratio': {
+            'type': 'number',
+            'exclusiveMinimum': 0,
+            'maximum': 3.40282e38,
+        },
+    },
+    'required': ['total'],
+    'additionalProperties': False,
+}
+_NAME = '^CUSTOM_[A-Z0-9_]{1,248}$'
+_CUSTOM = {'pattern': _NAME}
+INVENTORY = {
+    'type': 'object',
+    'properties': {
+        'resources': {
+            'type': 'object',
+            'propertyNames': _CUSTOM,
+            'additionalProperties': _AMOUNTS,
+        },
+        'traits': {'type': 'array', 'items': {'type': 'string', **_CUSTOM}},
+    },
+}
+"""What placement takes; anything else would fail each audit of Nova's."""
+
+_FAILED: Any = object()
+
+
+@dataclasses.dataclass(slots=True)
+class _Book:
+    """One plugin.
+
+    :ivar plugin: None until it could be made.
+    :ivar trouble: why its figures are not to be relied on; None if they are.
+    """
+
+    kind: type[resources.Resource]
+    guard: breaker.Guard
+    plugin: resources.Resource | None = None
+    trouble: str | None = 'it has not begun'
+
+    def change(
+        self, where: str, function: Callable[..., Any], *args: Any
+    ) -> Any:
+        """Return what a method of the plugin returns, or _FAILED.
+
+        Where it failed in the middle, nobody knows what it holds.
+        """
+        answer = self.guard.call(where, _FAILED, function, *args)
+        if answer is _FAILED:
+            self.trouble = f'it failed in {where}'
+        return answer
+
+    def reset(self, conf: cfg.ConfigOpts, host: resources.Host) -> None:
+        self.guard.new_round()
+        self.trouble = None
+        if self.plugin is None:
+            plugin = self.change('__init__', self.kind, conf)
+            if plugin is _FAILED:
+                return
+            self.plugin = plugin
+        lacking = self.change('reset', _reset, self.plugin, host)
+        if lacking is not _FAILED:
+            self.trouble = lacking
+
+    @property
+    def current(self) -> resources.Resource | None:
+        """The plugin, if what it holds is what Nova holds."""
+        if self.guard.off is not None or self.trouble is not None:
+            return None
+        return self.plugin
+
+    @property
+    def why_not(self) -> str:
+        return (self.guard.off or self.trouble or 'it does not report')[:100]
+
+
+AUDITS = 2
+"""How many audits a promise outlives that Nova has not counted.
+
+What was let in is counted by an audit once the record of its migration names
+this host, a moment after it was let in; an audit in between sees nothing.
+"""
+
+
+@dataclasses.dataclass(slots=True)
+class _Promise:
+    usage: resources.Usage
+    audits: int = AUDITS
+
+
+class Books:
+    def __init__(
+        self,
+        plugins: plugin_loader.Loaded[resources.Resource],
+        conf: cfg.ConfigOpts,
+    ) -> None:
+        # Server -> live migration that was let in, and Nova does not count.
+        self._promised: dict[str, _Promise] = {}
+        self._conf = conf
+        self._missing = dict(plugins.missing)
+        self._books: dict[str, _Book] = {}
+        for name, kind in plugins.found.items():
+            if _declares(kind.resource_classes) and _declares(kind.traits):
+                self._books[name] = _Book(kind, breaker.Guard(name))
+            else:
+                self._missing[name] = (
+                    'its resource_classes or traits are no CUSTOM_ names'
+                )
+                LOG.error('Plugin %s: %s', name, self._missing[name])
+
+    def restart(self) -> None:
+        """Try those that are off again, from the next audit on."""
+        for book in self._books.values():
+            book.guard.restart()
+
+    def reset(self, host: resources.Host) -> None:
+        for server, promise in [*self._promised.items()]:
+            promise.audits -= 1
+            if not promise.audits:
+                del self._promised[server]
+        for book in self._books.values():
+            book.reset(self._conf, host)
+
+    def promise(self, usage: resources.Usage) -> None:
+        """Keep room for a live migration until Nova counts it."""
+        self._promised[usage.server] = _Promise(usage)
+
+    def withdraw(self, server: str) -> None:
+        self._promised.pop(server, None)
+
+    def add(self, usage: resources.Usage) -> None:
+        self.withdraw(usage.server)
+        for book in self._books.values():
+            _add(book, usage)
+
+    def remove(self, usage: resources.Usage) -> None:
+        for book in self._books.values():
+            _remove(book, usage)
+
+    def test(self, usage: resources.Usage) -> list[str]:
+        """Return why it does not fit, each reason with its plugin's name."""
+        reasons = []
+        for name, book in self._books.items():
+            reason = self._test(book, usage)
+            if reason is not None:
+                reasons.append(f'{name}: {reason}')
+        return reasons
+
+    def _test(self, book: _Book, usage: resources.Usage) -> str | None:
+        promised = [
+            each.usage
+            for server, each in self._promised.items()
+            if server != usage.server
+        ]
+        for each in promised:
+            _add(book, each)
+        reason = None
+        if plugin := book.current:
+            reason = book.guard.call('test', None, _reason, plugin, usage)
+        for each in promised:
+            _remove(book, each)
+        return reason
+
+    def report(self) -> dict[str, str]:
+        """Return what the stats of the node shall have of ours."""
+        reports: dict[str, stats.Report] = {}
+        for name, book in self._books.items():
+            if plugin := book.current:
+                report = book.guard.call('write', None, _report, name, plugin)
+                if report is not None:
+                    reports[name] = report
+        while True:
+            try:
+                return stats.encode(reports, self._told(reports))
+            except exception.InvalidFigures as error:
+                name = error.values['plugin']
+                if name not in reports:
+                    LOG.error('Nothing is reported: %s', error)
+                    return {}
+                del reports[name]
+                self._books[name].guard.call('write', None, _refuse, error)
+
+    def _told(self, reports: Mapping[str, stats.Report]) -> stats.Plugins:
+        return stats.Plugins(
+            {name: report.version for name, report in reports.items()},
+            self._missing
+            | {
+                name: book.why_not
+                for name, book in self._books.items()
+                if name not in reports
+            },
+        )
+
+    def inventory(self, before: resources.Inventory) -> resources.Inventory:
+        """Return what placement shall have of ours.
+
+        :param before: all that placement has of the node
+        """
+        amounts: dict[str, Mapping[str, Any]] = {}
+        traits: set[str] = set()
+        for book in self._books.values():
+            offered = _offered(book)
+            if offered is None:
+                offered = resources.Inventory(
+                    {
+                        name: before.resources[name]
+                        for name in book.kind.resource_classes
+                        if name in before.resources
+                    },
+                    book.kind.traits & before.traits,
+                )
+            amounts |= offered.resources
+            traits |= offered.traits
+        return resources.Inventory(amounts, frozenset(traits))
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """All that are the plugins' to give or to take."""
+        return frozenset().union(
+            *(book.kind.traits for book in self._books.values())
+        )
+
+
+def _declares(names: Any) -> bool:
+    return isinstance(names, frozenset) and all(
+        isinstance(name, str) and re.search(_NAME, name) for name in names
+    )
+
+
+def _reset(plugin: resources.Resource, host: resources.Host) -> str | None:
+    """Return what the host lacks."""
+    try:
+        plugin.reset(host)
+    except resources.Unavailable as error:
+        return str(error)
+    return None
+
+
+def _add(book: _Book, usage: resources.Usage) -> None:
+    if plugin := book.current:
+        add = operator.methodcaller('add_instance', usage)
+        book.change('add_instance', add, plugin)
+
+
+def _remove(book: _Book, usage: resources.Usage) -> None:
+    if plugin := book.current:
+        remove = operator.methodcaller('remove_instance', usage)
+        book.change('remove_instance', remove, plugin)
+
+
+def _reason(plugin: resources.Resource, usage: resources.Usage) -> str | None:
+    reason: Any = plugin.test(usage)
+    if reason is None or isinstance(reason, str):
+        return reason
+    raise TypeError(f'{reason!r} is neither None nor text')
+
+
+def _report(name: str, plugin: resources.Resource) -> stats.Report:
+    """:raises: InvalidFigures"""
+    report = stats.Report(plugin.version, plugin.write())
+    stats.encode({name: report}, stats.Plugins({}, {}))
+    return report
+
+
+def _refuse(error: Exception) -> None:
+    raise error
+
+
+def _offered(book: _Book) -> resources.Inventory | None:
+    """Return what the plugin has for placement; None where it can't tell."""
+    plugin = book.current
+    if plugin is None:
+        return None
+    return book.guard.call('inventory', None, _inventory, plugin)
+
+
+def _inventory(plugin: resources.Resource) -> resources.Inventory:
+    """Return it with what was left out.
+
+    :raises: whatever is raised by looking at what may be anything
+    """
+    offered = plugin.inventory()
+    amounts = {
+        name: {**DEFAULTS, **given}
+        for name, given in offered.resources.items()
+    }
+    traits = frozenset(offered.traits)
+    jsonschema.validate(
+        {'resources': amounts, 'traits': sorted(traits)}, INVENTORY
+    )
+    foreign = (amounts.keys() - plugin.resource_classes) | (
+        traits - plugin.traits
+    )
+    if foreign:
+        raise ValueError(
+            f'{", ".join(sorted(foreign))} is not declared as its own'
+        )
+    return resources.Inventory(amounts, traits)

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Donors: hosts that are everybody's, unless they are emptied for a lease.
+
+Who has one is told by ``fenced_for``, which hunts compare and set. Whether it
+is to be given back follows from what the lease is, and is written nowhere
+else: so no crash can leave it half decided.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import closings
+from nova_reservations.db import counters
+from nova_reservations.db import holds
+from nova_reservations.db import hosts
+from nova_reservations.db import models
+from nova_reservations.db import requirements as sql
+from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
+from nova_reservations.objects import states
+
+RESOURCE = models.table(models.Resource)
+HOST = models.table(models.Host)
+ALLOCATION = models.table(models.Allocation)
+LEASE = models.table(models.Lease)
+UNFIT = models.table(models.UnfitDonor)
+
+TASK = 'donors'
+"""The task that follows the aggregate of donors, and gives back those that
+no lease needs."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Donor:
+    """:ivar generation: as it was when the rest was read.
+
+    :ivar provider_generation: placement's, when its facts were read.
+    """
+
+    resource: objects.Resource
+    generation: int
+    provider_generation: int
+    fenced_for: str | None
+    fenced_at: datetime.datetime | None
+
+
+def find(
+    session: orm.Session, *conditions: sa.ColumnElement[bool]
+) -> list[Donor]:
+    """Return the donors that meet conditions, in the order of their ids."""
+    return [_donor(row) for row in session.execute(_select(*conditions))]
+
+
+def _select(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (
+        sa.select(RESOURCE, HOST.c.provider_generation)
+        .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        .where(
+            RESOURCE.c.role == states.Role.DONOR,
+            RESOURCE.c.resource_type == objects.HOST,
+            *conditions,
+        )
+        .order_by(RESOURCE.c.id)
+    )
+
+
+def _donor(row: sa.Row[Any]) -> Donor:
+    return Donor(
+        objects.Resource(row.id, row.resource_type, row.name, row.uuid),
+        row.generation,
+        row.provider_generation,
+        row.fenced_for,
+        row.fenced_at,
+    )
+
+
+def fenced(session: orm.Session) -> list[Donor]:
+    return find(session, RESOURCE.c.fenced_for.is_not(None))
+
+
+def offers(
+    session: orm.Session,
+    lease_id: str,
+    expression: requirements.Expression | None,
+    window: interval.Interval,
+    limit: int,
+) -> list[Donor]:
+    """Return donors that the lease could have in the window, those first
+    that are fenced for it.
+
+    They work, meet the requirements, and are nobody's. So many of them at
+    the most, whatever their number.
+    """
+    unfit = sa.exists().where(
+        UNFIT.c.lease_id == lease_id, UNFIT.c.resource_id == RESOURCE.c.id
+    )
+    held = sa.exists().where(
+        ALLOCATION.c.resource_id == RESOURCE.c.id,
+        ALLOCATION.c.released == sa.false(),
+        ALLOCATION.c.start_date < window.end,
+    )
+    mine = RESOURCE.c.fenced_for == lease_id
+    found: list[Donor] = []
+    for taken in (mine, RESOURCE.c.fenced_for.is_(None)):
+        statement = _select(taken, holds.bookable(), ~unfit, ~held)
+        if expression is not None:
+            statement = statement.where(sql.clause(expression))
+        found += map(_donor, session.execute(statement.limit(limit)))
+    return found[:limit]
+
+
+def fence(
+    session: orm.Session,
+    chosen: Collection[Donor],
+    lease_id: str,
+    now: datetime.datetime,
+) -> None:
+    """Take donors for the lease, all or none.
+
+    :raises: Conflict if one of them is no longer as it was seen
+    """
+    for donor in sorted(chosen, key=lambda one: one.resource.id):
+        done = session.execute(
+            sa.update(RESOURCE)
+            .where(
+                RESOURCE.c.id == donor.resource.id,
+                RESOURCE.c.generation == donor.generation,
+                RESOURCE.c.role == states.Role.DONOR,
+                RESOURCE.c.fenced_for.is_(None),
+            )
+            .values(
+                fenced_for=lease_id,
+                fenced_at=now,
+                generation=donor.generation + 1,
+                updated_at=now,
+            )
+        )
+        if done.rowcount != 1:  # type: ignore[attr-defined]
+            raise exception.Conflict(kind='Resource', id=donor.resource.id)
+    counters.increment(session, hosts.POOL)
+
+
+def unfence(
+    session: orm.Session,
+    resource_id: int,
+    lease_id: str,
+    now: datetime.datetime,
+) -> None:
+    """Open a donor to everybody, if the fence still is the lease's."""
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id, RESOURCE.c.fenced_for == lease_id)
+        .values(
+            fenced_for=None,
+            fenced_at=None,
+            generation=RESOURCE.c.generation + 1,
+            updated_at=now,
+        )
+    )
+    closings.delete(session, resource_id)
+    counters.increment(session, hosts.POOL)
+
+
+def unneeded(
+    session: orm.Session, resource_id: int | None = None
+) -> list[Donor]:
+    """Return the fenced donors that are to be given back: neither is the
+    lease looking for hosts, with this one among them, nor does any have it.
+
+    :param resource_id: only this one
+    """
+    looking = sa.exists().where(
+        LEASE.c.id == RESOURCE.c.fenced_for,
+        LEASE.c.status == states.Lease.IN_PROGRESS,
+    )
+    unfit = sa.exists().where(
+        UNFIT.c.lease_id == RESOURCE.c.fenced_for,
+        UNFIT.c.resource_id == RESOURCE.c.id,
+    )
+    held = sa.exists().where(
+        ALLOCATION.c.resource_id == RESOURCE.c.id,
+        ALLOCATION.c.released == sa.false(),
+    )
+    conditions = [
+        RESOURCE.c.fenced_for.is_not(None),
+        sa.or_(~looking, unfit),
+        ~held,
+    ]
+    if resource_id is not None:
+        conditions.append(RESOURCE.c.id == resource_id)
+    return find(session, *conditions)
+
+
+def set_unfit(
+    session: orm.Session,
+    lease_id: str,
+    reasons: Mapping[int, str],
+    now: datetime.datetime,
+) -> None:
+    """Have the lease not use donors; they are given back.
+
+    :param reasons: resource id -> why, in words for its owner
+    """
+    for resource_id, reason in sorted(reasons.items()):
+        session.execute(
+            sa.insert(UNFIT).values(
+                lease_id=lease_id, resource_id=resource_id, reason=reason
+            )
+        )
+    counters.hurry(session, TASK, now)
+
+
+def unfit(session: orm.Session, lease_id: str) -> list[str]:
+    """Return why donors were no use to the lease."""
+    return list(
+        session.scalars(
+            sa.select(UNFIT.c.reason)
+            .where(UNFIT.c.lease_id == lease_id)
+            .order_by(UNFIT.c.resource_id)
+        )
+    )
+
+
+def came_free(
+    session: orm.Session, lease_id: str, now: datetime.datetime
+) -> None:
+    """Have what was taken for the lease be given back soon, as far as it is
+    not needed any more after this transaction."""
+    taken = session.scalar(
+        sa.select(RESOURCE.c.id)
+        .where(RESOURCE.c.fenced_for == lease_id)
+        .limit(1)
+    )
+    if taken is not None:
+        counters.hurry(session, TASK, now)
+
+
+def enrol(
+    session: orm.Session, resource_id: int, now: datetime.datetime
+) -> None:
+    """Have a donor be of the pool from now on.
+
+    :raises: Conflict if it is fenced, or none
+    """
+    done = session.execute(
+        sa.update(RESOURCE)
+        .where(
+            RESOURCE.c.id == resource_id,
+            RESOURCE.c.role == states.Role.DONOR,
+            RESOURCE.c.fenced_for.is_(None),
+        )
+        .values(
+            role=states.Role.POOL,
+            generation=RESOURCE.c.generation + 1,
+            updated_at=now,
+        )
+    )
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        raise exception.Conflict(kind='Resource', id=resource_id)
+    counters.increment(session, hosts.POOL)
+
+
+def forget(session: orm.Session, donor: Donor) -> None:
+    """Delete a donor that is none any more.
+
+    :raises: Conflict if somebody was first
+    :raises: HostInUse if a lease has it
+    """
+    # The lock on its row keeps hunts out until the commit.
+    done = session.execute(
+        sa.update(RESOURCE)
+        .where(
+            RESOURCE.c.id == donor.resource.id,
+            RESOURCE.c.generation == donor.generation,
+            RESOURCE.c.role == states.Role.DONOR,
+            RESOURCE.c.fenced_for.is_(None),
+        )
+        .values(generation=donor.generation + 1)
+    )
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        raise exception.Conflict(kind='Resource', id=donor.resource.id)
+    hosts.delete(session, donor.resource.id)

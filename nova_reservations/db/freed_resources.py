@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resources that those who wait may get, with all that decides on it.
+
+Every function joins the caller's transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import holds
+from nova_reservations.db import hosts
+from nova_reservations.db import models
+from nova_reservations.objects import requirements
+from nova_reservations.planner import queueing
+
+RESOURCE = models.table(models.Resource)
+ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
+
+
+def load(
+    session: orm.Session, resource_ids: Collection[int]
+) -> Iterator[queueing.Thing]:
+    """Yield those of the resources that new leases may have."""
+    rows = session.execute(
+        sa.select(RESOURCE.c.id, RESOURCE.c.resource_type).where(
+            RESOURCE.c.id.in_(resource_ids),
+            RESOURCE.c.reservable == sa.true(),
+            holds.bookable(),
+        )
+    )
+    known = {row.id: row.resource_type for row in rows}
+    described = {host.id: host for host in hosts.get_all(session, known)}
+    uses = _uses(session, known)
+    for resource_id, resource_type in known.items():
+        host = described.get(resource_id)
+        yield queueing.Thing(
+            id=resource_id,
+            resource_type=resource_type,
+            facts=facts_of(host) if host else None,
+            traits=host.facts.traits if host else (),
+            inventories=host.facts.inventories if host else (),
+            uses=uses.get(resource_id, ()),
+        )
+
+
+def facts_of(host: objects.Host) -> dict[str, float | str]:
+    """Return what requirements compare of a host, but its traits, by key."""
+    named = {
+        key: getattr(host.facts, key)
+        for key in (requirements.NUMBERS | requirements.TEXTS)
+        - {'id', 'service_name'}
+    }
+    return {
+        **host.properties,
+        **{
+            requirements.INVENTORY + one.resource_class: (
+                one.total - one.reserved
+            )
+            * one.allocation_ratio
+            for one in host.facts.inventories
+        },
+        **named,
+        'id': host.id,
+        'service_name': host.facts.service_host,
+    }
+
+
+def _uses(
+    session: orm.Session, resource_ids: Collection[int]
+) -> dict[int, list[queueing.Use]]:
+    found = defaultdict(list)
+    amounts: dict[int, dict[str, int]] = {}
+    for row in session.execute(
+        sa.select(ALLOCATION, AMOUNT.c.resource_class, AMOUNT.c.amount)
+        .outerjoin(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
+        .where(
+            ALLOCATION.c.resource_id.in_(resource_ids),
+            ALLOCATION.c.released == sa.false(),
+        )
+    ):
+        if row.id not in amounts:
+            amounts[row.id] = {}
+            found[row.resource_id].append(
+                queueing.Use(
+                    row.start_date,
+                    row.end_date,
+                    row.exclusive,
+                    row.replaced_at is not None,
+                    amounts[row.id],
+                )
+            )
+        if row.resource_class is not None:
+            amounts[row.id][row.resource_class] = row.amount
+    return found

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which servers were created in which reservation of slots, and which
+reservations they use without asking for one.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import counters
+from nova_reservations.db import hosts
+from nova_reservations.db import models
+from nova_reservations.db import pages
+from nova_reservations.objects import states
+
+SERVER = models.table(models.Server)
+RESERVATION = models.table(models.Reservation)
+LEASE = models.table(models.Lease)
+ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
+RESOURCE = models.table(models.Resource)
+
+MOST_OPEN = 32
+"""Open reservations of one project that are looked at for a request."""
+
+
+def is_recorded(session: orm.Session, server_uuid: str) -> bool:
+    return (
+        session.scalar(
+            sa.select(SERVER.c.server_uuid).where(
+                SERVER.c.server_uuid == server_uuid
+            )
+        )
+        is not None
+    )
+
+
+def record(
+    session: orm.Session,
+    server_uuid: str,
+    reservation_id: str,
+    now: datetime.datetime,
+    chosen: bool,
+) -> None:
+    session.execute(
+        sa.insert(SERVER).values(
+            server_uuid=server_uuid,
+            reservation_id=reservation_id,
+            created_at=now,
+            chosen=chosen,
+        )
+    )
+
+
+def of(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """Return reservation id -> the UUIDs of its servers, of those that have
+    had any."""
+    found: dict[str, set[str]] = {}
+    for row in session.execute(
+        sa.select(SERVER.c.reservation_id, SERVER.c.server_uuid).where(
+            SERVER.c.reservation_id.in_(reservation_ids)
+        )
+    ):
+        found.setdefault(row.reservation_id, set()).add(row.server_uuid)
+    return {key: frozenset(value) for key, value in found.items()}
+
+
+def chosen(session: orm.Session, reservation_id: str) -> frozenset[str]:
+    """Return the UUIDs of the servers that have come without asking."""
+    return frozenset(
+        session.scalars(
+            sa.select(SERVER.c.server_uuid).where(
+                SERVER.c.reservation_id == reservation_id,
+                SERVER.c.chosen == sa.true(),
+            )
+        )
+    )
+
+
+def choice(session: orm.Session, server_uuid: str) -> str | None:
+    """Return the reservation that the server has come to without asking."""
+    return session.scalar(
+        sa.select(SERVER.c.reservation_id).where(
+            SERVER.c.server_uuid == server_uuid, SERVER.c.chosen == sa.true()
+        )
+    )
+
+
+def forget(session: orm.Session, reservation_ids: Collection[str]) -> None:
+    session.execute(
+        sa.delete(SERVER).where(SERVER.c.reservation_id.in_(reservation_ids))
+    )
+
+
+def unrecord(session: orm.Session, server_uuids: Collection[str]) -> None:
+    for page in pages.of(server_uuids):
+        session.execute(
+            sa.delete(SERVER).where(SERVER.c.server_uuid.in_(page))
+        )
+
+
+# Reservations that are open
+
+
+def look(session: orm.Session, project_id: str) -> tuple[int, bool]:
+    """Return the counter of changes of the pool, and whether the project may
+    have an open reservation: what every request has to know, in one query."""
+    row = session.execute(
+        sa.select(
+            counters.of(hosts.POOL).label('version'),
+            sa.exists()
+            .where(
+                RESERVATION.c.open_to == project_id,
+                RESERVATION.c.status == states.Reservation.ACTIVE,
+            )
+            .label('open'),
+        )
+    ).one()
+    return int(row.version or 0), bool(row.open)
+
+
+def open_to(
+    session: orm.Session, project_id: str
+) -> list[objects.OpenReservation]:
+    """Return the project's open reservations whose lease is active, those
+    first that end first."""
+    rows = session.execute(
+        sa.select(
+            RESERVATION.c.id, RESERVATION.c.resource_type, RESERVATION.c.params
+        )
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            RESERVATION.c.open_to == project_id,
+            RESERVATION.c.status == states.Reservation.ACTIVE,
+            LEASE.c.status == states.Lease.ACTIVE,
+        )
+        .order_by(LEASE.c.end_date, RESERVATION.c.id)
+        .limit(MOST_OPEN)
+    ).all()
+    slots = _usable_slots(session, [row.id for row in rows])
+    return [
+        objects.OpenReservation(
+            row.id, row.resource_type, row.params, slots.get(row.id, 0)
+        )
+        for row in rows
+    ]
+
+
+def _usable_slots(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, int]:
+    """Return reservation id -> its slots on resources that can be used."""
+    return {
+        row.reservation_id: int(row.slots)
+        for row in session.execute(
+            sa.select(
+                ALLOCATION.c.reservation_id,
+                sa.func.sum(AMOUNT.c.amount).label('slots'),
+            )
+            .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .where(
+                ALLOCATION.c.reservation_id.in_(reservation_ids),
+                AMOUNT.c.resource_class.in_(
+                    [objects.slot_class(each) for each in reservation_ids]
+                ),
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.replaced_at.is_(None),
+                RESOURCE.c.down_since.is_(None),
+                ~allocations.occupied(),
+            )
+            .group_by(ALLOCATION.c.reservation_id)
+        )
+    }

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Donors follow the aggregate that an operator keeps, and are given back when
+no lease needs them any more."""
+
+import datetime
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import counters
+from nova_reservations.db import drainable_hosts
+from nova_reservations.db import hosts
+from nova_reservations.engine import hosts as inventory_engine
+from nova_reservations.engine import settings
+from nova_reservations.engine import transactions
+from nova_reservations.objects import states
+
+LOG = log.getLogger(__name__)
+
+SOON = datetime.timedelta(seconds=1)
+"""Between two looks at hosts that servers are still leaving."""
+
+
+def order(lease_id: str, host: objects.Resource) -> ports.Order:
+    """Return why the servers of a host are moved: for the lease, from there.
+
+    A server that was moved for a lease may be met by it once more, on the
+    host that it was moved to.
+    """
+    return ports.Order(f'{lease_id} {host.uuid}')
+
+
+class Donors:
+    def __init__(
+        self,
+        database: api.Database,
+        cloud: ports.Cloud,
+        inventory: inventory_engine.Hosts,
+        options: settings.Settings,
+    ) -> None:
+        self.database = database
+        self.cloud = cloud
+        self.inventory = inventory
+        self.options = options
+
+    def can_be_emptied(self) -> bool:
+        """Whether this Nova is configured to empty hosts at all."""
+        return (
+            self.options.best_effort_aggregate is not None
+            and self.cloud.acts_for_projects()
+        )
+
+    def follow(self, now: datetime.datetime) -> None:
+        """Know as donors what is in the aggregate, and is not of the pool.
+
+        :raises: CloudUnavailable
+        """
+        self._follow(self._members(), now)
+
+    def refresh(self, now: datetime.datetime) -> None:
+        """Follow the aggregate, and read the facts that may have changed.
+
+        :raises: CloudUnavailable
+        """
+        members = self._members()
+        self._follow(members, now)
+        with self.database.reader() as session:
+            changed = [
+                hosts.by_uuid(session, donor.resource.uuid)
+                for donor in drainable_hosts.find(session)
+                if donor.provider_generation
+                != members.generations.get(donor.resource.uuid)
+            ]
+        self.inventory.refresh_facts(
+            {host.facts.uuid: host for host in changed if host is not None},
+            now,
+        )
+
+    def _follow(self, members: ports.Members, now: datetime.datetime) -> None:
+        with self.database.reader() as session:
+            known = drainable_hosts.find(session)
+            new = members.hosts - {donor.resource.name for donor in known}
+            if new:
+                new -= hosts.pool(session)
+        for donor in known:
+            if (
+                donor.resource.name not in members.hosts
+                and donor.fenced_for is None
+            ):
+                self._forget(donor)
+        for name in sorted(new):
+            self._learn(name, now)
+
+    def _members(self) -> ports.Members:
+        name = self.options.best_effort_aggregate
+        members = self.cloud.find_members(name) if name else None
+        if name and members is None:
+            LOG.warning(
+                'There is no aggregate %s, which [reservations] '
+                'best_effort_aggregate names',
+                name,
+            )
+        return members or ports.Members(frozenset(), {})
+
+    def _learn(self, name: str, now: datetime.datetime) -> None:
+        found = [
+            host for host in self.cloud.find_hosts(name) if host.name == name
+        ]
+        if len(found) != 1:
+            # As of Ironic: a service host with several nodes, or none yet.
+            return
+        for facts in self.cloud.facts(found):
+            try:
+                with self.database.writer() as session:
+                    hosts.insert(session, facts, {}, now, states.Role.DONOR)
+            except exception.Conflict:
+                # Another worker was first, or an operator enrols it.
+                continue
+            LOG.info('Host %s can be emptied for leases', name)
+
+    def _forget(self, donor: drainable_hosts.Donor) -> None:
+        try:
+            with self.database.writer() as session:
+                drainable_hosts.forget(session, donor)
+        except (exception.Conflict, exception.HostInUse) as error:
+            LOG.debug('Host %s stays known: %s', donor.resource.name, error)
+            return
+        LOG.info(
+            'Host %s is no longer emptied for leases', donor.resource.name
+        )
+
+    def mend(self) -> None:
+        """Have exactly those donors marked that are fenced.
+
+        A worker that was stopped in mid-action, and woke after another had
+        finished, may leave a mark, or take one away.
+
+        :raises: CloudUnavailable
+        """
+        with self.database.reader() as session:
+            known = drainable_hosts.find(session)
+        if not known:
+            return
+        marked = self.cloud.survey()
+        for donor in known:
+            if (donor.resource.uuid in marked) == bool(donor.fenced_for):
+                continue
+            self._mark(donor.resource, bool(donor.fenced_for))
+            # A hunt, or the end of one, may have come between.
+            with self.database.reader() as session:
+                host = hosts.by_uuid(session, donor.resource.uuid)
+            if host is not None and host.fenced_for != donor.fenced_for:
+                self._mark(donor.resource, bool(host.fenced_for))
+
+    def _mark(self, host: objects.Resource, fenced: bool) -> None:
+        LOG.warning(
+            'Host %(name)s is %(fenced)s, and its provider is marked so',
+            {
+                'name': host.name,
+                'fenced': 'fenced' if fenced else 'not fenced any more',
+            },
+        )
+        if fenced:
+            self.cloud.mark(host)
+        else:
+            self.cloud.unmark(host)
+
+    def give_back(self, now: datetime.datetime) -> None:
+        """Open those donors to everybody that no lease needs, as soon as what
+        was begun with their servers is over."""
+        with self.database.reader() as session:
+            unneeded = drainable_hosts.unneeded(session)
+        left = False
+        for donor in unneeded:
+            try:
+                left |= not self._give_back(donor, now)
+            except exception.ClaimLost:
+                LOG.debug('Host %s is given back', donor.resource.name)
+            except (
+                exception.CloudUnavailable,
+                exception.CloudRefused,
+            ) as error:
+                left = True
+                LOG.warning(
+                    'Host %(name)s is not given back yet: %(reason)s',
+                    {'name': donor.resource.name, 'reason': error},
+                )
+        if left:
+            with self.database.writer() as session:
+                counters.hurry(session, drainable_hosts.TASK, now + SOON)
+
+    def _give_back(
+        self, donor: drainable_hosts.Donor, now: datetime.datetime
+    ) -> bool:
+        """Return False if it must be looked at again."""
+        host = donor.resource
+        assert donor.fenced_for is not None
+        lease_id = donor.fenced_for
+
+        def check() -> None:
+            with self.database.reader() as session:
+                for current in drainable_hosts.unneeded(session, host.id):
+                    if current.fenced_for == lease_id:
+                        return
+            raise exception.ClaimLost(id=lease_id, worker='this worker')
+
+        occupancy = self.cloud.occupancy([host])[host.name]
+        waiting = self.cloud.settle_servers(
+            occupancy.servers, order(lease_id, host), now, check
+        )
+        if waiting:
+            return False
+        check()
+        self.cloud.unmark(host)
+
+        def unfence(_: int) -> None:
+            with self.database.writer() as session:
+                drainable_hosts.unfence(session, host.id, lease_id, now)
+
+        transactions.settle(unfence)
+        LOG.info(
+            'Host %(name)s is given back by lease %(lease)s',
+            {'name': host.name, 'lease': lease_id},
+        )
+        return True

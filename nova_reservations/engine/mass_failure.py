@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where very much fails at once, something else has failed: a switch, or a
+message bus. Then nothing is moved until an administrator has looked, or most
+of it is back."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import counters
+from nova_reservations.db import healing
+from nova_reservations.engine import notifications
+from nova_reservations.engine import settings
+from nova_reservations.engine import transactions
+from nova_reservations.planner import failures
+
+LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Told:
+    """:ivar names: of what is not healed.
+
+    :ivar size: how many there are of the domain.
+    """
+
+    domain: str
+    names: tuple[str, ...]
+    size: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Verdict:
+    """:ivar told: where too much has failed, and nobody was told yet.
+
+    :ivar released: whether something is to be healed now that was not.
+    """
+
+    told: tuple[Told, ...]
+    released: bool
+
+
+def apply(
+    session: Any,
+    resource_type: str,
+    domain_of: Mapping[str, str],
+    back: Collection[str],
+    options: settings.Settings,
+    now: datetime.datetime,
+) -> Verdict:
+    """Have nothing be healed where too much has failed at once, as long as
+    that is so.
+
+    Joins the caller's transaction, which has written the conditions.
+
+    :param back: the names of what has come back in it
+    """
+    known = healing.known(session, resource_type)
+    coming = {domain_of.get(name, '') for name in back}
+    members = [_member(one, domain_of, coming, now) for one in known]
+    names = {one.resource.id: one.resource.name for one in known}
+    masses = failures.masses(members, options.heal_limit, now)
+    braked = {one.id for one in members if one.braked_at is not None}
+    stays = {one.id for one in members if one.braked_at == now}
+    calm = failures.calmed(members, masses, now, options.down_after)
+    anew = {one for mass in masses for one in mass.failed} - braked
+    healing.set_brake(session, (anew | stays) - calm, now)
+    healing.set_brake(session, calm, None)
+    return Verdict(
+        tuple(
+            Told(
+                mass.domain,
+                tuple(sorted(names[one] for one in mass.failed)),
+                mass.size,
+            )
+            for mass in masses
+            if mass.failed & anew
+        ),
+        released=bool(calm),
+    )
+
+
+def _member(
+    one: healing.Known,
+    domain_of: Mapping[str, str],
+    coming: Collection[str],
+    now: datetime.datetime,
+) -> failures.Member:
+    domain = domain_of.get(one.resource.name, '')
+    braked_at = one.braked_at
+    if braked_at is not None and domain in coming:
+        # Others of its domain come back: it may be the next.
+        braked_at = now
+    return failures.Member(
+        one.resource.id, domain, one.condition, braked_at, one.brake_off
+    )
+
+
+def tell(resource_type: str, told: Told, notify: ports.Notifier) -> None:
+    LOG.error(
+        '%(failed)d of %(size)d resources of type %(type)s in %(domain)s have '
+        'failed at once, more than [reservations] heal_limit: nothing is '
+        'moved. If they are really lost, say so by "nova-reservations-manage '
+        'heal": %(names)s',
+        {
+            'failed': len(told.names),
+            'size': told.size,
+            'type': resource_type,
+            'domain': f'cell {told.domain}' if told.domain else 'the cloud',
+            'names': ', '.join(told.names),
+        },
+    )
+    notify(
+        notifications.MASS_FAILURE,
+        {
+            'resource_type': resource_type,
+            'domain': told.domain,
+            'failed': list(told.names),
+            'resources': told.size,
+        },
+    )
+
+
+def release(
+    database: api.Database,
+    resource_type: str,
+    names: Collection[str],
+    now: datetime.datetime,
+) -> list[str]:
+    """Heal what has these resources though they failed with many others;
+    return their names.
+
+    :param names: none: all that are not healed for that reason
+    :raises: Contended, DatabaseUnavailable
+    """
+
+    def let_go(_: int) -> list[str]:
+        with database.writer() as session:
+            released = [
+                one.resource
+                for one in healing.known(session, resource_type, names or None)
+                if one.braked_at is not None
+            ]
+            healing.set_brake(
+                session, [one.id for one in released], None, off=True
+            )
+            if released:
+                counters.hurry(session, healing.HEAL, now)
+            return sorted(one.name for one in released)
+
+    return transactions.settle(let_go)

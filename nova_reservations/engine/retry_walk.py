@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When something comes free, all that wait are gone through, in their order.
+
+What has to be known of each is read once. Only those are looked at further
+that could use something of what came free, and whom nobody ahead keeps from
+it; so what a walk costs beside the reading does not grow with the others.
+
+What came free is forgotten at the end: a walk that dies is done again. A
+walk that has looked at many says how far it came, and the next goes on there.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+import json
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import candidates
+from nova_reservations.db import capacity
+from nova_reservations.db import counters
+from nova_reservations.db import freed_resources
+from nova_reservations.db import leases
+from nova_reservations.db import pages
+from nova_reservations.db import retry_queue
+from nova_reservations.engine import notifications
+from nova_reservations.engine import retry
+from nova_reservations.engine import steps as agenda
+from nova_reservations.engine import transactions
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
+from nova_reservations.planner import queueing
+from nova_reservations.plugins.resource_types import base
+
+LOG = log.getLogger(__name__)
+
+MOST = 50
+"""So many are looked at further in one walk: others want the worker, too."""
+
+CLAIM = datetime.timedelta(seconds=30)
+"""How long nobody overtakes one whose turn it is, if the worker dies."""
+
+PATIENCE = datetime.timedelta(seconds=10)
+"""After which another worker begins a walk anew: two at once do no harm."""
+
+SOON = datetime.timedelta(seconds=1)
+"""When to go on with one that somebody else is at."""
+
+ME = 'the queue'
+"""Who holds a lease whose turn it is."""
+
+_Asked = tuple[demands.Ask, datetime.timedelta]
+"""What a reservation asks for, and for how long after the lease's end."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """:ivar among: reservation id -> ids of what it may have.
+
+    :ivar told: ids of what those behind are told of later in this walk.
+    """
+
+    among: Mapping[str, Collection[int]]
+    told: Collection[int | None]
+
+
+class Walk:
+    """:param book: of the use cases of leases."""
+
+    def __init__(self, queue: retry.Queue, book: retry.Book) -> None:
+        self.queue = queue
+        self.database = queue.database
+        self.options = queue.options
+        self.book = book
+        self._parsed: dict[str, _Asked | None] = {}
+
+    def run(self, now: datetime.datetime) -> None:
+        """Give those who wait what came free."""
+        with self.database.reader() as session:
+            page = capacity.untold(session)
+            if not page:
+                return
+            rows = retry_queue.in_order(session)
+        steps = _Steps(self, self._waiters(rows, now), page, now)
+        again = steps.take()
+
+        def record(_: int) -> None:
+            with self.database.writer() as session:
+                if again is None:
+                    capacity.told(session, page, now)
+                else:
+                    capacity.told_some(session, page, steps.upto, again)
+
+        transactions.settle(record)
+
+    def _waiters(
+        self, rows: Iterable[retry_queue.Waiting], now: datetime.datetime
+    ) -> list[queueing.Waiter]:
+        known, self._parsed = self._parsed, {}
+        kinds: dict[Any, queueing.Kind] = {}
+        found = []
+        for row in rows:
+            try:
+                window = retry.window(row, now)
+            except exception.NotEnoughResources:
+                # It is about to give up.
+                continue
+            wishes = []
+            for wanted in row.wanted:
+                key = json.dumps([wanted.resource_type, wanted.params])
+                if key not in self._parsed:
+                    self._parsed[key] = (
+                        known[key] if key in known else self._parse(wanted)
+                    )
+                asked = self._parsed[key]
+                if asked is not None:
+                    ask, aftermath = asked
+                    alike = ask.resource_type, ask.requirements
+                    wishes.append(
+                        queueing.Wish(
+                            wanted.reservation_id,
+                            kinds.setdefault(alike, queueing.Kind(*alike)),
+                            ask,
+                            interval.Interval(
+                                window.start, window.end + aftermath
+                            ),
+                        )
+                    )
+            found.append(
+                queueing.Waiter(
+                    row.lease_id, row.arrival, window, tuple(wishes)
+                )
+            )
+        return found
+
+    def _parse(self, wanted: retry_queue.Wanted) -> _Asked | None:
+        kind = self.queue.types.get(wanted.resource_type)
+        if kind is None:
+            return None
+        demand = base.stored_demand(
+            kind, wanted.params, f'reservation {wanted.reservation_id}'
+        )
+        if demand is None:
+            return None
+        return demand, kind.aftermath(wanted.params)
+
+    # One whose turn it is
+
+    def try_one(
+        self,
+        lease_id: str,
+        offer: Offer,
+        now: datetime.datetime,
+    ) -> Collection[int] | None:
+        """Try to give a lease what it waits for, of what is offered.
+
+        :returns: the ids of what it has got; None: it waits on
+        :raises: Conflict, Contended if somebody else is at it: it has to be
+            looked at anew
+        """
+        lease = self._take(lease_id, now)
+        if lease is None:
+            return ()
+        try:
+            return self._try(lease, offer, now)
+        except (exception.Contended, exception.ClaimLost) as error:
+            with self.database.writer() as session:
+                leases.give_back(session, lease.id, lease.attempt, ME, now)
+            raise exception.Contended from error
+
+    def _take(
+        self, lease_id: str, now: datetime.datetime
+    ) -> objects.Lease | None:
+        """Hold a lease that waits, so that no new one overtakes it; None: it
+        waits no more.
+
+        :raises: Conflict
+        """
+        with self.database.writer() as session:
+            try:
+                seen = leases.get(session, lease_id)
+            except exception.NotFound:
+                return None
+            if seen.status != states.Lease.CREATING:
+                return None
+            if seen.claimed_by == ME and seen.due_at and seen.due_at > now:
+                raise exception.Conflict(kind='Lease', id=lease_id)
+            held = dataclasses.replace(
+                seen,
+                version=seen.version + 1,
+                claimed_by=ME,
+                attempt=seen.attempt + 1,
+                due_at=now + CLAIM,
+            )
+            leases.change(
+                session,
+                seen,
+                now,
+                claimed_by=held.claimed_by,
+                attempt=held.attempt,
+                due_at=held.due_at,
+            )
+            return held
+
+    def _try(
+        self,
+        lease: objects.Lease,
+        offer: Offer,
+        now: datetime.datetime,
+    ) -> Collection[int] | None:
+        """:raises: Contended, ClaimLost"""
+        try:
+            return transactions.settle(
+                lambda attempt: self._grant(lease, offer, now, attempt)
+            )
+        except exception.NotEnoughResources as refusal:
+            self.queue.wait_on(lease, str(refusal), now)
+            self.queue.notify(
+                notifications.RETRY, notifications.payload(lease)
+            )
+            return None
+        except exception.InvalidInput as refusal:
+            self.queue.give_up(lease, str(refusal), now)
+            return ()
+
+    def _grant(
+        self,
+        lease: objects.Lease,
+        offer: Offer,
+        now: datetime.datetime,
+        attempt: int,
+    ) -> set[int]:
+        with self.database.writer() as session:
+            if attempt > transactions.TOGETHER:
+                counters.increment(session, 'booking')
+            granted = retry.grant(
+                session,
+                lease,
+                now,
+                self.book,
+                snug=attempt == 1,
+                among=offer.among,
+            )
+            leases.release(
+                session, granted, agenda.due_at(granted, now, self.options)
+            )
+            retry.left(session, lease, now, self.queue.types, told=offer.told)
+            taken = allocations.held_by(session, lease)
+        LOG.info(
+            'Lease %(lease)s of project %(project)s has waited, and is '
+            'promised from %(start)s to %(end)s',
+            {
+                'lease': granted.id,
+                'project': granted.project_id,
+                'start': granted.start_date,
+                'end': granted.end_date,
+            },
+        )
+        return taken
+
+
+class _Steps:
+    """One walk.
+
+    :ivar upto: the arrival of the last that was looked at.
+    """
+
+    def __init__(
+        self,
+        walk: Walk,
+        line: Sequence[queueing.Waiter],
+        page: Collection[capacity.Freed],
+        now: datetime.datetime,
+    ) -> None:
+        self.walk = walk
+        self.waiters = line
+        self.now = now
+        self.line = queueing.Line(now, walk.options.cleaning_time)
+        self.upto = 0
+        self.things: dict[int, queueing.Thing] = {}
+        #: Resource id -> the arrival after which it may be of use.
+        self.freed: dict[int | None, int] = {}
+        for one in page:
+            before = self.freed.get(one.resource_id, one.arrival)
+            self.freed[one.resource_id] = min(before, one.arrival)
+
+    def take(self) -> datetime.datetime | None:
+        """Go from the first to the last; return when to go on, if that is
+        too far for one walk."""
+        with self.walk.database.reader() as session:
+            self._learn(
+                session, [each for each in self.freed if each is not None]
+            )
+        looked_at = 0
+        for waiter in self.waiters:
+            if self._may_gain(waiter):
+                looked_at += 1
+                if looked_at > MOST:
+                    return self.now
+                try:
+                    gone = self._serve(waiter)
+                except (exception.Conflict, exception.Contended):
+                    return self.now + SOON
+                if not gone:
+                    self.line.join(waiter)
+            else:
+                self.line.join(waiter)
+            self.upto = waiter.arrival
+        return None
+
+    def _learn(self, session: Any, resource_ids: Collection[int]) -> None:
+        for thing in freed_resources.load(session, resource_ids):
+            self.things[thing.id] = thing
+
+    def _may_gain(self, waiter: queueing.Waiter) -> bool:
+        """Whether it could use something of what came free."""
+        if self.line.is_behind_its_like(waiter):
+            return False
+        if self._is_free(None, waiter):
+            # What was kept from it by one that left may be anything.
+            return True
+        return any(
+            self.line.offers(waiter, wish, thing)
+            for thing in self._freed_things(waiter)
+            for wish in waiter.wishes
+        )
+
+    def _is_free(self, key: int | None, waiter: queueing.Waiter) -> bool:
+        return key in self.freed and waiter.arrival > self.freed[key]
+
+    def _freed_things(
+        self, waiter: queueing.Waiter
+    ) -> Iterable[queueing.Thing]:
+        for key in self.freed:
+            if key in self.things and self._is_free(key, waiter):
+                yield self.things[key]
+
+    def _serve(self, waiter: queueing.Waiter) -> bool:
+        """Give the waiter what it wants; False if it waits on.
+
+        :raises: Conflict, Contended
+        """
+        among = {}
+        with self.walk.database.reader() as session:
+            for wish in waiter.wishes:
+                found = self._find(session, waiter, wish)
+                if len(found) < wish.least:
+                    return False
+                among[wish.reservation_id] = found
+        told = [key for key in self.freed if self._is_free(key, waiter)]
+        taken = self.walk.try_one(
+            waiter.lease_id, Offer(among, told), self.now
+        )
+        if taken is None:
+            return False
+        with self.walk.database.reader() as session:
+            self._learn(session, taken)
+        return True
+
+    def _find(
+        self, session: Any, waiter: queueing.Waiter, wish: queueing.Wish
+    ) -> list[int]:
+        """Return what it could have: surely enough, if there is."""
+        enough = candidates.PAGE + sum(
+            each.ask.maximum for each in waiter.wishes
+        )
+        found: list[int] = []
+        ids = candidates.not_taken(
+            session,
+            wish.kind.resource_type,
+            wish.kind.requirements,
+            wish.window.padded(self.walk.options.cleaning_time),
+            self.now,
+        )
+        for page in pages.of(ids):
+            self._learn(
+                session, [each for each in page if each not in self.things]
+            )
+            found += [
+                each
+                for each in page
+                if each in self.things
+                and self.line.offers(waiter, wish, self.things[each])
+            ]
+            if len(found) >= enough:
+                break
+        return found

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a lease needs next, and when: pure, from its row and the time.
+
+The engine looks at where a lease is, not at messages of what happened: a
+worker that finds a lease half-way goes on from there, whoever began.
+"""
+
+import datetime
+import enum
+
+from nova_reservations import objects
+from nova_reservations.engine import settings
+from nova_reservations.objects import states
+
+ANSWER = datetime.timedelta(minutes=5)
+"""How long a request to create servers with a lease may take: who sent it
+does not wait so long, and what it still does after that is refused."""
+
+
+class Step(enum.Enum):
+    WAIT = 'see whether it may wait on'
+    RESOLVE = 'find out whether Nova has made its servers'
+    HUNT = 'empty hosts for it'
+    PREPARE = 'make its resources ready in Nova, before its time'
+    START = 'give it its resources'
+    MISS = 'give up a start that its own end has overtaken'
+    UPDATE = 'bring Nova in line with resources that were added'
+    BEFORE_END = 'do what was asked for before its end'
+    END = 'take its resources back'
+
+
+def step(
+    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
+) -> Step | None:
+    """Return what a worker has to do for the lease now, if anything."""
+    match lease.status:
+        case states.Lease.CREATING if lease.server_reservation is not None:
+            return Step.RESOLVE if now >= _unanswered_at(lease) else None
+        case states.Lease.CREATING:
+            return Step.WAIT
+        case states.Lease.IN_PROGRESS:
+            return Step.HUNT
+        case states.Lease.PENDING | states.Lease.STARTING:
+            return _before_start(lease, now, options)
+        case states.Lease.ACTIVE:
+            return _while_active(lease, now)
+        case states.Lease.TERMINATING if _is_warned_at(lease, now):
+            # It can be done as long as the servers are there.
+            return Step.BEFORE_END
+        case states.Lease.TERMINATING | states.Lease.DELETING:
+            return Step.END
+        case states.Lease.ERROR if lease.in_nova:
+            return Step.END
+    return None
+
+
+def _before_start(
+    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
+) -> Step | None:
+    if lease.is_deserted:
+        return Step.END
+    if now >= lease.end_date:
+        return Step.MISS
+    if now >= lease.start_date:
+        return Step.START
+    if now >= _prepared_from(lease, options) and not lease.prepared:
+        return Step.PREPARE
+    return None
+
+
+def _prepared_from(
+    lease: objects.Lease, options: settings.Settings
+) -> datetime.datetime:
+    if lease.server_reservation is not None:
+        # Its servers are there already, and must not be.
+        return lease.created_at
+    return lease.start_date - options.prepare_ahead
+
+
+def _unanswered_at(lease: objects.Lease) -> datetime.datetime:
+    return lease.created_at + ANSWER
+
+
+def _while_active(lease: objects.Lease, now: datetime.datetime) -> Step | None:
+    if now >= lease.end_date or lease.is_deserted:
+        return Step.END
+    if _is_warned_at(lease, now):
+        return Step.BEFORE_END
+    if not lease.prepared:
+        return Step.UPDATE
+    return None
+
+
+def _is_warned_at(lease: objects.Lease, now: datetime.datetime) -> bool:
+    """Whether what was asked for before its end has to be done now."""
+    warning = lease.event(states.EventType.BEFORE_END)
+    return (
+        warning is not None
+        and now >= warning.time
+        and warning.status in (states.Event.UNDONE, states.Event.IN_PROGRESS)
+    )
+
+
+def due_at(
+    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
+) -> datetime.datetime | None:
+    """Return when a worker must look at the lease next; None: never."""
+    if step(lease, now, options) is not None:
+        return now
+    if lease.status == states.Lease.CREATING:
+        return _unanswered_at(lease)
+    if lease.status in (states.Lease.PENDING, states.Lease.STARTING):
+        # Starting and not due: only where the database's clock was set back.
+        if lease.prepared or not options.prepare_ahead:
+            return lease.start_date
+        return lease.start_date - options.prepare_ahead
+    if lease.status == states.Lease.ACTIVE:
+        warning = _undone(lease, states.EventType.BEFORE_END)
+        return min(lease.end_date, warning.time) if warning else lease.end_date
+    return None
+
+
+def put_off(
+    lease: objects.Lease, now: datetime.datetime, wait: datetime.timedelta
+) -> datetime.datetime:
+    """Return when a lease that waits is due: after the wait, or at its next
+    event if that is sooner."""
+    coming = [event.time for event in lease.events if event.time > now]
+    return min([now + wait, *coming])
+
+
+def _undone(
+    lease: objects.Lease, kind: states.EventType
+) -> objects.Event | None:
+    event = lease.event(kind)
+    if event is not None and event.status == states.Event.UNDONE:
+        return event
+    return None

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of the loop: finds what is due, claims it, runs it.
+
+Every worker of every nova-scheduler has one. They share the work by the
+claims in the database, and need nothing else of each other.
+"""
+
+import collections
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Sequence
+from concurrent import futures
+import dataclasses
+import datetime
+import functools
+import operator
+import random
+import threading
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations.db import api
+from nova_reservations.db import audit
+from nova_reservations.db import counters
+from nova_reservations.db import leases
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine.worker import periodic as tasks
+
+LOG = log.getLogger(__name__)
+
+CLAIM = datetime.timedelta(seconds=30)
+"""How long a claim stands that nobody renews."""
+
+RENEWAL = datetime.timedelta(seconds=10)
+
+PATIENCE = datetime.timedelta(minutes=5)
+"""How long a claim is renewed: a thread that waits for an answer which will
+never come must not keep the lease for ever. Nothing takes as long: what
+waits for Nova gives the claim back."""
+
+
+CHOICE = 200
+"""So many of what is due the longest a worker chooses from."""
+
+TOGETHER = 25
+"""So many leases one thread starts together: the others of a moment are for
+other workers."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Held:
+    claims: list[lifecycle.Claim]
+    taken_at: datetime.datetime
+    renewed_at: datetime.datetime
+    given_up: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Running:
+    """A periodic task, and until when it is this worker's."""
+
+    future: futures.Future[None]
+    taken_until: datetime.datetime
+
+
+GRACE = 10
+"""Seconds that what was begun has to finish when the process ends."""
+
+PATIENCE_WITH_DATABASE = 5
+"""Seconds that the end of the process waits for a look at what is due, and
+for work that finds its claim gone."""
+
+
+class Worker:
+    """:param threads: how many leases it handles at the same time."""
+
+    def __init__(
+        self,
+        name: str,
+        database: api.Database,
+        runner: lifecycle.Lifecycle,
+        periodic: Sequence[tasks.Task],
+        threads: int,
+    ) -> None:
+        self.name = name
+        self.database = database
+        self.runner = runner
+        self.periodic = periodic
+        self.threads = threads
+        self._dice = random.Random(name)  # noqa: S311
+        self._pool = futures.ThreadPoolExecutor(
+            threads + len(periodic), thread_name_prefix='reservations'
+        )
+        self._held: dict[futures.Future[None], _Held] = {}
+        self._running: dict[str, _Running] = {}
+        self._looking = threading.Lock()
+        self._stopped = False
+
+    def tick(self, now: datetime.datetime) -> None:
+        """Look once at what is due; does not wait for what it begins."""
+        with self._looking:
+            if self._stopped:
+                return
+            self._collect()
+            self._renew(now)
+            self._take_leases(now)
+            self._take_tasks(now)
+
+    def recall(self, now: datetime.datetime) -> None:
+        """Have leases looked at that were put off by a clock which was wrong:
+        by requests, which have no other one."""
+        with self.database.reader() as session:
+            late = audit.forgotten(session, now + 2 * CLAIM)
+        for lease_id in late:
+            with self.database.writer() as session:
+                audit.redate(session, lease_id, now)
+                audit.wake(session, lease_id, now)
+
+    def drain(self) -> None:
+        """Wait until all that was begun is over."""
+        futures.wait(self._begun())
+        self._collect()
+
+    def stop(self, grace: float = GRACE) -> None:
+        """Begin nothing more, and give back what is not finished in time.
+
+        Other workers take it up at once. What still runs of it finds its
+        claim gone before its next write.
+
+        :param grace: seconds
+        """
+        self._stopped = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        # A look that was begun before may be about to claim more.
+        looked = self._looking.acquire(timeout=PATIENCE_WITH_DATABASE)
+        try:
+            futures.wait(self._begun(), grace)
+            self._give_back()
+            futures.wait(self._begun(), min(grace, PATIENCE_WITH_DATABASE))
+        finally:
+            if looked:
+                self._looking.release()
+
+    def _begun(self) -> list[futures.Future[None]]:
+        """Return what was begun, and is not known to be over."""
+        return [*self._held, *(one.future for one in self._running.values())]
+
+    def _give_back(self) -> None:
+        claims = [
+            claim
+            for future, held in self._held.items()
+            if future.cancelled() or not future.done()
+            for claim in held.claims
+        ]
+        unfinished = {
+            name: one
+            for name, one in self._running.items()
+            if one.future.cancelled() or not one.future.done()
+        }
+        if not claims and not unfinished:
+            return
+        try:
+            now = self.runner.clock()
+            with self.database.writer() as session:
+                for claim in sorted(
+                    claims, key=operator.attrgetter('lease_id')
+                ):
+                    leases.give_back(
+                        session,
+                        claim.lease_id,
+                        claim.attempt,
+                        self.name,
+                        now,
+                    )
+                for name, one in sorted(unfinished.items()):
+                    counters.finish_task(session, name, one.taken_until, now)
+        except exception.ReservationsError as error:
+            LOG.error(
+                'What was not finished is taken up by others later: %s', error
+            )
+            return
+        LOG.info(
+            'Given back to other workers: leases %(leases)s; tasks %(tasks)s',
+            {
+                'leases': _names(claims) or 'none',
+                'tasks': ', '.join(sorted(unfinished)) or 'none',
+            },
+        )
+
+    def _collect(self) -> None:
+        for done in [future for future in self._held if future.done()]:
+            held = self._held.pop(done)
+            _log_failure(done, f'leases {_names(held.claims)}')
+        for name in [
+            name for name, one in self._running.items() if one.future.done()
+        ]:
+            _log_failure(self._running.pop(name).future, f'the task {name}')
+
+    def _renew(self, now: datetime.datetime) -> None:
+        for held in self._held.values():
+            if held.given_up or now - held.renewed_at < RENEWAL:
+                continue
+            if now - held.taken_at >= PATIENCE:
+                LOG.error(
+                    'The work on leases %s hangs: another worker may have it',
+                    _names(held.claims),
+                )
+                held.given_up = True
+                continue
+            until = now + CLAIM
+            if self._first(functools.partial(_renew, held.claims, until)):
+                held.renewed_at = now
+
+    def _take_leases(self, now: datetime.datetime) -> None:
+        free = self.threads - len(self._held)
+        if free <= 0:
+            return
+        due = self._due(free, now)
+        ready = [one for one in due if one.ready][:TOGETHER]
+        others = [one for one in due if not one.ready]
+        claims = self._claim(ready + others[: free - bool(ready)], now)
+        together = [claims.pop(one.id) for one in ready if one.id in claims]
+        if together:
+            begun = self._pool.submit(self.runner.start_together, together)
+            self._held[begun] = _Held(together, now, now)
+        for claim in claims.values():
+            begun = self._pool.submit(self.runner.run, claim)
+            self._held[begun] = _Held([claim], now, now)
+
+    def _due(self, enough: int, now: datetime.datetime) -> list[leases.Due]:
+        """Return what is due, of each project in turn: none waits for all
+        of another's.
+
+        :param enough: how many projects suffice
+        """
+        due: list[leases.Due] = []
+        projects: set[str] = set()
+        with self.database.reader() as session:
+            while len(projects) < enough:
+                page = leases.due(session, now, CHOICE, projects)
+                due += page
+                projects |= {one.project_id for one in page}
+                if len(page) < CHOICE:
+                    break
+        # Workers that look at the same moment begin at different places.
+        first = self._dice.randint(0, len(due))
+        return _in_turn(due[first:] + due[:first])
+
+    def _claim(
+        self, wanted: Collection[leases.Due], now: datetime.datetime
+    ) -> dict[str, lifecycle.Claim]:
+        """Return claims by the ids of their leases, of those that no other
+        worker has claimed before."""
+        if not wanted:
+            return {}
+        try:
+            with self.database.writer() as session:
+                return {
+                    one.id: lifecycle.Claim(one.id, one.attempt + 1, self.name)
+                    # In one order in all workers: none waits in a circle.
+                    for one in sorted(wanted)
+                    if leases.claim(
+                        session,
+                        lease_id=one.id,
+                        attempt=one.attempt,
+                        worker=self.name,
+                        now=now,
+                        until=now + CLAIM,
+                    )
+                }
+        except exception.Conflict:
+            return {}
+
+    def _take_tasks(self, now: datetime.datetime) -> None:
+        with self.database.reader() as session:
+            due = counters.due(session, now)
+        for task in self.periodic:
+            if task.name not in due or task.name in self._running:
+                continue
+            mine = functools.partial(
+                counters.take_task,
+                name=task.name,
+                now=now,
+                until=now + task.patience,
+            )
+            if self._first(mine):
+                self._running[task.name] = _Running(
+                    self._pool.submit(self._do, task, now),
+                    now + task.patience,
+                )
+
+    def _do(self, task: tasks.Task, now: datetime.datetime) -> None:
+        task.run(now)
+        with self.database.writer() as session:
+            counters.finish_task(
+                session, task.name, now + task.patience, now + task.interval
+            )
+
+    def _first(self, change: Callable[[Any], bool]) -> bool:
+        """Write what only one worker may; False if another was first."""
+        try:
+            with self.database.writer() as session:
+                return change(session)
+        except exception.Conflict:
+            return False
+
+
+def _renew(
+    claims: Iterable[lifecycle.Claim],
+    until: datetime.datetime,
+    session: Any,
+) -> bool:
+    """Keep claims; False if all of them were lost, or given back."""
+    kept = [
+        leases.renew(session, claim.lease_id, claim.attempt, until)
+        for claim in claims
+    ]
+    return any(kept)
+
+
+def _in_turn(due: Iterable[leases.Due]) -> list[leases.Due]:
+    """Return the first of each project, then the second of each."""
+    before: collections.Counter[str] = collections.Counter()
+    turns = []
+    for one in due:
+        turns.append((before[one.project_id], one))
+        before[one.project_id] += 1
+    return [one for _, one in sorted(turns, key=operator.itemgetter(0))]
+
+
+def _names(claims: Iterable[lifecycle.Claim]) -> str:
+    return ', '.join(claim.lease_id for claim in claims)
+
+
+def _log_failure(future: futures.Future[None], what: str) -> None:
+    """Log what should not happen; the claim expires and is taken again."""
+    error = future.exception()
+    if error is not None:
+        LOG.error(
+            'The work on %(what)s failed; it will be taken up again',
+            {'what': what},
+            exc_info=error,
+        )

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocations: what reservations hold of resources."""
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_reservations.objects import host
+from nova_reservations.objects import states
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Allocation:
+    """One resource, or a share of it, given to a reservation."""
+
+    id: int
+    reservation_id: str
+    lease_id: str
+    resource_id: int
+    start_date: datetime.datetime
+    end_date: datetime.datetime
+    released: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Condition:
+    """Whether a resource works, as far as is known.
+
+    :ivar hold: why no new lease gets it although it has not failed; None:
+        nothing speaks against it, or it has failed.
+    :ivar held_since: since when.
+    :ivar down_since: when it was found to have failed; None: it has not.
+    :ivar forced_down: it has failed, and who knows has said that nothing
+        runs on it.
+    """
+
+    hold: states.Hold | None = None
+    held_since: datetime.datetime | None = None
+    down_since: datetime.datetime | None = None
+    forced_down: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.down_since is not None
+
+    @property
+    def works(self) -> bool:
+        """Whether it answers, or is not expected to."""
+        return not self.failed and self.hold != states.Hold.DOWN
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Holding:
+    """A resource that a reservation has, or that it has not left yet.
+
+    :ivar down: it has failed.
+    :ivar occupied: it was taken from another reservation when it failed, and
+        what was on it then may still be there.
+    :ivar given: it was given in place of another one, and the owner has not
+        taken note yet.
+    :ivar replaced: another one was given in its place.
+    :ivar forced_down: it has failed, and nothing runs on it.
+    :ivar hold: why no new lease is to have it, though it has not failed;
+        held_since: since when.
+    :ivar braked: it has failed with so many others that none is replaced.
+    """
+
+    resource: host.Resource
+    down: bool
+    occupied: bool
+    given: bool
+    replaced: bool
+    forced_down: bool = False
+    hold: states.Hold | None = None
+    held_since: datetime.datetime | None = None
+    braked: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return not (self.down or self.occupied or self.replaced)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Access:
+    """What decides whether a server may use a reservation.
+
+    :ivar hosts: the service hosts that it has, or has a share of, and can
+        use.
+    :ivar unusable: those that have failed, or that an earlier reservation
+        has not left yet.
+    :ivar in_slots: whether it has shares: each server takes a slot.
+    """
+
+    reservation_id: str
+    lease_id: str
+    project_id: str
+    status: states.Lease
+    lease_type: states.LeaseType
+    resource_type: str
+    params: Mapping[str, Any]
+    hosts: frozenset[str]
+    unusable: frozenset[str]
+    in_slots: bool

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts and other resources, with what is known of them."""
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from nova_reservations.objects import names
+from nova_reservations.objects import states
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that can be leased.
+
+    :ivar name: for a host: the host of its compute service.
+    :ivar uuid: for a host: its compute node, which is its provider too.
+    """
+
+    id: int
+    resource_type: str
+    name: str
+    uuid: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventory:
+    """What placement says that a host has of one resource class."""
+
+    resource_class: str
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+
+    @property
+    def capacity(self) -> int:
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What Nova and placement say of a compute host.
+
+    :ivar service_host: the host of its nova-compute service.
+    :ivar memory_mb: MiB; local_gb, free_disk_gb: GiB.
+    :ivar free_memory_mb: capacity less what servers outside of leases use.
+    :ivar provider_generation: placement's, when the facts were read.
+    """
+
+    uuid: str
+    service_host: str
+    hypervisor_hostname: str
+    vcpus: int
+    memory_mb: int
+    local_gb: int
+    free_memory_mb: int
+    free_disk_gb: int
+    cpu_info: str
+    hypervisor_type: str
+    hypervisor_version: int
+    availability_zone: str
+    provider_generation: int
+    traits: frozenset[str]
+    inventories: tuple[Inventory, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """An enrolled host: a resource, its facts, the operator's properties.
+
+    :ivar reservable: leases may be placed on it; False until its enrolment
+        is complete.
+    :ivar down_since: when it was found to have failed; None: it has not.
+    :ivar hold: why no new lease gets it although it has not failed.
+    :ivar braked: it has failed with so many others that nothing is moved.
+    :ivar fenced_for: the lease that a donor is emptied for, or has yet to
+        be given back from.
+    :ivar status_reason: what its enrolment waits for, for an operator.
+    """
+
+    id: int
+    reservable: bool
+    role: states.Role
+    down_since: datetime.datetime | None
+    facts: HostFacts
+    properties: Mapping[str, str]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    fenced_for: str | None = None
+    hold: states.Hold | None = None
+    braked: bool = False
+    status_reason: str | None = None
+
+    @property
+    def bookable(self) -> bool:
+        """Whether a new lease may get it, if it is free."""
+        return self.reservable and self.down_since is None and not self.hold
+
+    @property
+    def resource(self) -> Resource:
+        return Resource(
+            self.id, names.HOST, self.facts.service_host, self.facts.uuid
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Property:
+    """The name of something that operators say of their hosts.
+
+    :ivar values: all that are given to some host, sorted.
+    """
+
+    id: int
+    name: str
+    private: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    values: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostQuery:
+    """A page of hosts; what is None filters nothing.
+
+    :ivar marker: the id of the last host of the page before.
+    """
+
+    name: str | None = None
+    availability_zone: str | None = None
+    limit: int | None = None
+    marker: int | None = None
+    sort_key: str = 'id'
+    descending: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CapacityPoint:
+    """How many hosts there are, how many of them leases hold at some instant
+    from start until just before end, and how many a lease of just that time
+    would be granted now: not what has failed, is held back, or is held by a
+    lease that should be over."""
+
+    start: datetime.datetime
+    end: datetime.datetime
+    hosts: int
+    reserved: int
+    free: int

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases, their reservations and events."""
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_reservations.objects import interval
+from nova_reservations.objects import names
+from nova_reservations.objects import reasons
+from nova_reservations.objects import states
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    id: str
+    lease_id: str
+    event_type: states.EventType
+    time: datetime.datetime
+    status: states.Event
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeasedServer:
+    """A server that carries the lease that it is in.
+
+    :ivar released: the lease has no more to do with it: it was deleted, or
+        could not be built, or the lease is over.
+    """
+
+    uuid: str
+    released: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reservation:
+    """One ask of one resource type.
+
+    :ivar params: what was asked, as its resource type normalised it.
+    :ivar servers: of a reservation of type names.SERVER, in the order in which
+        they were made.
+    """
+
+    id: str
+    lease_id: str
+    resource_type: str
+    status: states.Reservation
+    params: Mapping[str, Any]
+    missing_resources: bool
+    resources_changed: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    servers: tuple[LeasedServer, ...] = ()
+
+    @property
+    def living(self) -> tuple[str, ...]:
+        """The UUIDs of those of its servers that it still has."""
+        return tuple(one.uuid for one in self.servers if not one.released)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether servers of its project use it without asking for it."""
+        return self.params.get('consume') == names.OPEN
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lease:
+    """A project's contract for a window.
+
+    :ivar max_retries: for so many times ``create_retry_interval`` a lease
+        waits.
+    :ivar arrival: its number among all that have ever had to wait.
+    :ivar duration: seconds that it has from whenever it starts; None: its
+        end is fixed.
+    :ivar version: changes with each write; writers compare and set it.
+    :ivar status_reason: as its owner reads it; status_detail: the whole of
+        it, for administrators, where that is more.
+    :ivar attempt: changes with each claim; fences workers that wake late.
+    :ivar due_at: when a worker must look at the lease next; None: never.
+        While a worker holds the lease, when its claim expires.
+    :ivar in_nova: something of the lease may exist in Nova or placement.
+    :ivar prepared: Nova holds exactly the resources that the database says.
+    """
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    start_date: datetime.datetime
+    end_date: datetime.datetime
+    lease_type: states.LeaseType
+    max_retries: int | None
+    arrival: int | None
+    duration: int | None
+    status: states.Lease
+    status_reason: str | None
+    degraded: bool
+    in_nova: bool
+    prepared: bool
+    version: int
+    attempt: int
+    claimed_by: str | None
+    due_at: datetime.datetime | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    reservations: tuple[Reservation, ...]
+    events: tuple[Event, ...]
+    status_detail: str | None = None
+
+    @property
+    def why(self) -> reasons.Reason | None:
+        if self.status_reason is None:
+            return None
+        return reasons.Reason(
+            self.status_reason, self.status_detail or self.status_reason
+        )
+
+    @property
+    def window(self) -> interval.Interval:
+        return interval.Interval(self.start_date, self.end_date)
+
+    def event(self, kind: states.EventType) -> Event | None:
+        for event in self.events:
+            if event.event_type == kind:
+                return event
+        return None
+
+    @property
+    def server_reservation(self) -> Reservation | None:
+        """Of a lease that servers carry, its only reservation."""
+        for reservation in self.reservations:
+            if reservation.resource_type == names.SERVER:
+                return reservation
+        return None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether servers may be on what it has.
+
+        Those that carry it are there before it is active: from the request
+        on that makes them, or from when they are brought back.
+        """
+        return self.status == states.Lease.ACTIVE or (
+            self.server_reservation is not None
+            and (
+                self.lease_type == states.LeaseType.IMMEDIATE
+                or self.status == states.Lease.STARTING
+            )
+        )
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether servers carried it, and all of them are gone."""
+        carried = self.server_reservation
+        return (
+            carried is not None
+            and bool(carried.servers)
+            and not carried.living
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenReservation:
+    """An active reservation that servers use without asking for it.
+
+    :ivar slots: how many it has, on hosts that can be used now.
+    """
+
+    id: str
+    resource_type: str
+    params: Mapping[str, Any]
+    slots: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaseQuery:
+    """A page of leases; what is None filters nothing.
+
+    :ivar over_after: leaves out leases that were over before it.
+    :ivar marker: the id of the last lease of the page before.
+    """
+
+    project_id: str | None = None
+    status: states.Lease | None = None
+    name: str | None = None
+    start_after: datetime.datetime | None = None
+    end_before: datetime.datetime | None = None
+    over_after: datetime.datetime | None = None
+    limit: int | None = None
+    marker: str | None = None
+    sort_key: str = 'created_at'
+    descending: bool = False

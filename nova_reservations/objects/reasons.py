@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reasons that owners are told, as long as they are to be."""
+
+from collections.abc import Iterable
+import dataclasses
+import re
+from typing import Self
+
+from nova_reservations import exception
+
+LONGEST = 2000
+"""Characters, in at most four bytes each: databases keep 65,535 bytes, and
+the owner of a lease of 1,300 hosts does not read them all."""
+
+_ROOM = len(' ... and 1,000,000 more')
+
+_BETWEEN = re.compile(r'[,;] ')
+"""What is between two items of a list."""
+
+
+def fit(reason: str) -> str:
+    """Return the reason, cut between two of what it lists, with the count of
+    those that are left out; between two words where it lists nothing."""
+    if len(reason) <= LONGEST:
+        return reason
+    kept = reason[: LONGEST - _ROOM]
+    ends = [found.start() for found in _BETWEEN.finditer(kept)]
+    # Not where nearly all of it is one item.
+    if ends and ends[-1] > LONGEST // 2:
+        kept = kept[: ends[-1]]
+        left_out = len(_BETWEEN.findall(reason[len(kept) :]))
+        return f'{kept} ... and {left_out:,} more'
+    return f'{kept.rpartition(" ")[0] or kept} ...'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reason:
+    """What a lease waits for, or why it failed; as a text it is the whole.
+
+    :ivar told: what its owner reads: it names no server, project or host of
+        others.
+    :ivar whole: what administrators and the log are told.
+    """
+
+    told: str
+    whole: str
+
+    def __str__(self) -> str:
+        return self.whole
+
+    @property
+    def detail(self) -> str | None:
+        """What is told to administrators in place of what its owner reads."""
+        return None if self.whole == self.told else self.whole
+
+    @classmethod
+    def plain(cls, text: str) -> Self:
+        """Return one that its owner may read as it is."""
+        return cls(text, text)
+
+    @classmethod
+    def of(cls, error: exception.ReservationsError) -> Self:
+        return cls(error.public, str(error))
+
+    def fitted(self) -> Self:
+        """Return it as the database keeps it."""
+        return dataclasses.replace(
+            self, told=fit(self.told), whole=fit(self.whole)
+        )
+
+    def after(self, text: str) -> Self:
+        """Return one that says this after a text that anybody may read."""
+        return dataclasses.replace(
+            self, told=text + self.told, whole=text + self.whole
+        )
+
+    @classmethod
+    def join(cls, several: Iterable[Self], most: int | None = None) -> Self:
+        """Return them as one, which says nothing twice.
+
+        :param most: how many of them it tells of
+        """
+        listed = list(several)
+        return cls(
+            _listed((reason.told for reason in listed), most),
+            _listed((reason.whole for reason in listed), most),
+        )
+
+
+def _listed(texts: Iterable[str], most: int | None) -> str:
+    return '; '.join(list(dict.fromkeys(texts))[:most])

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a resource has failed, and when so many have that it is no failure of
+theirs."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from nova_reservations import objects
+from nova_reservations.objects import states
+
+TOGETHER = datetime.timedelta(minutes=10)
+"""What fails within this time fails together."""
+
+FEWEST = 3
+"""Fewer than these never are a mass."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sighting:
+    """What a monitor says of a resource.
+
+    :ivar failed: nothing runs there any more.
+    :ivar down: nothing is heard of it.
+    :ivar disabled: an operator wants nothing new on it.
+    """
+
+    failed: bool = False
+    down: bool = False
+    disabled: bool = False
+
+
+def condition(
+    was: objects.Condition,
+    seen: Sighting,
+    now: datetime.datetime,
+    down_after: datetime.timedelta,
+) -> objects.Condition:
+    """Return the condition of a resource, by what was known and is seen."""
+    if seen.failed:
+        return objects.Condition(
+            down_since=was.down_since or now, forced_down=True
+        )
+    if seen.down and was.failed:
+        # Who disables it by now has only seen that, too.
+        return objects.Condition(down_since=was.down_since)
+    if seen.disabled:
+        # An administrator is at work there: silence was to be expected.
+        return _held(was, states.Hold.DISABLED, now)
+    if seen.down:
+        held = _held(was, states.Hold.DOWN, now)
+        if now - (held.held_since or now) < down_after:
+            return held
+        return objects.Condition(down_since=now)
+    return objects.Condition()
+
+
+def _held(
+    was: objects.Condition, hold: states.Hold, now: datetime.datetime
+) -> objects.Condition:
+    if was.hold == hold:
+        return was
+    return objects.Condition(hold=hold, held_since=now)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Member:
+    """A resource among those that it may fail with.
+
+    :ivar braked_at: when it was last seen to have failed with many others.
+    :ivar brake_off: whether an administrator has said to heal it anyway.
+    """
+
+    id: int
+    domain: str
+    condition: objects.Condition
+    braked_at: datetime.datetime | None = None
+    brake_off: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mass:
+    """Too many of one domain have failed together.
+
+    :ivar failed: the ids of those that are not to be healed.
+    :ivar size: how many resources the domain has.
+    """
+
+    domain: str
+    failed: frozenset[int]
+    size: int
+
+
+def masses(
+    members: Iterable[Member], limit: int, now: datetime.datetime
+) -> list[Mass]:
+    """Return where too many have failed at once.
+
+    What is only down yet counts: the first ones to have failed must not be
+    healed while the others are about to. What an administrator has said to
+    heal counts for those that failed with it, and no more once all of them
+    are healed.
+
+    :param limit: per cent of a domain
+    """
+    domains: Mapping[str, list[Member]] = defaultdict(list)
+    for member in members:
+        domains[member.domain].append(member)
+    found = []
+    for domain, all_of in sorted(domains.items()):
+        lasts = any(one.braked_at is not None for one in all_of)
+        failing = [one for one in all_of if _counts(one, lasts, now)]
+        if _are_many(len(failing), len(all_of), limit):
+            failed = frozenset(
+                one.id
+                for one in failing
+                if one.condition.failed and not one.brake_off
+            )
+            found.append(Mass(domain, failed, len(all_of)))
+    return found
+
+
+def _counts(member: Member, lasts: bool, now: datetime.datetime) -> bool:
+    if member.brake_off:
+        return lasts
+    down_since = member.condition.down_since
+    if down_since is None:
+        return member.condition.hold == states.Hold.DOWN
+    return member.braked_at is not None or now - down_since <= TOGETHER
+
+
+def _are_many(count: int, size: int, limit: int) -> bool:
+    return count >= FEWEST and 100 * count > limit * size
+
+
+def calmed(
+    members: Collection[Member],
+    still: Collection[Mass],
+    now: datetime.datetime,
+    down_after: datetime.timedelta,
+) -> set[int]:
+    """Return those that are no part of a mass any more: most of the others
+    are back, and they have had the time to come back, too."""
+    stormy = {mass.domain for mass in still}
+    last: dict[str, datetime.datetime] = {}
+    for one in members:
+        if one.braked_at is not None and one.domain not in stormy:
+            last[one.domain] = max(
+                one.braked_at, last.get(one.domain, one.braked_at)
+            )
+    return {
+        one.id
+        for one in members
+        if one.braked_at is not None
+        and one.domain in last
+        and now - last[one.domain] >= down_after
+    }

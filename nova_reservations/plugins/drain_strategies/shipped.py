@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The strategies by which hosts are chosen to be emptied, by name.
+
+Some come with the package; others are entry points of
+``nova_reservations.drain.strategies``.
+"""
+
+from oslo_config import cfg
+
+from nova_reservations import exception
+from nova_reservations import plugin_loader
+from nova_reservations.plugins.drain_strategies import base
+from nova_reservations.plugins.drain_strategies.base import Cost
+from nova_reservations.plugins.drain_strategies.base import Donor
+
+NAMESPACE = 'nova_reservations.drain.strategies'
+
+_STOPPED = 'stopped'
+
+
+class FewestServers(base.DrainStrategy):
+    """As few servers as possible are moved."""
+
+    def cost(self, donor: Donor) -> Cost:
+        return (len(donor.tenants), _memory(donor))
+
+
+class LeastMemory(base.DrainStrategy):
+    """As little memory as possible is moved, of those that run or not."""
+
+    def cost(self, donor: Donor) -> Cost:
+        return (_memory(donor), len(donor.tenants))
+
+
+class ByState(base.DrainStrategy):
+    """Stopped servers before those that run, small ones before large ones;
+    never one with CPUs or devices of its own."""
+
+    def cost(self, donor: Donor) -> Cost | None:
+        if any(each.pinned or each.passthrough for each in donor.tenants):
+            return None
+        running = [
+            each for each in donor.tenants if each.server.state != _STOPPED
+        ]
+        return (
+            len(running),
+            sum(each.flavor.memory_mb for each in running),
+            len(donor.tenants),
+            _memory(donor),
+        )
+
+
+def _memory(donor: Donor) -> int:
+    return sum(each.flavor.memory_mb for each in donor.tenants)
+
+
+SHIPPED: dict[str, type[base.DrainStrategy]] = {
+    'fewest_servers': FewestServers,
+    'least_memory': LeastMemory,
+    'by_state': ByState,
+}
+
+
+def load(conf: cfg.ConfigOpts) -> base.DrainStrategy:
+    """Return the strategy that conf names.
+
+    :raises: UnknownDrainStrategy if it is not installed
+    """
+    name = conf.reservations.best_effort_strategy
+    if name in SHIPPED:
+        return SHIPPED[name](conf)
+    return plugin_loader.make(
+        NAMESPACE,
+        [name],
+        base.DrainStrategy,  # type: ignore[type-abstract]
+        '[reservations] best_effort_strategy',
+        exception.UnknownDrainStrategy,
+        conf,
+    )[name]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event action ``email``: tells people that a lease ends soon."""
+
+from email.message import EmailMessage
+import smtplib
+import ssl
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations.plugins.event_actions import base
+
+LOG = log.getLogger(__name__)
+
+TIMEOUT = 10
+"""Seconds that the server has for each answer."""
+
+_TEXT = """\
+The lease "{name}" ({id}) of project {project_id} ends at {end} UTC.
+
+At its end its servers will be handled so: {action}. There are {servers} of
+them in this reservation ({reservation}). Save what you need before, or prolong
+the lease.
+"""
+
+
+class Mail(base.EventAction):
+    def validate(self) -> None:
+        group = self.conf.reservations
+        if not (group.email_server and group.email_from and group.email_to):
+            raise exception.InvalidInput(
+                'before_end email is not set up; ask the operator'
+            )
+
+    def tell(self, occasion: base.Occasion) -> None:
+        self.validate()
+        occasion.booking.check()
+        try:
+            self._send(self._message(occasion))
+        # What can not stand in a header is a ValueError.
+        except (smtplib.SMTPException, OSError, ValueError) as error:
+            LOG.warning('The e-mail was not sent', exc_info=True)
+            raise exception.CloudRefused(
+                what='The e-mail', reason='it could not be sent'
+            ) from error
+
+    def _message(self, occasion: base.Occasion) -> EmailMessage:
+        group = self.conf.reservations
+        lease = occasion.booking.lease
+        reservation = occasion.booking.reservation
+        mail = EmailMessage()
+        mail['From'] = group.email_from
+        mail['To'] = group.email_to.format(
+            user_id=lease.user_id, project_id=lease.project_id
+        )
+        # The name is the user's, and may be anything: it is in the text.
+        mail['Subject'] = f'Lease {lease.id} ends soon'
+        mail.set_content(
+            _TEXT.format(
+                name=lease.name,
+                id=lease.id,
+                project_id=lease.project_id,
+                end=f'{lease.end_date:%Y-%m-%d %H:%M:%S}',
+                action=occasion.ending,
+                servers=len({server.uuid for server in occasion.servers}),
+                reservation=reservation.id,
+            )
+        )
+        return mail
+
+    def _send(self, mail: EmailMessage) -> None:
+        group = self.conf.reservations
+        with smtplib.SMTP(
+            group.email_server, group.email_port, timeout=TIMEOUT
+        ) as server:
+            if group.email_starttls:
+                server.starttls(context=ssl.create_default_context())
+            if group.email_username:
+                server.login(group.email_username, group.email_password or '')
+            server.send_message(mail)

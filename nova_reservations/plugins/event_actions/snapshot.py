@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event action ``snapshot``."""
+
+from collections.abc import Mapping
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.plugins.event_actions import base as event_action
+from nova_reservations.plugins.resource_types import base
+
+
+class Snapshot(event_action.EventAction):
+    """An image of each server, for its project."""
+
+    def validate(self) -> None:
+        if not self.cloud.acts_for_projects():
+            raise exception.InvalidInput(
+                'before_end snapshot can not be offered: this Nova has no '
+                '[service_user]; ask the operator'
+            )
+
+    def run(self, occasion: event_action.Occasion) -> base.Waiting | None:
+        outcome = self.cloud.snapshot_servers(
+            [
+                server
+                for server in occasion.servers
+                if not server.is_being_deleted
+            ],
+            ports.Order(occasion.id),
+            occasion.booking.check,
+        )
+        if outcome.waiting:
+            return base.Waiting(
+                'Waiting for snapshots: ' + _said(outcome.waiting)
+            )
+        if outcome.failed:
+            raise exception.CloudRefused(
+                what='A snapshot', reason=_said(outcome.failed)
+            )
+        return None
+
+
+def _said(reasons: Mapping[str, str]) -> str:
+    return '; '.join(
+        f'server {server}: {reason}'
+        for server, reason in sorted(reasons.items())[:20]
+    )

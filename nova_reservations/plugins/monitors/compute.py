@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether compute hosts work, by what Nova knows of their services."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import datetime
+from typing import Any
+from typing import ClassVar
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.plugins.monitors import base
+
+
+class ComputeMonitor(base.Monitor):
+    """A host has failed if its nova-compute is forced down. It is down if
+    that has not reported for ``service_down_time``, was disabled by Nova
+    itself, or is gone from Nova. What an administrator has disabled works.
+
+    A notification says only of which host something has changed: what it is
+    now is asked of Nova, so that a late one can't tell what is over.
+    """
+
+    resource_type: ClassVar[str] = objects.HOST
+    event_types: ClassVar[Sequence[str]] = (
+        'service.create',
+        'service.update',
+        'service.delete',
+    )
+
+    @property
+    def topics(self) -> Sequence[str]:
+        configured: Sequence[str] = (
+            self.conf.notifications.versioned_notifications_topics
+        )
+        return configured
+
+    def on_notification(
+        self,
+        event_type: str,
+        payload: Mapping[str, Any],
+        now: datetime.datetime,
+    ) -> base.Changes:
+        service = payload.get('nova_object.data', {})
+        if service.get('binary') != 'nova-compute':
+            return base.Changes()
+        host = service['host']
+        return _changes([host], self.cloud.compute_services(now, host))
+
+    def check_states(
+        self, known: Collection[str], now: datetime.datetime
+    ) -> base.Changes:
+        return _changes(known, self.cloud.compute_services(now))
+
+    def domains(self, names: Collection[str]) -> Mapping[str, str]:
+        return self.cloud.cells_of(names)
+
+
+GONE = ports.ComputeService(up=False, disabled=False, forced_down=False)
+
+
+def _changes(
+    names: Collection[str], services: Mapping[str, ports.ComputeService]
+) -> base.Changes:
+    seen = {name: services.get(name, GONE) for name in names}
+    failed = {name for name, it in seen.items() if it.forced_down}
+    down = {name for name, it in seen.items() if it.is_down} - failed
+    return base.Changes(
+        failed=failed,
+        recovered=seen.keys() - failed - down,
+        down=down,
+        disabled={
+            name for name, it in seen.items() if it.disabled and not it.gave_up
+        },
+    )

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a type of resource must tell; entry points nova_reservations.resources.
+
+A resource type converts and names. It never schedules, and it keeps no
+state: the engine calls it in any process, in any order, and again after a
+crash.
+"""
+
+import abc
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+from typing import Any
+from typing import ClassVar
+from typing import Self
+
+from oslo_config import cfg
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import demand
+
+LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Booking:
+    """A reservation with the lease that it is in and what it was given.
+
+    :ivar slots: of what is shared, resource id -> how many slots it has
+        there; empty where whole resources were given.
+    :ivar servers: UUIDs of the servers that were created in it; some may
+        be gone.
+    :ivar now: the time.
+    :ivar prepared: prepare() has finished for exactly these resources.
+    :ivar settled: whoever was let in before the end began has had the time
+        to be seen by now; at an end, what is empty before that may not stay
+        so.
+    :ivar check: call it before each write to Nova.
+    :ivar ending: how long ago the end of the lease began.
+    :ivar left: what has failed, or was replaced, and may have something of
+        the reservation on it still; at an end this is among the resources.
+    :ivar warned_at: when the lease's event before its end is, or was, due.
+    """
+
+    lease: objects.Lease
+    reservation: objects.Reservation
+    resources: tuple[objects.Resource, ...]
+    slots: Mapping[int, int]
+    servers: frozenset[str]
+    now: datetime.datetime
+    prepared: bool
+    settled: bool
+    check: ports.Check
+    ending: datetime.timedelta = datetime.timedelta(0)
+    left: tuple[objects.Resource, ...] = ()
+    warned_at: datetime.datetime | None = None
+
+
+Resources = tuple[objects.Resource, ...]
+
+
+def parts(
+    holdings: Iterable[objects.Holding],
+) -> tuple[Resources, Resources]:
+    """Return what of a reservation's resources can be used, and what it may
+    have left something on.
+
+    On what another one has not left yet it never had anything.
+    """
+    usable, left = [], []
+    for holding in holdings:
+        if holding.usable:
+            usable.append(holding.resource)
+        elif not holding.occupied:
+            left.append(holding.resource)
+    return tuple(usable), tuple(left)
+
+
+MAX_TOLD = 20
+"""Of what is waited for, how many are told of."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """What is not over: what it waits for, in words for the owner.
+
+    :ivar count: of how many servers; many are looked at less often.
+    :ivar detail: the same for the log and for administrators, where it names
+        what is not the owner's.
+    """
+
+    reason: str
+    count: int = 1
+    detail: str | None = None
+
+    @classmethod
+    def on(cls, reasons: Sequence[objects.Reason]) -> Self:
+        """Return what waits for all of these, and tells of the first."""
+        why = objects.Reason.join(reasons, MAX_TOLD)
+        return cls(why.told, len(reasons), why.detail)
+
+    @property
+    def why(self) -> objects.Reason:
+        return objects.Reason(self.reason, self.detail or self.reason)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Remains:
+    """What is on resources that a reservation had to leave.
+
+    :ivar vacated: nothing of the reservation is on these.
+    :ivar movable: heal() can take something off the others now.
+    """
+
+    vacated: tuple[objects.Resource, ...]
+    movable: bool = False
+
+
+def stored_demand(
+    kind: 'ResourceType', params: Mapping[str, Any], whose: str
+) -> demand.Ask | None:
+    """Return what a reservation that is there asks for; None: nothing, or
+    nothing that can be read: what was valid when it was asked may not be any
+    more, where the configuration has changed since.
+
+    For whoever looks at many, of which one must not hold up the others.
+
+    :param whose: what the log is to call it
+    """
+    try:
+        return kind.demand(params)
+    except exception.InvalidInput as error:
+        LOG.warning(
+            'What %(whose)s asks for is left out, for it is not valid any '
+            'more: %(reason)s',
+            {'whose': whose, 'reason': error},
+        )
+        return None
+
+
+class ResourceType(abc.ABC):
+    """One type of resource.
+
+    :cvar schema: JSON Schema of one item of a lease's ``reservations`` at
+        create, without ``resource_type``.
+    :cvar update_schema: the same at update, without ``id``.
+    :cvar comes_alone: no request for a lease can ask for it: it comes with
+        something else that is asked for.
+    """
+
+    schema: ClassVar[Mapping[str, Any]]
+    update_schema: ClassVar[Mapping[str, Any]]
+    comes_alone: ClassVar[bool] = False
+
+    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
+        self.cloud = cloud
+        self.conf = conf
+
+    def look_up(
+        self, asked: Mapping[str, Any], project_id: str
+    ) -> Mapping[str, Any]:
+        """Return what is asked with what the cloud must say of it.
+
+        Called before validate, and outside of any transaction; asked has
+        passed the schema, at update it is the changes alone.
+
+        :raises: InvalidInput
+        """
+        return asked
+
+    @abc.abstractmethod
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the params to store; asked has passed the schema.
+
+        At update, asked is the stored params with the changes over them.
+
+        :raises: InvalidInput
+        """
+
+    def check_active_change(  # noqa: B027
+        self, reservation: objects.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        """Refuse what can't change any more once servers may be there.
+
+        :param params: the new ones, as they were validated
+        :raises: InvalidState
+        """
+
+    @abc.abstractmethod
+    def demand(self, params: Mapping[str, Any]) -> demand.Ask | None:
+        """Say what must be found for these params; None: nothing."""
+
+    def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
+        """Say for how long after the end of its lease a reservation keeps
+        its resources: nobody else is promised them meanwhile."""
+        return datetime.timedelta(0)
+
+    def receive(self, booking: Booking) -> None:  # noqa: B027
+        """Make ready what Nova must find when it is asked, next, for what
+        comes with a lease that starts now.
+
+        :raises: CloudRefused, CloudUnavailable, and Nova is not asked
+        """
+
+    def exists(self, booking: Booking) -> bool:
+        """Say whether Nova has anything of what was asked of it with the
+        lease, where nobody has heard its answer."""
+        return False
+
+    def prepare(self, booking: Booking) -> Waiting | None:
+        """Do ahead of the start what gives nobody access yet.
+
+        Called again, later, as long as it or another reservation of the
+        lease returns Waiting.
+
+        :raises: Hopeless, and the lease goes to ERROR
+        :raises: CloudRefused, and the start tries again
+        """
+        return None
+
+    def is_ready(self, booking: Booking) -> bool:
+        """Say, of what is prepared, whether start() has nothing to do.
+
+        Where it has not, leases that are due in the same second start
+        together.
+
+        :raises: CloudUnavailable
+        """
+        return False
+
+    @abc.abstractmethod
+    def start(self, booking: Booking) -> Waiting | None:
+        """Give the resources to the project.
+
+        Called again, later, as long as it or another reservation of the
+        lease returns Waiting.
+
+        :raises: CloudRefused, and the lease goes to ERROR
+        """
+
+    def before_end(self, booking: Booking) -> Waiting | None:
+        """Begin what was asked for shortly before the end.
+
+        Called again, later, as long as it or another reservation of the
+        lease returns Waiting.
+
+        :raises: CloudRefused; it is reported, and the lease goes on
+        """
+        return None
+
+    def announce_end(self, booking: Booking) -> None:  # noqa: B027
+        """Tell whom it was asked to tell, when before_end is over: once,
+        unless the worker is killed meanwhile.
+
+        :raises: CloudRefused, CloudUnavailable; reported, not tried again
+        """
+
+    @abc.abstractmethod
+    def end(self, booking: Booking) -> Waiting | None:
+        """Take the resources back; also undoes what was only prepared, or
+        a start that failed: then the reservation is not active, and its
+        resources may well be in the hands of an earlier lease.
+
+        Called again, later, as long as it returns Waiting.
+        """
+
+    def update(self, booking: Booking) -> None:
+        """Bring an active reservation to the resources it has now."""
+        self.start(booking)
+
+    def heal(self, booking: Booking) -> None:
+        """Bring an active reservation to the resources that it has instead
+        of those in ``booking.left``, with what can be moved of these."""
+        self.update(booking)
+
+    def unused(self, booking: Booking) -> Resources:
+        """Return those of the resources of an active reservation that surely
+        nothing was put on: they may be taken for what it had before."""
+        return ()
+
+    def remains(self, booking: Booking) -> Remains:
+        """Look at what an active reservation had to leave,
+        ``booking.left``; nobody else has it before it is vacated."""
+        return Remains(booking.left)
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        """Return what the API shows of one active reservation beside that,
+        which the cloud is asked for.
+
+        :param resources: what it has, or has not left yet
+        :param servers: UUIDs of those that use it without having asked
+        :raises: CloudUnavailable
+        """
+        return {}
+
+    def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:
+        """Return what the API shows beside, or in place of, what all types
+        have."""
+        return reservation.params

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a reservation's servers at its end, whatever is leased.
+
+A type of resource finds out which servers are a reservation's, and calls
+``leave`` with them again and again, until there are none.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+from oslo_config import cfg
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.plugins.resource_types import base
+
+Servers = Collection[ports.Server]
+
+DELETE = 'delete'
+SHELVE = 'shelve'
+MIGRATE = 'migrate'
+
+_MINUTES = {
+    'oneOf': [
+        {'type': 'integer', 'minimum': 0, 'maximum': 1440},
+        {
+            'type': 'string',
+            'pattern': '^[0-9]{1,4}$',
+            'description': 'a whole number of minutes',
+        },
+        {'type': 'null'},
+    ]
+}
+
+PROPERTIES: Mapping[str, Any] = {
+    'end_action': {'type': ['string', 'null'], 'maxLength': 64},
+    'end_grace': _MINUTES,
+}
+"""Of the schema of a reservation: what ``validate`` understands."""
+
+RETRY = datetime.timedelta(minutes=1)
+"""Between two attempts at what Nova has failed at."""
+
+_RUNNING = 'active'
+
+
+def validate(
+    asked: Mapping[str, Any], cloud: ports.Cloud, conf: cfg.ConfigOpts
+) -> dict[str, Any]:
+    """Return what of the params is about the end.
+
+    :raises: InvalidInput
+    """
+    allowed = conf.reservations.allowed_end_actions
+    default = DELETE if DELETE in allowed else allowed[0]
+    action = asked.get('end_action') or default
+    if action not in allowed:
+        raise exception.InvalidInput(
+            f'end_action {action} is not offered here; choose one of: '
+            f'{", ".join(allowed)}'
+        )
+    if action != DELETE and not cloud.acts_for_projects():
+        raise exception.InvalidInput(
+            f'end_action {action} can not be offered: this Nova has no '
+            '[service_user]; ask the operator'
+        )
+    grace = int(asked.get('end_grace') or 0)
+    if grace > conf.reservations.max_end_grace:
+        raise exception.InvalidInput(
+            f'end_grace can be {conf.reservations.max_end_grace} minutes '
+            'at most'
+        )
+    return {'end_action': action, 'end_grace': grace}
+
+
+def grace(params: Mapping[str, Any]) -> datetime.timedelta:
+    """Return for how long its servers may shut down, after the end."""
+    return datetime.timedelta(minutes=params.get('end_grace', 0))
+
+
+def leave(
+    servers: Collection[ports.Server],
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> Mapping[str, str]:
+    """Have servers leave their hosts, as their reservation wants it.
+
+    Each goes its way, however the others do. To be repeated after a crash,
+    and as long as there are any.
+
+    :returns: server UUID -> what becomes of it, or what is in the way; in
+        words that follow on its name
+    """
+    reservation = booking.reservation
+    # By their user, or by us.
+    deleted = [server for server in servers if server.is_being_deleted]
+    told = delete(deleted, booking, cloud)
+    stopping = [
+        server
+        for server in servers
+        if booking.ending < grace(reservation.params)
+        and server.state == _RUNNING
+        and server.uuid not in told
+    ]
+    refused = cloud.stop_servers(
+        stopping, ports.Order(reservation.id), booking.check
+    )
+    told |= {
+        server.uuid: f'does not stop: {refused[server.uuid]}'
+        if server.uuid in refused
+        else 'is to stop'
+        for server in stopping
+    }
+    leaving = [server for server in servers if server.uuid not in told]
+    action = reservation.params.get('end_action', DELETE)
+    return told | _ACTIONS[action](leaving, booking, cloud)
+
+
+def delete(
+    servers: Collection[ports.Server],
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> dict[str, str]:
+    refused = cloud.delete_servers(servers, booking.check)
+    return _told(servers, refused, 'be deleted', 'is being deleted')
+
+
+def _shelve(
+    servers: Collection[ports.Server],
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> dict[str, str]:
+    attempt = booking.ending // RETRY
+    refused = cloud.shelve_servers(
+        servers, ports.Order(booking.reservation.id, attempt), booking.check
+    )
+    return _told(servers, refused, 'be shelved', 'is being shelved')
+
+
+def _migrate(
+    servers: Servers, booking: base.Booking, cloud: ports.Cloud
+) -> dict[str, str]:
+    """What finds no place elsewhere is shelved."""
+    outcome = cloud.migrate_servers(
+        servers, ports.Order(booking.reservation.id), booking.check
+    )
+    stranded = [server for server in servers if server.uuid in outcome.failed]
+    shelved = _shelve(stranded, booking, cloud) if stranded else {}
+    return {server.uuid: 'is being migrated' for server in servers} | {
+        **outcome.waiting,
+        **shelved,
+    }
+
+
+def _told(
+    servers: Servers,
+    refused: Mapping[str, str],
+    wish: str,
+    progress: str,
+) -> dict[str, str]:
+    return {
+        server.uuid: f'can not {wish}: {refused[server.uuid]}'
+        if server.uuid in refused
+        else progress
+        for server in servers
+    }
+
+
+_ACTIONS: Mapping[
+    str, Callable[[Servers, base.Booking, ports.Cloud], dict[str, str]]
+] = {DELETE: delete, SHELVE: _shelve, MIGRATE: _migrate}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers on hosts that have failed, for all types that have servers."""
+
+from collections.abc import Iterable
+
+from oslo_config import cfg
+from oslo_log import log
+
+from nova_reservations import ports
+from nova_reservations.plugins.resource_types import base
+
+LOG = log.getLogger(__name__)
+
+
+def stranded(
+    booking: base.Booking,
+    servers: Iterable[ports.Server],
+    cloud: ports.Cloud,
+    conf: cfg.ConfigOpts,
+) -> list[ports.Server]:
+    """Return those of the servers that are to be evacuated: on hosts that
+    the booking has left and that are forced down, while it has others."""
+    if not conf.reservations.heal_evacuate or not booking.resources:
+        return []
+    left = {host.name for host in booking.left}
+    there = [server for server in servers if server.host in left]
+    if not there:
+        return []
+    services = cloud.compute_services(booking.now)
+    return [
+        server
+        for server in there
+        if server.host in services and services[server.host].forced_down
+    ]
+
+
+def evacuate(
+    booking: base.Booking,
+    servers: Iterable[ports.Server],
+    cloud: ports.Cloud,
+    conf: cfg.ConfigOpts,
+) -> None:
+    refused = cloud.evacuate(
+        stranded(booking, servers, cloud, conf), booking.check
+    )
+    for server, reason in refused.items():
+        LOG.warning(
+            'Server %(server)s is not evacuated: %(reason)s',
+            {'server': server, 'reason': reason},
+        )

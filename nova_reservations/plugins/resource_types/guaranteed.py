@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots that servers with a lease of their own were guaranteed.
+
+Planned and offered as those of flavor:instance. There is no flavor to get
+into them by: the servers have the one that they were asked for with, and the
+scheduler knows them by their lease.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+from nova_reservations import ports
+from nova_reservations.objects import demand
+from nova_reservations.objects import requirements
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import flavor
+from nova_reservations.plugins.resource_types import slots
+
+ZONE = 'availability_zone'
+
+
+class Place(flavor.FlavorInstance):
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """:param asked: beside the flavor and the amount, the availability
+        zone, if the servers must be in one.
+        """
+        return {
+            'flavor_id': asked['flavor_id'],
+            'amount': slots.amount(asked),
+            'affinity': None,
+            ZONE: asked.get(ZONE),
+            **{name: asked[name] for name in flavor.FOUND},
+        }
+
+    def demand(self, params: Mapping[str, Any]) -> demand.Share:
+        share = super().demand(params)
+        zone = params[ZONE]
+        if zone is None:
+            return share
+        there = requirements.Comparison('==', ZONE, zone)
+        traits = (share.requirements,) if share.requirements else ()
+        return dataclasses.replace(
+            share, requirements=requirements.AllOf((there, *traits))
+        )
+
+    def occupants(self, booking: base.Booking) -> frozenset[str]:
+        """Return the UUIDs of the servers that hold any of its slots."""
+        tenants = self.cloud.tenants(
+            booking.reservation.id, (*booking.resources, *booking.left), ()
+        )
+        return frozenset(server.uuid for server in tenants.servers)
+
+    def _slots(self, booking: base.Booking) -> ports.Slots:
+        return dataclasses.replace(super()._slots(booking), flavor=None)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole compute hosts: the resource type ``physical:host``."""
+
+from collections.abc import Mapping
+import datetime
+from typing import Any
+from typing import ClassVar
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import demand
+from nova_reservations.objects import requirements
+from nova_reservations.objects import states
+from nova_reservations.plugins.event_actions import offered
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import end_actions
+from nova_reservations.plugins.resource_types import evacuation
+
+MAX_HOSTS = 10_000
+
+_COUNT = {
+    'oneOf': [
+        {'type': 'integer', 'minimum': 1, 'maximum': MAX_HOSTS},
+        {
+            'type': 'string',
+            'pattern': '^[1-9][0-9]{0,4}$',
+            'description': 'a whole number from 1 on',
+        },
+    ]
+}
+
+_EXPRESSION = {
+    'type': ['string', 'array', 'object', 'null'],
+    'maxLength': 16384,
+}
+
+_PROPERTIES = {
+    'min': _COUNT,
+    'max': _COUNT,
+    'hypervisor_properties': _EXPRESSION,
+    'resource_properties': _EXPRESSION,
+    **offered.PROPERTIES,
+    **end_actions.PROPERTIES,
+}
+
+
+class PhysicalHost(offered.WithServers):
+    """Hosts that only the lessee's servers land on while the lease lasts.
+
+    In Nova a reservation is an aggregate named by its id. Who may use it is
+    decided by the lease's state in our database, not by the aggregate: so
+    it can be prepared ahead, also while an earlier lease still has a host.
+    """
+
+    schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'required': ['min', 'max'],
+        'additionalProperties': False,
+    }
+    update_schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'additionalProperties': False,
+    }
+
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        minimum, maximum = int(asked['min']), int(asked['max'])
+        if not 1 <= minimum <= maximum <= MAX_HOSTS:
+            raise exception.InvalidInput(
+                'Invalid values for min/max of hosts. Max must be equal to '
+                f'or larger than min, both between 1 and {MAX_HOSTS}.'
+            )
+        params = {
+            'min': minimum,
+            'max': maximum,
+            'hypervisor_properties': asked.get('hypervisor_properties') or '',
+            'resource_properties': asked.get('resource_properties') or '',
+            **self.actions.validate(asked),
+            **end_actions.validate(asked, self.cloud, self.conf),
+        }
+        self._requirements(params)
+        return params
+
+    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
+        return demand.Demand(
+            objects.HOST,
+            params['min'],
+            params['max'],
+            self._requirements(params),
+        )
+
+    def _requirements(
+        self, params: Mapping[str, Any]
+    ) -> requirements.Expression | None:
+        """:raises: InvalidInput"""
+        return requirements.parse(
+            params['hypervisor_properties'],
+            params['resource_properties'],
+            constants={'region': self.conf.reservations.region_name},
+        )
+
+    def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
+        return end_actions.grace(params)
+
+    def prepare(self, booking: base.Booking) -> None:
+        self.cloud.gather(
+            booking.reservation.id,
+            booking.lease.project_id,
+            booking.resources,
+            booking.check,
+        )
+
+    def is_ready(self, booking: base.Booking) -> bool:
+        return self.cloud.is_gathered(
+            booking.reservation.id, booking.resources
+        )
+
+    def start(self, booking: base.Booking) -> None:
+        if not (booking.prepared and self.is_ready(booking)):
+            self.prepare(booking)
+
+    def heal(self, booking: base.Booking) -> None:
+        self.prepare(booking)
+        servers = self._let_in(booking, self.cloud.occupancy(booking.left))
+        evacuation.evacuate(booking, servers, self.cloud, self.conf)
+
+    def unused(self, booking: base.Booking) -> base.Resources:
+        occupancies = self.cloud.occupancy(booking.resources)
+        return tuple(
+            host for host in booking.resources if occupancies[host.name].empty
+        )
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        occupancies = self.cloud.occupancy(booking.left)
+        servers = self._let_in(booking, occupancies)
+        return base.Remains(
+            tuple(
+                host for host in booking.left if occupancies[host.name].empty
+            ),
+            movable=self.cloud.acts_for_projects()
+            and bool(
+                evacuation.stranded(booking, servers, self.cloud, self.conf)
+            ),
+        )
+
+    def find_servers(self, booking: base.Booking) -> list[ports.Server]:
+        return self._let_in(booking, self.cloud.occupancy(booking.resources))
+
+    def _let_in(
+        self,
+        booking: base.Booking,
+        occupancies: Mapping[str, ports.Occupancy],
+    ) -> list[ports.Server]:
+        """Return the servers that are the reservation's, and not only on its
+        hosts; one that is moved is on two."""
+        servers = [
+            server
+            for occupancy in occupancies.values()
+            for server in occupancy.servers
+            if server.project_id == booking.lease.project_id
+        ]
+        ours = self.cloud.let_in(
+            booking.reservation.id, {server.uuid for server in servers}
+        )
+        return [server for server in servers if server.uuid in ours]
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        """Have the reservation's servers leave; a host is free when it is
+        empty.
+
+        A server that it has not let in is told of, and left, whoever's it
+        is. On hosts of a reservation that nobody could use yet, all are
+        such.
+        """
+        if booking.reservation.status != states.Reservation.ACTIVE:
+            self.cloud.disband(booking.reservation.id, booking.check)
+            return None
+        waiting = self._empty(booking)
+        if waiting is not None:
+            return waiting
+        left_now = self.cloud.disband(booking.reservation.id, booking.check)
+        if not booking.settled:
+            return base.Waiting('Waiting for servers that are on their way')
+        # Whoever claims a host looks then whether it is in the aggregate: so
+        # what was claimed before it left is seen after it has.
+        return self._empty(booking) if left_now else None
+
+    def _empty(self, booking: base.Booking) -> base.Waiting | None:
+        # First: until it is built, a server is found by this wherever Nova
+        # has it meanwhile; what is built by now is on its host.
+        building = self.cloud.building_servers(
+            booking.reservation.id, booking.lease.project_id
+        )
+        occupancies = self._occupancies(booking)
+        guests = self._let_in(booking, occupancies)
+        there = {server.uuid for server in guests}
+        rescheduled = [one for one in building if one.uuid not in there]
+        # There is nothing of these yet that could be kept.
+        told = {
+            **end_actions.leave(guests, booking, self.cloud),
+            **end_actions.delete(rescheduled, booking, self.cloud),
+        }
+        if rescheduled:
+            occupancies = {
+                **occupancies,
+                '': ports.Occupancy(tuple(rescheduled)),
+            }
+        return _reason(occupancies, told, booking)
+
+    def _occupancies(
+        self, booking: base.Booking
+    ) -> Mapping[str, ports.Occupancy]:
+        """Return what keeps the hosts from being free.
+
+        What Nova could not even begin to build on them does not: it holds
+        what was claimed for it until its user deletes it, and Nova has
+        forgotten in which reservation that was.
+        """
+        occupancies = self.cloud.occupancy(booking.resources)
+        unbuilt = [
+            server
+            for occupancy in occupancies.values()
+            for server in occupancy.servers
+            if server.unbuilt
+        ]
+        if not unbuilt:
+            return occupancies
+        self.cloud.release_claims(unbuilt, booking.check)
+        return self.cloud.occupancy(booking.resources)
+
+
+def _reason(
+    occupancies: Mapping[str, ports.Occupancy],
+    told: Mapping[str, str],
+    booking: base.Booking,
+) -> base.Waiting | None:
+    """Say what keeps the hosts from being free; None: nothing.
+
+    :param told: server UUID -> what becomes of it; of those that the
+        reservation let in
+    """
+    reasons = []
+    for host, occupancy in sorted(occupancies.items()):
+        for server in occupancy.servers:
+            if server.uuid in told:
+                what = told[server.uuid]
+                reasons.append(objects.Reason.plain(_named(server, what)))
+            else:
+                reasons.append(_stranger(server, booking.lease.project_id))
+        reasons += [
+            objects.Reason(
+                'placement holds an allocation of somebody else on host '
+                f'{host}: an administrator has to look at it',
+                f'placement holds an allocation of {consumer} on host {host}',
+            )
+            for consumer in occupancy.leftovers
+        ]
+    return base.Waiting.on(reasons) if reasons else None
+
+
+def _named(server: ports.Server, what: str) -> str:
+    where = f' on host {server.host}' if server.host else ''
+    return f'server {server.uuid} ({server.condition}){where} {what}'
+
+
+def _stranger(server: ports.Server, project_id: str) -> objects.Reason:
+    """Tell of a server that the reservation has not let in."""
+    if server.project_id == project_id:
+        return objects.Reason.plain(
+            _named(
+                server,
+                'was not created in this reservation: move or delete it',
+            )
+        )
+    return objects.Reason(
+        'a server that is not of this reservation is on host '
+        f'{server.host}: an administrator has to move it',
+        f'server {server.uuid} of project {server.project_id} is on host '
+        f'{server.host}: move or delete it',
+    )

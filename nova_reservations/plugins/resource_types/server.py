@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that carry their own lease: ``virtual:server``.
+
+Nova is asked for them, with a hint that says for when: POST /servers is all
+that a user does. To clients of leases theirs is a reservation of type
+``virtual:instance``, of the first server.
+
+They run where there is room, as any others; those that were guaranteed it,
+in slots on hosts of the pool.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+from typing import ClassVar
+
+from oslo_config import cfg
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import demand
+from nova_reservations.objects import states
+from nova_reservations.plugins.event_actions import offered
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import guaranteed
+from nova_reservations.plugins.resource_types import shelving
+
+SHOWN_AS = 'virtual:instance'
+
+_ON_END: Mapping[str, Any] = {
+    'oneOf': [
+        {'type': 'string', 'maxLength': 64},
+        {
+            'type': 'array',
+            'items': {'enum': list(shelving.ENDINGS)},
+            'minItems': 1,
+            'uniqueItems': True,
+        },
+        {'type': 'null'},
+    ],
+}
+
+
+_PROPERTIES = {'on_end': _ON_END, **offered.PROPERTIES}
+
+
+class Server(offered.WithServers):
+    """:ivar place: the slots of those that are guaranteed one."""
+
+    schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': {**_PROPERTIES, 'guaranteed': {'type': 'boolean'}},
+        'additionalProperties': False,
+    }
+    update_schema: ClassVar[Mapping[str, Any]] = {
+        'type': 'object',
+        'properties': _PROPERTIES,
+        'additionalProperties': False,
+    }
+    comes_alone: ClassVar[bool] = True
+
+    def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
+        super().__init__(cloud, conf)
+        self.place = guaranteed.Place(cloud, conf)
+
+    def look_up(
+        self, asked: Mapping[str, Any], project_id: str
+    ) -> Mapping[str, Any]:
+        if not asked.get('guaranteed'):
+            return asked
+        return self.place.look_up(asked, project_id)
+
+    def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """:param asked: beside what users ask, what they ask Nova for, which
+        is looked at where they are guaranteed a place.
+        """
+        on_end = self._on_end(asked)
+        params = {'on_end': on_end, **self.actions.validate(asked)}
+        if not asked.get('guaranteed'):
+            return {**params, 'guaranteed': False}
+        if shelving.DELETE not in on_end:
+            raise exception.InvalidInput(
+                'What is guaranteed a place must leave it at the end, which '
+                f'on_end {", ".join(on_end)} does not: add '
+                f'{shelving.DELETE} to on_end; if it is not given, the '
+                'operator can add it to [reservations] instance_on_end'
+            )
+        return {**params, 'guaranteed': True, **self.place.validate(asked)}
+
+    def _on_end(self, asked: Mapping[str, Any]) -> list[str]:
+        """:raises: InvalidInput"""
+        wanted = asked.get('on_end')
+        if wanted is None:
+            wanted = self.conf.reservations.instance_on_end
+        elif isinstance(wanted, str):
+            wanted = [one.strip() for one in wanted.split(',')]
+        unknown = sorted(set(wanted) - set(shelving.ENDINGS))
+        if unknown or not wanted:
+            raise exception.InvalidInput(
+                f'on_end {", ".join(unknown)!r} is not known; choose of: '
+                f'{", ".join(shelving.ENDINGS)}'
+            )
+        if (
+            shelving.CREATE_IMAGE in wanted
+            and not self.cloud.acts_for_projects()
+        ):
+            raise exception.InvalidInput(
+                f'on_end {shelving.CREATE_IMAGE} can not be offered: this '
+                'Nova has no [service_user]; ask the operator'
+            )
+        return [one for one in shelving.ENDINGS if one in wanted]
+
+    def demand(self, params: Mapping[str, Any]) -> demand.Share | None:
+        return self.place.demand(params) if params['guaranteed'] else None
+
+    def receive(self, booking: base.Booking) -> None:
+        if _is_guaranteed(booking.reservation):
+            self.place.prepare(booking)
+
+    def exists(self, booking: base.Booking) -> bool:
+        made = [one.uuid for one in booking.reservation.servers]
+        return bool(self.cloud.find_servers(made))
+
+    def prepare(self, booking: base.Booking) -> base.Waiting | None:
+        return shelving.lay_by(booking, self.cloud)
+
+    def start(self, booking: base.Booking) -> base.Waiting | None:
+        seconds = self.conf.reservations.unshelve_timeout
+        timeout = datetime.timedelta(seconds=seconds)
+        if not _is_guaranteed(booking.reservation):
+            return shelving.bring_back(booking, self.cloud, timeout)
+        if not self.place.is_furnished(booking):
+            self.place.prepare(booking)
+        return shelving.bring_back(
+            booking,
+            self.cloud,
+            timeout,
+            hosts={one.name for one in (*booking.resources, *booking.left)},
+        )
+
+    def update(self, booking: base.Booking) -> None:
+        """Beside its place nothing of it changes while it lasts."""
+        if _is_guaranteed(booking.reservation):
+            self.place.prepare(booking)
+
+    def heal(self, booking: base.Booking) -> None:
+        if _is_guaranteed(booking.reservation):
+            self.place.heal(_with_servers(booking))
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        if not _is_guaranteed(booking.reservation):
+            return super().remains(booking)
+        return self.place.remains(_with_servers(booking))
+
+    def find_servers(self, booking: base.Booking) -> list[ports.Server]:
+        found = self.cloud.find_servers(booking.reservation.living)
+        return list(found.values())
+
+    def ending(self, reservation: objects.Reservation) -> str:
+        return ', '.join(reservation.params['on_end'])
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        if not _is_guaranteed(booking.reservation):
+            return shelving.end(booking, self.cloud)
+        waiting = shelving.end(
+            booking,
+            self.cloud,
+            # After an error, too, nothing stays on hosts of the pool.
+            self.place.occupants(booking)
+            if booking.reservation.status == states.Reservation.ERROR
+            else (),
+        )
+        return waiting or self.place.give_back(booking)
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        if not _is_guaranteed(reservation):
+            return {}
+        return {
+            'used': self.cloud.slots_taken(reservation.id, lease.project_id)
+        }
+
+    def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:
+        servers = [one.uuid for one in reservation.servers]
+        return {
+            **_shown(reservation),
+            'resource_type': SHOWN_AS,
+            'resource_id': servers[0] if servers else reservation.id,
+            'servers': servers,
+        }
+
+
+def _is_guaranteed(reservation: objects.Reservation) -> bool:
+    return bool(reservation.params['guaranteed'])
+
+
+def _with_servers(booking: base.Booking) -> base.Booking:
+    """Return the booking as that of a reservation of slots: its servers are
+    known by their lease."""
+    return dataclasses.replace(
+        booking, servers=frozenset(booking.reservation.living)
+    )
+
+
+def _shown(reservation: objects.Reservation) -> dict[str, Any]:
+    """Return what its users have asked for, and may know."""
+    params = reservation.params
+    shown = {
+        'on_end': params['on_end'],
+        'before_end': offered.chosen(reservation),
+        'guaranteed': params['guaranteed'],
+    }
+    if not _is_guaranteed(reservation):
+        return shown
+    return {
+        **shown,
+        'amount': params['amount'],
+        'vcpus': params['flavor']['vcpus'],
+        'memory_mb': params['flavor']['memory_mb'],
+        'disk_gb': params['flavor']['root_gb'],
+    }

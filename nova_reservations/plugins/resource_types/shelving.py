@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that are there for a window of time: laid by until it begins,
+brought back then, and done with at its end.
+
+Each function looks at where the servers are, asks Nova for what comes next,
+and is called again as long as it returns Waiting. Nova's own records tell
+what was begun already, by whatever worker.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
+
+CREATE_IMAGE = 'create_image'
+SUSPEND = 'suspend'
+DELETE = 'delete'
+
+ENDINGS = (CREATE_IMAGE, SUSPEND, DELETE)
+"""What can be done at the end, in the order in which it is done."""
+
+RETRY = datetime.timedelta(minutes=1)
+"""Between two attempts at what Nova has failed at."""
+
+_OFFLOADED = 'shelved_offloaded'
+_SHELVES = frozenset({'shelved', _OFFLOADED})
+_BUILDING = 'building'
+_BROKEN = 'error'
+
+_GONE = base.Waiting('Its servers are gone')
+"""The lease ends when this is seen by whoever looks after them all."""
+
+
+def lay_by(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
+    """Have the servers be on no host until their time.
+
+    :raises: Hopeless if none of them could be built
+    """
+    servers = _sound(booking, cloud)
+    if not servers:
+        return _GONE
+    told = {
+        server.uuid: 'is being built'
+        if server.state == _BUILDING
+        else 'is being shelved'
+        for server in servers
+        if not _is_offloaded(server)
+    }
+    try:
+        outcome = _shelve(
+            [
+                server
+                for server in servers
+                if server.uuid in told
+                and server.state not in (_BUILDING, _OFFLOADED)
+            ],
+            _order(booking, booking.now),
+            booking,
+            cloud,
+        )
+    except exception.CloudRefused as error:
+        return base.Waiting(error.public)
+    return _waiting(servers, told | {**outcome.failed})
+
+
+def bring_back(
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    timeout: datetime.timedelta,
+    hosts: Collection[str] | None = None,
+) -> base.Waiting | None:
+    """Have the servers run, or be as their user wants them by now.
+
+    :param timeout: for how long after the start it is tried
+    :param hosts: on which they are brought back; one that runs elsewhere is
+        laid by first. None: on any.
+    :raises: CloudRefused if none of them could be brought back in time;
+        Hopeless if none of them could be built
+    """
+    servers = _sound(booking, cloud)
+    if not servers:
+        return _GONE
+    deadline = _began(booking) + timeout
+    late = booking.now >= deadline
+    # Nothing is begun after the deadline, unless nothing was before.
+    order = _order(booking, min(booking.now, deadline))
+    try:
+        outcome = _call_back(servers, hosts, order, booking, cloud)
+    except exception.CloudRefused as error:
+        if late:
+            raise
+        return base.Waiting(error.public)
+    waiting = _waiting(servers, {**outcome.waiting, **outcome.failed})
+    if waiting is None or outcome.waiting or not late:
+        return waiting
+    if len(outcome.failed) < len(servers):
+        # What runs is worth more to its owner than an error.
+        return None
+    raise exception.CloudRefused(
+        what='Bringing back what was shelved until the start',
+        reason=waiting.reason,
+    )
+
+
+def end(
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    in_the_way: Collection[str] = (),
+) -> base.Waiting | None:
+    """Do with the servers what their lease wants at its end.
+
+    :param in_the_way: UUIDs of those that have to go also where the lease is
+        in error
+    """
+    status = booking.reservation.status
+    wanted = booking.reservation.params['on_end']
+    ids = booking.reservation.living
+    if status == states.Reservation.ERROR:
+        # They are left as they are, for their owner to look at.
+        ids = tuple(uuid for uuid in ids if uuid in in_the_way)
+    if status == states.Reservation.DELETED:
+        # Nova has refused the request that was to make them; it may have
+        # done so when the lease had been given up already.
+        wanted = [DELETE]
+        ids = tuple(one.uuid for one in booking.reservation.servers)
+    servers = tuple(cloud.find_servers(ids).values())
+    told: dict[str, str] = {}
+    for action in ENDINGS:
+        if action not in wanted:
+            continue
+        # Each goes on when its own last step is over.
+        ready = [
+            server
+            for server in servers
+            if server.uuid not in told
+            and (action == DELETE or not _is_worthless(server, wanted))
+        ]
+        try:
+            told |= _ACTIONS[action](ready, wanted, booking, cloud)
+        except exception.CloudRefused as error:
+            return base.Waiting(error.public)
+    return _waiting(servers, told)
+
+
+def _call_back(
+    servers: Collection[ports.Server],
+    hosts: Collection[str] | None,
+    order: ports.Order,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> ports.Outcome:
+    """Bring back what is on a shelf; lay by what runs where it should not.
+
+    :raises: CloudRefused
+    """
+    building = {
+        server.uuid: 'is being built'
+        for server in servers
+        if server.state == _BUILDING
+    }
+    astray = {
+        server.uuid
+        for server in servers
+        if hosts is not None
+        and server.host
+        and server.host not in hosts
+        and server.state not in (_BUILDING, _OFFLOADED)
+    }
+    leaving = _shelve(
+        [server for server in servers if server.uuid in astray],
+        order,
+        booking,
+        cloud,
+    )
+    coming = cloud.unshelve_servers(
+        [
+            server
+            for server in servers
+            if _is_shelved(server) and server.uuid not in astray
+        ],
+        order,
+        booking.check,
+    )
+    return ports.Outcome(
+        {**coming.waiting, **leaving.waiting, **building},
+        {**coming.failed, **leaving.failed},
+    )
+
+
+def _shelve(
+    servers: Collection[ports.Server],
+    order: ports.Order,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> ports.Outcome:
+    """:raises: CloudRefused"""
+    refused = cloud.shelve_servers(servers, order, booking.check)
+    return ports.Outcome(
+        {
+            server.uuid: 'is being shelved'
+            for server in servers
+            if server.uuid not in refused
+        },
+        {
+            uuid: f'can not be shelved: {reason}'
+            for uuid, reason in refused.items()
+        },
+    )
+
+
+def _save(
+    servers: Collection[ports.Server],
+    wanted: Collection[str],
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> dict[str, str]:
+    outcome = cloud.save_servers(
+        servers,
+        _last_order(booking),
+        booking.check,
+    )
+    return _said(outcome, 'saved')
+
+
+def _suspend(
+    servers: Collection[ports.Server],
+    wanted: Collection[str],
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> dict[str, str]:
+    outcome = cloud.suspend_servers(
+        servers,
+        _last_order(booking),
+        booking.check,
+    )
+    return _said(outcome, 'suspended')
+
+
+def _delete(
+    servers: Collection[ports.Server],
+    wanted: Collection[str],
+    booking: base.Booking,
+    cloud: ports.Cloud,
+) -> dict[str, str]:
+    refused = cloud.delete_servers(
+        servers, booking.check, keep_images=CREATE_IMAGE in wanted
+    )
+    return {
+        server.uuid: f'can not be deleted: {refused[server.uuid]}'
+        if server.uuid in refused
+        else 'is being deleted'
+        for server in servers
+    }
+
+
+_ACTIONS = {CREATE_IMAGE: _save, SUSPEND: _suspend, DELETE: _delete}
+
+
+def _said(outcome: ports.Outcome, what: str) -> dict[str, str]:
+    waits = {
+        uuid: f'waits to be {what}: {reason}'
+        for uuid, reason in outcome.waiting.items()
+    }
+    fails = {
+        uuid: f'can not be {what}: {reason}'
+        for uuid, reason in outcome.failed.items()
+    }
+    return waits | fails
+
+
+def _sound(
+    booking: base.Booking, cloud: ports.Cloud
+) -> tuple[ports.Server, ...]:
+    """Return those of the servers that are there, or are to be.
+
+    :raises: Hopeless if there are only such as could not be built
+    """
+    servers = cloud.find_servers(booking.reservation.living).values()
+    sound = tuple(server for server in servers if server.state != _BROKEN)
+    if servers and not sound:
+        raise exception.Hopeless(
+            what='Making the servers',
+            reason='; '.join(
+                f'server {server.uuid}: {server.fault or "Nova failed at it"}'
+                for server in list(servers)[:20]
+            ),
+        )
+    return sound
+
+
+def _is_offloaded(server: ports.Server) -> bool:
+    """Whether it is on no host; Nova says so a moment before."""
+    return server.state == _OFFLOADED and not (server.task or server.host)
+
+
+def _is_shelved(server: ports.Server) -> bool:
+    return server.state in _SHELVES or (server.task or '').startswith(
+        'shelving'
+    )
+
+
+def _is_worthless(server: ports.Server, wanted: Collection[str]) -> bool:
+    """Whether nothing of it needs to be kept: its user is deleting it, it
+    was saved and is being deleted; or it will be, and has never run."""
+    return server.is_being_deleted or (
+        server.state == _BUILDING and DELETE in wanted
+    )
+
+
+def _order(booking: base.Booking, now: datetime.datetime) -> ports.Order:
+    age = now - booking.lease.created_at
+    return ports.Order(booking.reservation.id, age // RETRY)
+
+
+def _last_order(booking: base.Booking) -> ports.Order:
+    return ports.Order(booking.reservation.id, booking.ending // RETRY)
+
+
+def _began(booking: base.Booking) -> datetime.datetime:
+    """Return when its start was begun, which may have been late."""
+    start = booking.lease.event(states.EventType.START)
+    if start is not None and start.status == states.Event.IN_PROGRESS:
+        return start.updated_at or booking.lease.start_date
+    return booking.lease.start_date
+
+
+def _waiting(
+    servers: Collection[ports.Server], told: Mapping[str, str]
+) -> base.Waiting | None:
+    reasons = [
+        f'server {server.uuid} ({server.condition}) {told[server.uuid]}'
+        for server in servers
+        if server.uuid in told
+    ]
+    return (
+        base.Waiting('; '.join(reasons[:20]), len(reasons))
+        if reasons
+        else None
+    )

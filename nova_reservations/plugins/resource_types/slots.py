@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots for servers: what both types of instance reservation have in common.
+
+A reservation is a private flavor of its own. One unit of a resource class of
+its own goes with it, of which each host has as many as it has slots: so that
+Nova's own scheduling counts them, and lands servers there only.
+"""
+
+import abc
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import states
+from nova_reservations.plugins.event_actions import offered
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import end_actions
+from nova_reservations.plugins.resource_types import evacuation
+
+MAX_SLOTS = 10_000
+
+MAX_SHOWN = 1_000
+"""Servers of a reservation that the API names."""
+
+CHANGEABLE = frozenset({'amount', 'before_end', 'end_action', 'end_grace'})
+"""What may change while servers are there."""
+
+COUNT: Mapping[str, Any] = {
+    'oneOf': [
+        {'type': 'integer', 'minimum': 1, 'maximum': 0x7FFFFFFF},
+        {
+            'type': 'string',
+            'pattern': '^[1-9][0-9]{0,8}$',
+            'description': 'a whole number from 1 on',
+        },
+    ]
+}
+
+SHELVED = 'shelved_offloaded'
+
+_AFFINITY: Mapping[Any, bool | None] = {
+    None: None,
+    'none': None,
+    '': None,
+    True: True,
+    'true': True,
+    False: False,
+    'false': False,
+}
+
+AFFINITY: Mapping[str, Any] = {
+    'oneOf': [
+        {'type': ['boolean', 'null']},
+        {
+            'type': 'string',
+            'pattern': '^(|[Nn]one|[Tt]rue|[Ff]alse)$',
+            'description': 'true, false or none',
+        },
+    ]
+}
+
+
+CONSUME: Mapping[str, Any] = {'enum': [objects.OPEN, objects.TARGETED]}
+"""open: servers of the project that fit use slots without asking."""
+
+PROPERTIES: Mapping[str, Any] = {
+    'amount': COUNT,
+    'affinity': AFFINITY,
+    'consume': CONSUME,
+    **offered.PROPERTIES,
+    **end_actions.PROPERTIES,
+}
+"""Of the schema of a reservation: what both types understand."""
+
+
+class Slots(offered.WithServers):
+    @abc.abstractmethod
+    def flavor(self, params: Mapping[str, Any]) -> ports.Flavor:
+        """Return the flavor that servers of the reservation have."""
+
+    def common(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the params that both types have.
+
+        :raises: InvalidInput
+        """
+        return {
+            'amount': amount(asked),
+            'affinity': affinity(asked),
+            'consume': asked.get('consume', objects.TARGETED),
+            **self.actions.validate(asked),
+            **end_actions.validate(asked, self.cloud, self.conf),
+        }
+
+    def check_active_change(
+        self, reservation: objects.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        # Older leases say nothing of it.
+        was = {'consume': objects.TARGETED, **reservation.params}
+        fixed = [
+            name
+            for name, value in sorted(params.items())
+            if name not in CHANGEABLE and value != was.get(name)
+        ]
+        if fixed:
+            raise exception.InvalidState(
+                kind='Reservation',
+                id=reservation.id,
+                status=reservation.status,
+                reason=f'{", ".join(fixed)} cannot be updated any more',
+            )
+
+    def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
+        return end_actions.grace(params)
+
+    def prepare(self, booking: base.Booking) -> None:
+        self.cloud.furnish(self._slots(booking), booking.check)
+        self.cloud.gather(
+            booking.reservation.id,
+            booking.lease.project_id,
+            booking.resources,
+            booking.check,
+        )
+
+    def start(self, booking: base.Booking) -> None:
+        if not (booking.prepared and self.is_furnished(booking)):
+            self.prepare(booking)
+        self.cloud.admit(self._slots(booking), booking.check)
+
+    def is_furnished(self, booking: base.Booking) -> bool:
+        """Whether Nova has what prepare() makes, as far as a look can tell."""
+        return self.cloud.is_furnished(
+            self._slots(booking)
+        ) and self.cloud.is_gathered(booking.reservation.id, booking.resources)
+
+    def heal(self, booking: base.Booking) -> None:
+        self.start(booking)
+        tenants = self._tenants_left(booking)
+        evacuation.evacuate(booking, tenants.servers, self.cloud, self.conf)
+
+    def unused(self, booking: base.Booking) -> base.Resources:
+        tenants = self.cloud.tenants(
+            booking.reservation.id, booking.resources, booking.servers
+        )
+        if tenants.leftovers:
+            # Who holds them is not known by host.
+            return ()
+        taken = {server.host for server in tenants.servers}
+        return tuple(
+            host for host in booking.resources if host.name not in taken
+        )
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        tenants = self._tenants_left(booking)
+        taken = {server.host for server in tenants.servers}
+        stranded = evacuation.stranded(
+            booking, tenants.servers, self.cloud, self.conf
+        )
+        if tenants.leftovers:
+            # Who holds them is not known by host.
+            vacated: tuple[objects.Resource, ...] = ()
+        else:
+            vacated = tuple(
+                host for host in booking.left if host.name not in taken
+            )
+        return base.Remains(
+            vacated,
+            # Of slots that were held, the inventory could not be taken away.
+            movable=bool(vacated)
+            or (self.cloud.acts_for_projects() and bool(stranded)),
+        )
+
+    def _tenants_left(self, booking: base.Booking) -> ports.Occupancy:
+        return self.cloud.tenants(
+            booking.reservation.id, booking.left, booking.servers
+        )
+
+    def find_servers(self, booking: base.Booking) -> list[ports.Server]:
+        """Return those that its end would have leave, but for strangers."""
+        return [
+            server
+            for server in _to_leave(booking, self._tenants(booking))
+            if server.project_id == booking.lease.project_id
+        ]
+
+    def _tenants(self, booking: base.Booking) -> ports.Occupancy:
+        """Return what uses it, or has used it, wherever it is by now."""
+        return self.cloud.tenants(
+            booking.reservation.id,
+            (*booking.resources, *booking.left),
+            booking.servers,
+        )
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        """End the servers of the reservation, wherever they are by now."""
+        if booking.reservation.status == states.Reservation.ACTIVE:
+            waiting = self._empty(booking)
+            if waiting is not None:
+                return waiting
+        return self.give_back(booking)
+
+    def give_back(self, booking: base.Booking) -> base.Waiting | None:
+        """Take away what prepare() and start() have made, of slots that
+        nobody holds any more."""
+        left = self.cloud.clear(
+            booking.reservation.id,
+            (*booking.resources, *booking.left),
+            booking.check,
+        )
+        if left:
+            return base.Waiting.on(
+                [_held(consumer) for consumer in sorted(left)]
+            )
+        self.cloud.disband(booking.reservation.id, booking.check)
+        return None
+
+    def _empty(self, booking: base.Booking) -> base.Waiting | None:
+        tenants = self._tenants(booking)
+        if not _are_deleted(booking.reservation):
+            # They outlive the class, which must not be asked for again;
+            # nor may it be by those who still have to move.
+            self.cloud.forget_slots(
+                booking.reservation.id, tenants.servers, booking.check
+            )
+        here = _to_leave(booking, tenants)
+        told = end_actions.leave(here, booking, self.cloud)
+        reasons = [
+            _is_leaving(server, told[server.uuid], booking.lease.project_id)
+            for server in here
+        ]
+        reasons += [_held(consumer) for consumer in tenants.leftovers]
+        if reasons:
+            return base.Waiting.on(reasons)
+        if not booking.settled:
+            return base.Waiting('Waiting for servers that are on their way')
+        return None
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        """Say which servers use its slots now; one that was resized away,
+        or is shelved, uses none."""
+        tenants = self.cloud.tenants(reservation.id, (), servers)
+        hosts = {host.name for host in resources}
+        using = sorted(
+            server.uuid
+            for server in tenants.servers
+            # Whoever makes flavors can give others one that takes slots; one
+            # that came without asking may be elsewhere by now.
+            if server.project_id == lease.project_id
+            and server.host
+            and (server.host in hosts or server.uuid not in servers)
+        )
+        return {
+            'used': self.cloud.slots_taken(reservation.id, lease.project_id),
+            'servers': using[:MAX_SHOWN],
+        }
+
+    def _slots(self, booking: base.Booking) -> ports.Slots:
+        return ports.Slots(
+            reservation_id=booking.reservation.id,
+            project_id=booking.lease.project_id,
+            user_id=booking.lease.user_id,
+            flavor=self.flavor(booking.reservation.params),
+            affinity=booking.reservation.params['affinity'],
+            hosts=tuple(
+                (host, booking.slots[host.id]) for host in booking.resources
+            ),
+        )
+
+
+def _is_leaving(
+    server: ports.Server, what: str, project_id: str
+) -> objects.Reason:
+    named = f'server {server.uuid} ({server.condition}) {what}'
+    if server.project_id == project_id:
+        return objects.Reason.plain(named)
+    # Whoever makes flavors can give others one that takes slots.
+    return objects.Reason(f'a server of others {what}', named)
+
+
+def _held(consumer: str) -> objects.Reason:
+    return objects.Reason(
+        'placement holds a slot for what is no server: an administrator has '
+        'to look at it',
+        f'placement holds a slot for {consumer}',
+    )
+
+
+def _are_deleted(reservation: objects.Reservation) -> bool:
+    return bool(reservation.params['end_action'] == end_actions.DELETE)
+
+
+def _to_leave(
+    booking: base.Booking, tenants: ports.Occupancy
+) -> tuple[ports.Server, ...]:
+    """Return the servers with which the end has anything to do."""
+    if _are_deleted(booking.reservation):
+        return tenants.servers
+    hosts = {host.name for host in (*booking.resources, *booking.left)}
+    return tuple(
+        server for server in tenants.servers if not _has_left(server, hosts)
+    )
+
+
+def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:
+    """Whether a server that is kept is where nobody reserved anything."""
+    if server.task:
+        return False
+    if server.host:
+        return server.host not in hosts
+    return server.state == SHELVED
+
+
+def amount(asked: Mapping[str, Any]) -> int:
+    """:raises: InvalidInput"""
+    slots = int(asked['amount'])
+    if not 1 <= slots <= MAX_SLOTS:
+        raise exception.InvalidInput(
+            f'Malformed parameter amount: between 1 and {MAX_SLOTS}'
+        )
+    return slots
+
+
+def affinity(asked: Mapping[str, Any]) -> bool | None:
+    wanted = asked['affinity']
+    return _AFFINITY[wanted.lower() if isinstance(wanted, str) else wanted]
+
+
+def shown(
+    reservation: objects.Reservation, flavor: ports.Flavor
+) -> dict[str, Any]:
+    """Return what clients read of a reservation of slots."""
+    params = reservation.params
+    return {
+        'vcpus': flavor.vcpus,
+        'memory_mb': flavor.memory_mb,
+        'disk_gb': flavor.root_gb,
+        'amount': params['amount'],
+        'affinity': params['affinity'],
+        'consume': params.get('consume', objects.TARGETED),
+        'before_end': offered.chosen(reservation),
+        'end_action': params['end_action'],
+        'end_grace': params['end_grace'],
+        'flavor_id': reservation.id,
+        # Nova's own number of it, which nobody can use for anything.
+        'aggregate_id': None,
+        'server_group_id': None
+        if params['affinity'] is None
+        else objects.group_id(reservation.id),
+    }

@@ -1,0 +1,557 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A region for tests: our engine on a cloud in memory, and a clock by hand.
+
+Each worker is a process of its own as far as the engine can tell: they have
+only the database and the cloud in common.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import datetime
+import pathlib
+import threading
+from typing import Any
+
+from oslo_config import cfg
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import conf
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db import counters
+from nova_reservations.db import drainable_hosts as donor_rows
+from nova_reservations.db import leases as leases_db
+from nova_reservations.db import models
+from nova_reservations.engine import best_effort as hunting
+from nova_reservations.engine import deleted_servers
+from nova_reservations.engine import drainable_hosts
+from nova_reservations.engine import healing
+from nova_reservations.engine import hosts
+from nova_reservations.engine import identity
+from nova_reservations.engine import leases
+from nova_reservations.engine import monitoring
+from nova_reservations.engine import resources
+from nova_reservations.engine import retry as waiting
+from nova_reservations.engine import retry_walk
+from nova_reservations.engine import server_leases
+from nova_reservations.engine import settings
+from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine.worker import periodic
+from nova_reservations.engine.worker import worker as workers
+from nova_reservations.objects import states
+from nova_reservations.plugins.drain_strategies import shipped
+from nova_reservations.plugins.monitors import base as monitor
+from nova_reservations.plugins.monitors import compute
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.testing import fake_cloud
+from nova_reservations.tests import template
+
+NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
+
+Hook = Callable[[str], None]
+
+
+def minutes(count: float) -> datetime.timedelta:
+    return datetime.timedelta(minutes=count)
+
+
+class Killed(BaseException):
+    """A worker that is killed: nothing handles it, nothing runs after it."""
+
+
+class Database(api.Database):
+    """:ivar before: called before each transaction that writes, by the
+    thread that is about to."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.before: Hook = lambda step: None
+
+    @contextlib.contextmanager
+    def writer(self) -> Iterator[orm.Session]:
+        self.before('record')
+        with super().writer() as session:
+            yield session
+
+
+class Region:
+    """:ivar now: the time; nothing else makes it go on.
+
+    :ivar notes: (event type, payload) of all notifications.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *names: str,
+        types: Mapping[str, type[base.ResourceType]] | None = None,
+        monitors: Sequence[type[monitor.Monitor]] = (compute.ComputeMonitor,),
+        **options: Any,
+    ) -> None:
+        self.now = NOON
+        self.notes: list[tuple[str, Mapping[str, Any]]] = []
+        self.cloud = fake_cloud.FakeCloud(*names)
+        self.database = Database(url)
+        # Made here, it is no step of what is tried.
+        ours = identity.of(self.database)
+        self.cloud.identity = lambda: ours
+        self.options = settings.Settings(
+            **{
+                'host_refresh_interval': datetime.timedelta(days=1),
+                'polling_interval': datetime.timedelta(days=1),
+                'healing_interval': datetime.timedelta(days=1),
+                'down_after': datetime.timedelta(0),
+                'settle': datetime.timedelta(0),
+                **options,
+            }
+        )
+        opts = cfg.ConfigOpts()
+        conf.register_opts(opts)
+        opts([])
+        self.types = {
+            name: kind(self.cloud, opts)
+            for name, kind in (
+                types or {objects.HOST: host.PhysicalHost}
+            ).items()
+        }
+        self.hosts = hosts.Hosts(self.database, self.cloud, self.options)
+        self.resources = resources.Resources(self.database)
+        self.donors = drainable_hosts.Donors(
+            self.database, self.cloud, self.hosts, self.options
+        )
+        self.leases = leases.Leases(
+            self.database, self.types, self.options, self._notify, self.donors
+        )
+        self.server_leases = server_leases.ServerLeases(
+            self.leases, self.cloud
+        )
+        self.monitoring = monitoring.Monitoring(
+            self.database,
+            [kind(self.cloud, opts) for kind in monitors],
+            self.options,
+            self._notify,
+        )
+        self.healing = healing.Healing(
+            self.database, self.types, self.options, self._notify
+        )
+        self.server_leases = server_leases.ServerLeases(
+            self.leases, self.cloud
+        )
+        self.desertion = deleted_servers.Desertion(self.database, self.cloud)
+        self.queue = waiting.Queue(
+            self.database, self.types, self.options, self._notify
+        )
+        self.walk = retry_walk.Walk(self.queue, self.leases.book)
+        self.opts = opts
+        self.tasks = periodic.all_of(
+            self.hosts,
+            self.monitoring,
+            self.healing,
+            self.desertion,
+            self.donors,
+            self.walk,
+            self.options,
+        )
+        self._workers: list[workers.Worker] = []
+        for name in names:
+            self.enrol(name)
+        with self.database.writer() as session:
+            for task in self.tasks:
+                counters.take_task(
+                    session, task.name, self.now, self.now + task.interval
+                )
+
+    def _notify(self, event_type: str, payload: Mapping[str, Any]) -> None:
+        self.notes.append((event_type, payload))
+
+    def close(self) -> None:
+        for each in self._workers:
+            each.stop()
+        self.database.dispose()
+
+    # What operators and users do
+
+    def enrol(self, name: str, **properties: str) -> objects.Host:
+        return self.hosts.enrol(name, properties, self.now)
+
+    def add_host(self, name: str, *, enrol: bool = True) -> None:
+        """Have the cloud know one more host."""
+        self.cloud.known[name] = fake_cloud.facts(name)
+        self.cloud.recover(name)
+        if enrol:
+            self.enrol(name)
+
+    def lease(
+        self,
+        start: float = 0,
+        end: float = 60,
+        minimum: int = 1,
+        maximum: int | None = None,
+        project: str = 'lessee',
+        **asked: Any,
+    ) -> objects.Lease:
+        """Lease hosts from and until so many minutes from now on."""
+        item = {'min': minimum, 'max': maximum or minimum, **asked}
+        return self.lease_of(
+            (objects.HOST, item), start=start, end=end, project=project
+        )
+
+    def lease_of(
+        self,
+        *items: tuple[str, Mapping[str, Any]],
+        start: float = 0,
+        end: float = 60,
+        project: str = 'lessee',
+        before_end: float | None = None,
+        **more: Any,
+    ) -> objects.Lease:
+        """:param more: of a new lease, such as its type"""
+        return self.leases.create(
+            leases.NewLease(
+                name='a lease',
+                project_id=project,
+                user_id='user',
+                start=self.now + minutes(start),
+                end=self.now + minutes(end),
+                before_end=None
+                if before_end is None
+                else self.now + minutes(before_end),
+                reservations=tuple(
+                    leases.NewReservation(*item) for item in items
+                ),
+                **more,
+            ),
+            self.now,
+        )
+
+    def retry(
+        self,
+        minimum: int = 1,
+        end: float = 60,
+        start: float = 0,
+        retries: int | None = None,
+        duration: float | None = None,
+        project: str = 'lessee',
+        **asked: Any,
+    ) -> objects.Lease:
+        """Lease hosts now, or as soon as they can be had."""
+        item = {'min': minimum, 'max': minimum, **asked}
+        return self.lease_of(
+            (objects.HOST, item),
+            start=start,
+            end=end if duration is None else start + duration,
+            project=project,
+            lease_type=states.LeaseType.RETRY,
+            max_retries=retries,
+            duration=None if duration is None else minutes(duration),
+        )
+
+    def donate(self, *names: str, servers: int = 1) -> None:
+        """Have hosts be donors, with so many servers of somebody on each."""
+        self.cloud.members = (self.cloud.members or set()) | set(names)
+        for name in names:
+            self.add_host(name, enrol=False)
+            for number in range(servers):
+                self.cloud.boot(name, 'somebody', f'{number} of {name}')
+        self.donors.follow(self.now)
+
+    def best_effort(
+        self,
+        minimum: int = 1,
+        end: float = 60,
+        duration: float | None = None,
+        project: str = 'lessee',
+        **asked: Any,
+    ) -> objects.Lease:
+        """Lease hosts now, also if others have to be emptied for it."""
+        return self.lease_of(
+            (objects.HOST, {'min': minimum, 'max': minimum, **asked}),
+            end=end if duration is None else duration,
+            project=project,
+            lease_type=states.LeaseType.BEST_EFFORT,
+            duration=None if duration is None else minutes(duration),
+        )
+
+    def active_lease(self, **asked: Any) -> objects.Lease:
+        lease = self.lease(**asked)
+        self.work()
+        return self.see(lease)
+
+    def change(self, lease: objects.Lease, **changes: Any) -> objects.Lease:
+        """Update a lease: dates are minutes from now on, the rest is asked
+        of its only reservation."""
+        dates = {
+            key: self.now + minutes(changes.pop(key))
+            for key in ('start', 'end', 'before_end')
+            if key in changes
+        }
+        name = changes.pop('name', None)
+        return self.leases.update(
+            lease.id,
+            leases.LeaseChanges(
+                name=name,
+                reservations={lease.reservations[0].id: changes}
+                if changes
+                else {},
+                **dates,
+            ),
+            self.now,
+        )
+
+    def acknowledge(self, lease: objects.Lease) -> None:
+        """Know that resources of the lease were changed."""
+        self.leases.update(
+            lease.id,
+            leases.LeaseChanges(
+                acknowledged=[item.id for item in lease.reservations]
+            ),
+            self.now,
+        )
+
+    def delete(self, lease: objects.Lease) -> None:
+        self.leases.delete(lease.id, self.now)
+
+    def fails(self, step: str, error: Exception, times: int = 1) -> None:
+        """Let a write to the cloud fail, the first times that it is made."""
+        left = [error] * times
+
+        def before(made: str) -> None:
+            if made == step and left:
+                raise left.pop()
+
+        self.cloud.before = before
+
+    # What workers do
+
+    def worker(self, name: str = 'worker', threads: int = 4) -> workers.Worker:
+        one = workers.Worker(
+            name,
+            self.database,
+            lifecycle.Lifecycle(
+                self.database,
+                self.types,
+                self.options,
+                self._notify,
+                clock=lambda: self.now,
+                queue=self.queue,
+                hunt=hunting.Hunting(
+                    self.database,
+                    self.cloud,
+                    self.leases.ground,
+                    self.leases.book,
+                    shipped.load(self.opts),
+                    self.options,
+                    self._notify,
+                ),
+            ),
+            self.tasks,
+            threads,
+        )
+        self._workers.append(one)
+        return one
+
+    def work(self, one: workers.Worker | None = None) -> None:
+        """Do all that is due at this instant."""
+        one = one or self._anybody()
+        while True:
+            one.tick(self.now)
+            one.drain()
+            with self.database.reader() as session:
+                if not leases_db.due(
+                    session, self.now, limit=1
+                ) and not counters.due(session, self.now):
+                    return
+
+    def soon(self, task: str) -> None:
+        """Have a periodic task be due."""
+        with self.database.writer() as session:
+            counters.hurry(session, task, self.now)
+
+    def look(self) -> None:
+        """Let the monitors look, and do all that follows at this instant."""
+        self.monitoring.poll(self.now)
+        self.healing.look_after(self.now)
+        self.work()
+
+    def _anybody(self) -> workers.Worker:
+        return self._workers[0] if self._workers else self.worker()
+
+    def forward(
+        self, *, until: float, by: workers.Worker | None = None
+    ) -> None:
+        """Let time pass until so many minutes after noon; what becomes due
+        is done at its second."""
+        target = NOON + minutes(until)
+        while True:
+            self.work(by)
+            due = self.next_due()
+            if due is None or due > target:
+                break
+            self.now = due
+        self.now = target
+        self.work(by)
+
+    def next_due(self) -> datetime.datetime | None:
+        with self.database.reader() as session:
+            dates = [
+                session.scalar(sa.select(sa.func.min(model.due_at)))
+                for model in (models.Lease, models.Task)
+            ]
+        return min((date for date in dates if date is not None), default=None)
+
+    # What there is to see
+
+    def see(self, lease: objects.Lease) -> objects.Lease:
+        return self.leases.get(lease.id)
+
+    def status(self, lease: objects.Lease) -> str:
+        return str(self.see(lease).status)
+
+    def hosts_of(self, lease: objects.Lease) -> set[str]:
+        """Return the hosts that the lease holds: not those released."""
+        with self.database.reader() as session:
+            return set(
+                session.scalars(
+                    sa.select(models.Resource.name)
+                    .join(
+                        models.Allocation,
+                        models.Allocation.resource_id == models.Resource.id,
+                    )
+                    .join(
+                        models.Reservation,
+                        models.Reservation.id
+                        == models.Allocation.reservation_id,
+                    )
+                    .where(
+                        models.Reservation.lease_id == lease.id,
+                        models.Allocation.released == sa.false(),
+                    )
+                )
+            )
+
+    def fenced(self) -> set[str]:
+        """Return the donors that are taken, or not given back yet."""
+        with self.database.reader() as session:
+            return {one.resource.name for one in donor_rows.fenced(session)}
+
+    def aggregate_of(self, lease: objects.Lease) -> set[str] | None:
+        return self.cloud.aggregates.get(lease.reservations[0].id)
+
+    def told(self, lease: objects.Lease) -> list[str]:
+        """Return the types of the notifications of the lease."""
+        return [
+            kind.removeprefix('lease.')
+            for kind, payload in self.notes
+            if payload.get('lease_id') == lease.id
+        ]
+
+    def picture(self) -> dict[str, Any]:
+        """Return all that may differ at the end if work is done twice, or
+        not at all; when it was done is left out."""
+        return {
+            'leases': {
+                lease.id: _without_times(lease)
+                for lease in self.leases.find(objects.LeaseQuery())
+            },
+            'held': _held(self.database),
+            'notes': sorted(
+                (kind, payload.get('lease_id')) for kind, payload in self.notes
+            ),
+            'pool': sorted(self.cloud.pool),
+            'fenced': self.fenced(),
+            'moved': sorted(self.cloud.moved),
+            'marked': sorted(self.cloud.marked),
+            'aggregates': self.cloud.lease_aggregates(),
+            'servers': sorted(self.cloud.servers),
+            'shelved': sorted(self.cloud.shelved),
+            'migrated': sorted(self.cloud.migrated),
+            'images': sorted(
+                (server, order.reason) for server, order in self.cloud.images
+            ),
+        }
+
+
+def _without_times(lease: objects.Lease) -> Mapping[str, Any]:
+    picture = dataclasses.asdict(lease)
+    for name in ('version', 'attempt', 'due_at', 'updated_at'):
+        del picture[name]
+    picture['events'] = sorted(
+        picture['events'], key=lambda event: event['event_type']
+    )
+    for part in (*picture['reservations'], *picture['events']):
+        del part['updated_at']
+    return picture
+
+
+def _held(database: api.Database) -> list[tuple[str, int, bool]]:
+    with database.reader() as session:
+        return [
+            (row.reservation_id, row.resource_id, row.released)
+            for row in session.execute(
+                sa.select(models.Allocation.__table__).order_by(
+                    models.Allocation.reservation_id,
+                    models.Allocation.resource_id,
+                )
+            )
+        ]
+
+
+class Steps:
+    """Counts the steps of a region: its transactions that write, and the
+    writes to its cloud; and does something before one of them."""
+
+    def __init__(
+        self,
+        region: Region,
+        number: int = 0,
+        then: Hook = lambda step: None,
+    ) -> None:
+        self.number = number
+        self.taken: list[str] = []
+        self._then = then
+        self._region = region
+        self._lock = threading.Lock()
+
+    @property
+    def reached(self) -> bool:
+        return len(self.taken) >= self.number
+
+    def __enter__(self) -> 'Steps':
+        self._region.database.before = self._step
+        self._region.cloud.before = self._step
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._region.database.before = lambda step: None
+        self._region.cloud.before = lambda step: None
+
+    def _step(self, name: str) -> None:
+        with self._lock:
+            self.taken.append(name)
+            mine = len(self.taken) == self.number
+        if mine:
+            self._then(name)
+
+
+class Factory:
+    """Makes regions, each on a fresh SQLite database."""
+
+    def __init__(self, directory: pathlib.Path):
+        self.directory = directory
+        self._made: list[Region] = []
+
+    def __call__(self, *names: str, **options: Any) -> Region:
+        url = template.copy_to(self.directory / f'{len(self._made)}.db')
+        region = Region(url, *names, **options)
+        self._made.append(region)
+        return region
+
+    def close(self) -> None:
+        for region in self._made:
+            region.close()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+import datetime
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.api.servers import default_lease
+
+NOW = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.fixture
+def switched_on(opts):
+    for name, value in (
+        ('default_reservation', True),
+        ('resource_types', [objects.HOST, objects.SERVER]),
+    ):
+        opts.set_override(name, value, 'reservations')
+    return opts
+
+
+def test_what_can_be_had_is_fine(switched_on):
+    default_lease.check(switched_on)
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('resource_types', [objects.HOST]),
+        ('reservation_length_days', 0),
+        ('reservation_start_date', 'tomorrow'),
+    ],
+)
+def test_what_can_not_be_had_is_named_at_the_start(switched_on, name, value):
+    switched_on.set_override(name, value, 'reservations')
+    with pytest.raises(exception.ImpossibleDefaults, match=name):
+        default_lease.check(switched_on)
+    # Nobody minds as long as it is off.
+    switched_on.set_override('default_reservation', False, 'reservations')
+    default_lease.check(switched_on)
+
+
+def test_a_name_that_can_not_be_stored_is_refused(switched_on):
+    with pytest.raises(exception.InvalidInput):
+        default_lease.terms({'server': {'name': 'a\0b'}}, NOW, switched_on)
+
+
+@pytest.mark.parametrize('name', [None, 7, '', 'x' * 300])
+def test_a_name_that_nova_refuses_is_left_to_it(switched_on, name):
+    found = default_lease.terms({'server': {'name': name}}, NOW, switched_on)
+    assert 0 < len(found.name) <= 255

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+import logging
+import threading
+
+import pytest
+
+from nova_reservations.compute import breaker
+from nova_reservations.compute.metrics import base
+from nova_reservations.compute.metrics import plugin_thread
+from nova_reservations.tests.unit.compute.metrics import builders
+
+
+class Plugin(base.MetricPlugin):
+    """Remembers what it got; fails and waits as it is told."""
+
+    def __init__(self):
+        super().__init__('host1', builders.make_conf())
+        self.seen = []
+        self.gone = []
+        self.fails = False
+        self.may_go = threading.Event()
+        self.may_go.set()
+
+    def on_cpu(self, instance, cpu_dict):
+        self.may_go.wait()
+        if self.fails:
+            raise RuntimeError('of the plugin')
+        self.seen.append(cpu_dict['time'])
+
+    def on_gone(self, instance):
+        self.gone.append(instance)
+
+    def close(self):
+        self.seen.append('closed')
+
+
+@pytest.fixture
+def plugin():
+    made = Plugin()
+    yield made
+    made.may_go.set()
+
+
+def batch(number):
+    return [('on_cpu', (None, {'time': number}))]
+
+
+def test_what_is_put_arrives_in_order(plugin):
+    lane = plugin_thread.Lane('plugin', plugin)
+    lane.start()
+    for number in range(10):
+        lane.put(batch(number))
+    lane.stop()
+    assert plugin.seen == [*range(10), 'closed']
+
+
+def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
+    lane = plugin_thread.Lane('slow', plugin)
+    plugin.may_go.clear()
+    lane.start()
+    for number in range(100):
+        lane.put(batch(number))
+    warnings = [
+        each.getMessage()
+        for each in caplog.records
+        if each.levelno == logging.WARNING
+    ]
+    assert warnings == [
+        f'The metric plugin slow is late by {plugin_thread.DEPTH} batches of '
+        'measurements; the oldest are lost'
+    ]
+    plugin.may_go.set()
+    lane.put(batch(100))
+    lane.stop()
+    assert plugin.seen[-2:] == [100, 'closed']
+    assert len(plugin.seen) <= plugin_thread.DEPTH + 3
+
+
+def test_what_is_told_once_is_not_lost_with_the_oldest(plugin):
+    lane = plugin_thread.Lane('slow', plugin)
+    plugin.may_go.clear()
+    lane.start()
+    for number in range(100):
+        lane.put([*batch(number), ('on_gone', (f'server-{number}',))])
+    plugin.may_go.set()
+    lane.wait()
+    lane.stop()
+    assert {*plugin.gone} == {f'server-{number}' for number in range(100)}
+    assert len(plugin.gone) == 100
+
+
+def test_a_plugin_that_raises_is_named_and_off_in_the_end(plugin, caplog):
+    lane = plugin_thread.Lane('wrong', plugin)
+    plugin.fails = True
+    for number in range(10):
+        lane.deliver(batch(number))
+    assert lane.guard.off
+    errors = [each.getMessage() for each in caplog.records]
+    assert len(errors) == breaker.LIMIT + 1
+    assert all('wrong' in each for each in errors)
+    plugin.fails = False
+    lane.deliver(batch(10))
+    assert plugin.seen == []
+    lane.guard.restart()
+    lane.deliver(batch(11))
+    assert plugin.seen == [11]
+
+
+def test_a_failure_now_and_then_is_forgiven(plugin):
+    lane = plugin_thread.Lane('moody', plugin)
+    for number in range(20):
+        plugin.fails = number % 2 == 0
+        lane.deliver(batch(number))
+    assert lane.guard.off is None
+    assert plugin.seen == [*range(1, 20, 2)]
+
+
+def test_one_that_is_off_is_closed_too(plugin):
+    lane = plugin_thread.Lane('wrong', plugin)
+    plugin.fails = True
+    for number in range(10):
+        lane.deliver(batch(number))
+    lane.start()
+    lane.stop()
+    assert plugin.seen == ['closed']

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event actions webhook and email, and one from another package."""
+
+import dataclasses
+import hashlib
+import hmac
+from http import server
+import json
+import smtplib
+import threading
+from typing import ClassVar
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.plugins.event_actions import base as event_action
+from nova_reservations.plugins.event_actions import email
+from nova_reservations.plugins.event_actions import offered
+from nova_reservations.plugins.event_actions import webhook
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.testing import fake_cloud
+from nova_reservations.tests.unit.engine import test_steps
+from nova_reservations.tests.unit.plugins.resource_types.test_types import (
+    RESERVATION,
+)
+
+SECRET = 'a shared secret'
+
+
+@pytest.fixture
+def occasion():
+    booking = base.Booking(
+        lease=test_steps.lease('ACTIVE'),
+        reservation=RESERVATION,
+        resources=(),
+        slots={},
+        servers=frozenset(),
+        prepared=True,
+        settled=False,
+        check=lambda: None,
+        warned_at=test_steps.NOON,
+        now=test_steps.NOON,
+    )
+    return event_action.Occasion(
+        'an occasion',
+        booking,
+        lambda: [ports.Server('s', 'p', 'one', 'active')],
+        ending='delete',
+    )
+
+
+class Receiver:
+    """A web server that answers as it is told, and keeps what it got."""
+
+    def __init__(self) -> None:
+        self.status = 204
+        self.got: list[tuple[str, dict[str, str], bytes]] = []
+        receiver = self
+
+        class Handler(server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers['Content-Length']))
+                receiver.got.append((self.path, dict(self.headers), body))
+                self.send_response(receiver.status)
+                if receiver.status == 307:
+                    self.send_header('Location', '/elsewhere')
+                self.send_header('Content-Length', '0')
+                self.end_headers()
+
+            def log_message(self, *args):
+                """Say nothing."""
+
+        self._server = server.HTTPServer(('127.0.0.1', 0), Handler)
+        threading.Thread(target=self._server.serve_forever).start()
+        self.url = f'http://127.0.0.1:{self._server.server_port}/hook'
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def receiver():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture
+def hook(opts, receiver):
+    opts.set_override('webhook_addresses', [receiver.url], 'reservations')
+    opts.set_override('webhook_secret', SECRET, 'reservations')
+    return webhook.Webhook(fake_cloud.FakeCloud(), opts)
+
+
+class TestWebhook:
+    def test_who_knows_the_secret_can_tell_who_it_is_from(
+        self, hook, receiver, occasion
+    ):
+        hook.tell(occasion)
+        [(path, headers, body)] = receiver.got
+        assert path == '/hook'
+        stamp = headers[webhook.TIMESTAMP]
+        assert int(stamp) == test_steps.NOON.timestamp()
+        digest = hmac.new(
+            SECRET.encode(), f'{stamp}.'.encode() + body, hashlib.sha256
+        )
+        assert headers[webhook.SIGNATURE] == f'sha256={digest.hexdigest()}'
+        told = json.loads(body)
+        assert told['lease']['id'] == 'lease'
+        assert told['servers'] == ['s']
+
+    def test_the_same_occasion_has_the_same_id(self, hook, receiver, occasion):
+        hook.tell(occasion)
+        hook.tell(occasion)
+        hook.tell(dataclasses.replace(occasion, id='another'))
+        first, again, other = (
+            headers[webhook.ID] for _, headers, _ in receiver.got
+        )
+        assert first == again != other
+
+    def test_a_redirect_is_not_followed(self, hook, receiver, occasion):
+        receiver.status = 307
+        with pytest.raises(exception.CloudRefused):
+            hook.tell(occasion)
+        assert [path for path, _, _ in receiver.got] == ['/hook']
+
+    def test_a_failure_does_not_keep_it_from_others(
+        self, hook, receiver, occasion, opts
+    ):
+        opts.set_override(
+            'webhook_addresses',
+            ['http://127.0.0.1:1/', receiver.url],
+            'reservations',
+        )
+        with pytest.raises(exception.CloudRefused, match='1 of its addresse'):
+            hook.tell(occasion)
+        assert len(receiver.got) == 1
+
+    @pytest.mark.parametrize('name', ['webhook_addresses', 'webhook_secret'])
+    def test_it_can_not_be_asked_for_where_it_is_not_set_up(
+        self, hook, opts, name
+    ):
+        opts.clear_override(name, 'reservations')
+        with pytest.raises(exception.InvalidInput, match='operator'):
+            hook.validate()
+
+
+class Postman:
+    """In place of smtplib.SMTP: keeps what is sent."""
+
+    sent: ClassVar[list] = []
+
+    def __init__(self, *where, timeout):
+        self.where = where
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def starttls(self, context):
+        assert context.check_hostname
+
+    def send_message(self, message):
+        self.sent.append((self.where, message))
+
+
+@pytest.fixture
+def post(opts, monkeypatch):
+    monkeypatch.setattr(smtplib, 'SMTP', Postman)
+    Postman.sent.clear()
+    for name, value in {
+        'email_server': 'mail.example.org',
+        'email_from': 'leases@example.org',
+        'email_to': '{user_id}@example.org',
+    }.items():
+        opts.set_override(name, value, 'reservations')
+    return email.Mail(fake_cloud.FakeCloud(), opts)
+
+
+class TestMail:
+    def test_it_says_which_lease_ends_when(self, post, occasion):
+        post.tell(occasion)
+        [(where, message)] = Postman.sent
+        assert where == ('mail.example.org', 25)
+        assert message['To'] == 'u@example.org'
+        text = message.get_content()
+        assert '"a lease" (lease)' in text
+        assert 'ends at 2030-01-01 14:30:00 UTC' in text
+
+    def test_nobody_gets_a_header_into_it(self, post, occasion):
+        lease = dataclasses.replace(
+            occasion.booking.lease, user_id='u\nBcc: all'
+        )
+        occasion = dataclasses.replace(
+            occasion,
+            booking=dataclasses.replace(occasion.booking, lease=lease),
+        )
+        with pytest.raises(exception.CloudRefused):
+            post.tell(occasion)
+        assert Postman.sent == []
+
+    def test_a_server_that_is_down_is_a_failure(
+        self, post, occasion, monkeypatch
+    ):
+        def refuse(*args, **kwargs):
+            raise ConnectionRefusedError('mail.example.org')
+
+        monkeypatch.setattr(smtplib, 'SMTP', refuse)
+        with pytest.raises(exception.CloudRefused) as refusal:
+            post.tell(occasion)
+        assert 'mail.example.org' not in str(refusal.value)
+
+
+class TestWhatIsInstalled:
+    def test_an_action_that_is_not_stops_the_process(self, opts):
+        opts.set_override('before_end_actions', ['compress'], 'reservations')
+        with pytest.raises(exception.UnknownEventAction, match='compress'):
+            offered.Actions(fake_cloud.FakeCloud(), opts)
+
+    def test_what_the_operator_offers_can_be_asked_for(self, opts, hook):
+        opts.set_override('before_end_actions', ['webhook'], 'reservations')
+        actions = offered.Actions(fake_cloud.FakeCloud(), opts)
+        assert actions.validate({'before_end': 'webhook'}) == {
+            'before_end': 'webhook'
+        }

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins written for the release before still import their base classes."""
+
+import importlib
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'name'),
+    [
+        ('asked', 'tracking.extra_specs', 'amount'),
+        ('demand', 'objects.demand', 'Demand'),
+        ('plugins.base', 'plugins.resource_types.base', 'ResourceType'),
+        (
+            'plugins.drain_strategy',
+            'plugins.drain_strategies.base',
+            'DrainStrategy',
+        ),
+        ('plugins.event_action', 'plugins.event_actions.base', 'EventAction'),
+        ('plugins.monitor', 'plugins.monitors.base', 'Monitor'),
+        ('values', 'objects', 'Lease'),
+    ],
+)
+def test_an_old_path_gives_the_same_class_and_names_the_new_path(
+    old, new, name
+):
+    sys.modules.pop(f'nova_reservations.{old}', None)
+    with pytest.warns(DeprecationWarning, match=f'nova_reservations.{new}'):
+        module = importlib.import_module(f'nova_reservations.{old}')
+    wanted = importlib.import_module(f'nova_reservations.{new}')
+    assert getattr(module, name) is getattr(wanted, name)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Try nova_reservations on a whole OpenStack on this machine.
+
+Without a command: start the cloud, tell the story host-lease, and serve until
+Ctrl-C.
+"""
+
+import argparse
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+from sandbox import cloud
+from sandbox import layout as lo
+from sandbox import person
+from sandbox import stories
+from sandbox import story
+
+_TRY = """
+The cloud serves until Ctrl-C. In another terminal:
+
+  . {directory}/openrc-demo
+  openstack reservation lease create mine \\
+      --reservation resource_type=physical:host,min=1,max=1,\\
+hypervisor_properties=,resource_properties= \\
+      --end-date "$(date -u -d '1 hour' '+%Y-%m-%d %H:%M')"
+  reservation=$(openstack reservation lease show mine -f value \\
+      -c reservations | sed -n 's/^ *"id": "\\(.*\\)",$/\\1/p')
+  openstack server create --image {image} --flavor {flavor} --nic none \\
+      --hint reservation=$reservation --wait my-server
+  openstack reservation lease delete mine
+
+openrc-alt is another project's, openrc-admin the operator's:
+
+  . {directory}/openrc-admin
+  openstack reservation host list
+  openstack server list --all-projects --long
+"""
+
+
+_OPENRC = """\
+export OS_AUTH_URL={auth_url}
+export OS_USERNAME={name} OS_PASSWORD={name} OS_PROJECT_NAME={name}
+export OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default
+export OS_REGION_NAME={region} OS_IDENTITY_API_VERSION=3
+export OS_COMPUTE_API_VERSION=2.90
+export PATH={bin}:$PATH
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog='tools/sandbox',
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        '--keep',
+        action='store_true',
+        help='leave the folder with configuration, databases and logs behind',
+    )
+    parser.add_argument(
+        '--database-url',
+        default='',
+        help='run many processes instead of few, on databases made, and in '
+        'the end dropped, on this server: mysql+pymysql://root@127.0.0.1',
+    )
+    parser.add_argument(
+        '--transport-url',
+        default='',
+        help='and on a virtual host made, and in the end deleted, on this '
+        'message broker; where rabbitmqctl can not, on the one that is '
+        'named, which nobody else may use: rabbit://guest:guest@127.0.0.1/',
+    )
+    commands = parser.add_subparsers(dest='command')
+    commands.add_parser('list', help='name the stories')
+    tell = commands.add_parser(
+        'story', help='tell stories and exit: 0 if all went as they should'
+    )
+    tell.add_argument('names', nargs='+', choices=stories.STORIES)
+    arguments = parser.parse_args()
+
+    if arguments.command == 'list':
+        for name, told in stories.STORIES.items():
+            print(f'{name:16}{(told.__doc__ or "").splitlines()[0]}')
+        return 0
+    if bool(arguments.database_url) != bool(arguments.transport_url):
+        parser.error('--database-url and --transport-url need each other')
+    # What ends the sandbox lets it clean up first.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Tell the stories, one after the other; return the exit status."""
+    names = arguments.names if arguments.command else ['host-lease']
+    plain = [name for name in names if name not in stories.CONF]
+    # Those that want another configuration have a cloud for themselves.
+    others = [[name] for name in names if name in stories.CONF]
+    groups = [plain, *others] if plain else others
+    return max(_run_on_one_cloud(group, arguments) for group in groups)
+
+
+def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
+    """Tell the stories on a cloud of their own; return the exit status."""
+    keep = arguments.keep
+    directory = pathlib.Path(tempfile.mkdtemp(prefix='nova-reservations-'))
+    try:
+        print(
+            f'starting keystone, placement, glance and nova in {directory}',
+            flush=True,
+        )
+        began = time.monotonic()
+        with cloud.running(
+            directory,
+            arguments.database_url,
+            arguments.transport_url,
+            stories.CONF.get(names[0]),
+        ) as layout:
+            print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
+            ok = all(_tell(name, layout) for name in names)
+            keep = keep or not ok
+            if not arguments.command:
+                _serve(layout)
+        return 0 if ok else 1
+    except (cloud.NotUp, person.Unexpected) as error:
+        keep = True
+        print(error)
+        print(f'logs: {directory}/log')
+        print(f'story {names[0]}: FAILED at the start of the cloud')
+        return 1
+    finally:
+        if not keep:
+            shutil.rmtree(directory)
+
+
+def _tell(name: str, layout: lo.Layout) -> bool:
+    """Tell one story; its last line says how it went."""
+    timeline = story.Timeline(layout.directory)
+    try:
+        stories.STORIES[name](layout.auth_url, timeline)
+    except Exception as error:
+        if isinstance(error, person.Unexpected):
+            print(f'expected: {error.expected}')
+            print(f'seen:     {error.seen}')
+        else:
+            traceback.print_exception(error, file=sys.stdout)
+        print(f'logs:     {layout.log}')
+        print(f'story {name}: FAILED at {timeline.current}', flush=True)
+        return False
+    print(f'story {name}: ok', flush=True)
+    return True
+
+
+def _serve(layout: lo.Layout) -> None:
+    for name in ('admin', 'demo', 'alt'):
+        (layout.directory / f'openrc-{name}').write_text(
+            _OPENRC.format(
+                name=name,
+                auth_url=layout.auth_url,
+                region=lo.REGION,
+                bin=pathlib.Path(sys.executable).parent,
+            )
+        )
+    print(
+        _TRY.format(
+            directory=layout.directory, image=cloud.IMAGE, flavor=cloud.FLAVOR
+        ),
+        flush=True,
+    )
+    signal.pause()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

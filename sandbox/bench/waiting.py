@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it costs that something comes free while many leases wait.
+
+In a database of its own: the workers of the cloud would do a part of it.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import datetime
+import json
+import time
+import uuid
+
+from oslo_config import cfg
+import sqlalchemy as sa
+
+from nova_reservations import bootstrap
+from nova_reservations import conf as options
+from nova_reservations import objects
+from nova_reservations.db import capacity
+from nova_reservations.db import hosts
+from nova_reservations.db import leases as rows
+from nova_reservations.db import migration
+from nova_reservations.db import retry_queue
+from nova_reservations.engine import leases
+from nova_reservations.objects import states
+from sandbox.bench import subject as su
+from sandbox.bench.report import Figure
+from sandbox.bench.report import Row
+
+WAITING = 2000
+HOSTS = 100
+_AGAIN = 10
+_MANY = 50
+_HOUR = datetime.timedelta(hours=1)
+
+
+def waiting(subject: su.Subject) -> Row:
+    """2,000 leases wait, and something comes free: our CPU."""
+    figures = []
+    for different in (False, True):
+        with _crowd(subject, different) as crowd:
+            what = 'different things' if different else 'the same'
+            figures += _measure(
+                crowd, f'{WAITING:,} wait for {what}; CPU when'
+            )
+    return Row(figures)
+
+
+def _measure(crowd: '_Crowd', them: str) -> list[Figure]:
+    """Return the seconds of CPU until all have been told what came free."""
+    none = crowd.walk(crowd.free_later)
+    often = sum(crowd.walk(crowd.free_later) for _ in range(_AGAIN))
+    first = crowd.walk(lambda: crowd.free(0))
+    last = crowd.walk(lambda: crowd.free(HOSTS - 1))
+    many = crowd.walk(lambda: crowd.free(*range(1, _MANY + 1)))
+    return [
+        Figure(f'{them} none can use what came free', none, 's', limit=2),
+        Figure(f'{them} it is so {_AGAIN} times', often, 's', limit=2),
+        Figure(
+            f'{them} one host can be used by the first', first, 's', limit=2
+        ),
+        Figure(f'{them} one host more came free', last, 's', limit=2),
+        Figure(
+            f'{them} {_MANY} get a host; beside the CPU of {_MANY} new leases',
+            many,
+            's',
+            floor=crowd.create(_MANY),
+        ),
+    ]
+
+
+class _Crowd:
+    """:ivar holders: the leases that have the hosts, in an hour."""
+
+    def __init__(self, services: bootstrap.Services, different: bool) -> None:
+        self.services = services
+        self.now = services.database.now()
+        with services.database.writer() as session:
+            for number in range(HOSTS):
+                # The last that waits wants the last.
+                last = number == HOSTS - 1
+                host_id = hosts.insert(
+                    session,
+                    _facts(f'host-{number}'),
+                    {'rack': str(WAITING - 1 if last else number)},
+                    self.now,
+                )
+                hosts.set_reservable(session, host_id, True, self.now)
+        self.holders = [
+            self._lease(_HOUR, 240 * _HOUR, f'host-{number}').id
+            for number in range(HOSTS)
+        ]
+        first = self._lease(0 * _HOUR, 2 * _HOUR, None)
+        with services.database.writer() as session:
+            for number in range(WAITING):
+                rows.insert(
+                    session,
+                    _like(
+                        first,
+                        retry_queue.arrive(session),
+                        _wish(number if different else None),
+                    ),
+                )
+        services.leases.delete(first.id, self.now)
+        self.walk(lambda: None)
+
+    def _lease(
+        self,
+        start: datetime.timedelta,
+        end: datetime.timedelta,
+        host: str | None,
+    ) -> objects.Lease:
+        """Ask for a host; wait for any if no name is given."""
+        return self.services.leases.create(
+            leases.NewLease(
+                name='bench',
+                project_id='bench',
+                user_id='bench',
+                start=self.now + start,
+                end=self.now + end,
+                before_end=None,
+                reservations=(
+                    leases.NewReservation(
+                        objects.HOST,
+                        {
+                            'min': 1,
+                            'max': 1,
+                            'resource_properties': json.dumps(
+                                ['==', '$service_name', host]
+                            )
+                            if host
+                            else '',
+                        },
+                    ),
+                ),
+                lease_type=None if host else states.LeaseType.RETRY,
+                duration=None if host else end - start,
+            ),
+            self.now,
+        )
+
+    def free(self, *numbers: int) -> None:
+        """Have hosts be free."""
+        for number in numbers:
+            self.services.leases.delete(self.holders[number], self.now)
+
+    def free_later(self) -> None:
+        """Have a host be free when nobody wants it."""
+        later = self._lease(300 * _HOUR, 301 * _HOUR, 'host-0')
+        self.services.leases.delete(later.id, self.now)
+
+    def create(self, count: int) -> float:
+        """Return the seconds of CPU that so many new leases take."""
+        began = time.process_time()
+        for number in range(count):
+            self._lease(400 * _HOUR, 401 * _HOUR, f'host-{number}')
+        return time.process_time() - began
+
+    def walk(self, free: Callable[[], None]) -> float:
+        """Tell those who wait of all that comes free; return the seconds of
+        CPU that this takes beside what frees it."""
+        free()
+        began = time.process_time()
+        while True:
+            self.services.walk.run(self.now)
+            with self.services.database.reader() as session:
+                if not capacity.untold(session):
+                    return time.process_time() - began
+
+
+def _facts(name: str) -> objects.HostFacts:
+    return objects.HostFacts(
+        uuid=str(uuid.uuid4()),
+        service_host=name,
+        hypervisor_hostname=name,
+        vcpus=16,
+        memory_mb=65536,
+        local_gb=1000,
+        free_memory_mb=65536,
+        free_disk_gb=1000,
+        cpu_info='{}',
+        hypervisor_type='QEMU',
+        hypervisor_version=8002000,
+        availability_zone='nova',
+        provider_generation=1,
+        traits=frozenset({'HW_CPU_X86_VMX'}),
+        inventories=(
+            objects.Inventory('MEMORY_MB', 65536, 512, 1, 65536, 1, 1.0),
+            objects.Inventory('VCPU', 16, 0, 1, 16, 1, 4.0),
+        ),
+    )
+
+
+def _wish(number: int | None) -> str:
+    """Return what matches one rack, or all."""
+    if number is None:
+        return json.dumps(['>=', '$rack', '0'])
+    return json.dumps(
+        ['and', ['==', '$rack', str(number)], ['>=', '$vcpus', '8']]
+    )
+
+
+def _like(lease: objects.Lease, arrival: int, wish: str) -> objects.Lease:
+    """Return another lease that waits, as if it had been asked for."""
+    lease_id = str(uuid.uuid4())
+    [wanted] = lease.reservations
+    return dataclasses.replace(
+        lease,
+        id=lease_id,
+        arrival=arrival,
+        reservations=(
+            dataclasses.replace(
+                wanted,
+                id=str(uuid.uuid4()),
+                lease_id=lease_id,
+                params={**wanted.params, 'resource_properties': wish},
+            ),
+        ),
+        events=tuple(
+            dataclasses.replace(event, id=str(uuid.uuid4()), lease_id=lease_id)
+            for event in lease.events
+        ),
+    )
+
+
+@contextlib.contextmanager
+def _crowd(subject: su.Subject, different: bool) -> Iterator[_Crowd]:
+    """Have many wait, in a database that is dropped in the end."""
+    name = subject.layout.database_name('waiting')
+    ours = subject.databases.ours
+    conf = cfg.ConfigOpts()
+    options.register_opts(conf)
+    conf([], default_config_files=[])
+    conf.set_override(
+        'connection',
+        subject.layout.database('waiting'),
+        group='reservations',
+    )
+    with ours.connect() as connection:
+        connection.exec_driver_sql(f'CREATE DATABASE {name}')
+    services = bootstrap.build(conf, notify=lambda event_type, payload: None)
+    try:
+        migration.sync(services.database)
+        yield _Crowd(services, different)
+    finally:
+        services.database.dispose()
+        with ours.connect() as connection:
+            connection.execute(sa.text(f'DROP DATABASE IF EXISTS {name}'))

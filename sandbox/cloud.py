@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the whole cloud up, and takes it down again."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+import errno
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import requests
+
+from sandbox import broker
+from sandbox import config
+from sandbox import databases
+from sandbox import layout as lo
+from sandbox import person
+from sandbox import story
+
+#: Seconds that the services have to come up, and to go.
+_UP = 300
+_DOWN = 10
+
+IMAGE = 'sandbox'
+FLAVOR = 'sandbox.small'
+
+
+class NotUp(Exception):
+    """A service of the sandbox did not start."""
+
+
+@contextlib.contextmanager
+def running(
+    directory: pathlib.Path,
+    database_url: str = '',
+    transport_url: str = '',
+    extra: config.Sections | None = None,
+) -> Iterator[lo.Layout]:
+    """Run a cloud in an empty folder, for as long as the context lasts.
+
+    :param database_url: of the server to create databases on; none for SQLite
+    :param transport_url: of the message broker; none for a Nova that is a
+        single process
+    :param extra: see config.write
+    :raises NotUp: if a service does not start, with what its log says last.
+    """
+    with brought_up(
+        directory, database_url, transport_url, extra=extra
+    ) as services:
+        yield services.layout
+
+
+@contextlib.contextmanager
+def brought_up(
+    directory: pathlib.Path,
+    database_url: str,
+    transport_url: str,
+    front: Callable[[str, int], int] = lambda api, port: port,
+    extra: config.Sections | None = None,
+) -> Iterator['Services']:
+    """Run a cloud as running() does, and hand out its processes.
+
+    :param front: of the name of an API and its port, returns the port that
+        the catalog is to name
+    :raises NotUp:
+    :raises Unexpected: if there is no message broker to use
+    """
+    with contextlib.ExitStack() as stack:
+        transport_url = stack.enter_context(
+            broker.lent(transport_url, directory.name)
+        )
+        sockets = {api: _listen() for api in lo.APIS}
+        ports = {api: each.getsockname()[1] for api, each in sockets.items()}
+        layout = lo.Layout(
+            directory,
+            ports,
+            database_url,
+            transport_url,
+            {api: front(api, port) for api, port in ports.items()},
+        )
+        layout.save()
+        config.write(layout, extra)
+        stack.enter_context(databases.lent(layout))
+        services = stack.enter_context(_services(layout))
+        for api, listener in sockets.items():
+            services.start(api, listener)
+        for api in lo.APIS:
+            services.wait_for_answer(api)
+        operator = person.Operator(layout.auth_url)
+        if not layout.embedded:
+            for service in lo.CONTROLLERS:
+                services.start(service)
+            # A compute that finds no conductor tries again after 10 s.
+            services.wait_for('a conductor', operator.conductors, 1)
+            for service in lo.COMPUTES:
+                services.start(service)
+        services.wait_for('all hosts', operator.hosts, len(lo.HOSTS))
+        _furnish(operator)
+        yield services
+
+
+def _listen(port: int = 0) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(('127.0.0.1', port))
+    listener.listen(1024)
+    return listener
+
+
+def _listen_again(port: int) -> socket.socket:
+    """Listen where a service did that was killed.
+
+    Its workers have the socket until the last of them is gone: on a busy
+    machine that is after their master.
+    """
+
+    def listen() -> socket.socket | None:
+        try:
+            return _listen(port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return None
+
+    listener = story.until(f'port {port} to be free', listen, bool)
+    assert listener is not None
+    return listener
+
+
+class Services:
+    """The processes of one cloud."""
+
+    def __init__(self, layout: lo.Layout) -> None:
+        self.layout = layout
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(
+        self, service: str, listener: socket.socket | None = None
+    ) -> None:
+        """Start a service; it alone has the listener from now on."""
+        descriptors = [listener.fileno()] if listener else []
+        with self._log(service).open('ab') as log:
+            self._processes[service] = subprocess.Popen(
+                [
+                    sys.executable,
+                    '-m',
+                    'sandbox.serve',
+                    service,
+                    str(self.layout.directory),
+                    str(os.getpid()),
+                    *map(str, descriptors),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=descriptors,
+                # Ctrl-C is for the sandbox, which then ends its services.
+                start_new_session=True,
+            )
+        if listener:
+            # When the service dies, nobody shall wait for its answer.
+            listener.close()
+
+    def process(self, service: str) -> subprocess.Popen[bytes]:
+        """Return the service's first process, of which all others are."""
+        return self._processes[service]
+
+    def kill(self, service: str) -> None:
+        """End a service and all its workers, without a chance to clean up."""
+        process = self._processes[service]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def restart(self, service: str) -> None:
+        """Start a service again that was killed, where it was."""
+        port = self.layout.ports.get(service)
+        self.start(service, _listen_again(port) if port else None)
+
+    def wait_for_answer(self, api: str) -> None:
+        """Wait until an API answers: its socket is there since before it.
+
+        :raises NotUp:
+        """
+        try:
+            requests.get(self.layout.url(api), timeout=_UP)
+        except requests.RequestException as error:
+            raise self._not_up(api, str(error)) from error
+
+    def wait_for(
+        self, what: str, look: Callable[[], Sequence[object]], count: int
+    ) -> None:
+        """Wait until there are as many as there should be.
+
+        :raises NotUp:
+        """
+
+        def look_at_processes_too() -> Sequence[object]:
+            for service, process in self._processes.items():
+                if process.poll() is not None:
+                    raise self._not_up(service, 'ended')
+            return look()
+
+        story.until(
+            what, look_at_processes_too, lambda seen: len(seen) == count, _UP
+        )
+
+    def stop(self) -> None:
+        """End all of them, one way or the other."""
+        for process in self._processes.values():
+            process.terminate()
+        deadline = time.monotonic() + _DOWN
+        for process in self._processes.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0, deadline - time.monotonic()))
+            # Workers too, that it may have left behind.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _log(self, service: str) -> pathlib.Path:
+        return self.layout.log / f'{service}.log'
+
+    def _not_up(self, service: str, reason: str) -> NotUp:
+        lines = self._log(service).read_text(errors='replace').splitlines()
+        return NotUp('\n'.join([*lines[-20:], f'{service}: {reason}']))
+
+
+@contextlib.contextmanager
+def _services(layout: lo.Layout) -> Iterator[Services]:
+    services = Services(layout)
+    try:
+        yield services
+    finally:
+        services.stop()
+
+
+def _furnish(admin: person.Person) -> None:
+    """Create what servers are made of."""
+    person.body(
+        admin.compute.post(
+            '/flavors',
+            json={
+                'flavor': {'name': FLAVOR, 'vcpus': 1, 'ram': 512, 'disk': 1}
+            },
+        ),
+        200,
+    )
+    image = person.body(
+        admin.image.post(
+            '/v2/images',
+            json={
+                'name': IMAGE,
+                'visibility': 'public',
+                'disk_format': 'raw',
+                'container_format': 'bare',
+            },
+        ),
+        201,
+    )
+    person.body(
+        admin.image.put(
+            f'/v2/images/{image["id"]}/file',
+            data=b'\0' * 512,
+            headers={'Content-Type': 'application/octet-stream'},
+        ),
+        204,
+    )

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration files of a sandbox, as an operator would write them."""
+
+from collections.abc import Mapping
+import importlib.metadata
+import re
+
+from sandbox import layout as lo
+
+#: A tuple gives an option several times.
+Value = str | int | float | bool | tuple[str, ...]
+
+#: Section -> option -> value.
+Sections = dict[str, Mapping[str, Value]]
+
+#: Seconds between two checks of what leases hold.
+HEALING_INTERVAL = 27
+
+#: Seconds after which a compute that does not report is down.
+SERVICE_DOWN_TIME = 30
+
+#: Seconds for which it must be down until it has failed.
+DOWN_AFTER = 5
+
+#: What an operator adds to nova.conf. The list is Nova's own default and ours.
+RESERVATIONS_CONF: Sections = {
+    'filter_scheduler': {
+        'available_filters': (
+            'nova.scheduler.filters.all_filters',
+            'nova_reservations.scheduler.host_filter.ReservationFilter',
+        ),
+        'enabled_filters': 'ComputeFilter,ComputeCapabilitiesFilter,'
+        'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
+        'ServerGroupAffinityFilter,ReservationFilter',
+    },
+}
+
+#: The compute units of each host, whose processors are not alike.
+UNITS = dict(zip(lo.HOSTS, (400, 200, 100, 100), strict=True))
+
+#: What an operator adds to nova.conf to track compute units; and a plugin
+#: that fails.
+RESOURCES_CONF: Sections = {
+    'DEFAULT': {
+        'compute_resources': 'cu,vcpu,memory,faulty',
+        'scheduler_consumers': 'cu',
+        # A story waits for an audit.
+        'update_resources_interval': 20,
+    },
+    'filter_scheduler': {
+        'available_filters': (
+            'nova.scheduler.filters.all_filters',
+            'nova_reservations.scheduler.host_filter.ReservationFilter',
+            'nova_reservations.scheduler.resource_filter.ResourceFilter',
+        ),
+        'enabled_filters': 'ComputeFilter,ComputeCapabilitiesFilter,'
+        'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
+        'ServerGroupAffinityFilter,ReservationFilter,ResourceFilter',
+    },
+}
+
+#: A package that has it, as an operator would install one.
+FAULTY = {
+    'METADATA': 'Metadata-Version: 2.1\nName: faulty\nVersion: 1\n',
+    'entry_points.txt': '[nova.compute.resources]\n'
+    'faulty = sandbox.faulty:Faulty\n',
+}
+
+#: What an operator adds to api-paste.ini, beside the word in the pipelines.
+RESERVATIONS_PASTE = """
+[filter:reservations]
+paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
+"""
+
+
+def write(layout: lo.Layout, extra: Sections | None = None) -> None:
+    """Write the files of every service into the layout's etc folder.
+
+    :param extra: what nova.conf has beside, or in place of, what it has in
+        any sandbox
+    """
+    nova = _merged(_nova(layout), RESERVATIONS_CONF)
+    if layout.embedded:
+        nova = _merged(nova, RESOURCES_CONF)
+        package = layout.site / 'faulty-1.dist-info'
+        package.mkdir(parents=True)
+        for name, text in FAULTY.items():
+            (package / name).write_text(text)
+    for section, options in (extra or {}).items():
+        nova[section] = {**nova.get(section, {}), **options}
+    files = {
+        'keystone.conf': _ini(_keystone(layout)),
+        'placement.conf': _ini(_placement(layout)),
+        'glance-api.conf': _ini(_glance(layout)),
+        'glance-api-paste.ini': _shipped('glance', 'glance-api-paste.ini'),
+        'nova.conf': _ini(nova),
+        'api-paste.ini': with_reservations(_shipped('nova', 'api-paste.ini')),
+        # That of the computes, which have no database.
+        'nova-compute.conf': _ini(
+            {
+                section: options
+                for section, options in nova.items()
+                if 'database' not in section
+            }
+        ),
+    }
+    for daemon in lo.CONTROLLERS + lo.COMPUTES:
+        _, host = daemon.split('@')
+        files[f'{daemon}.conf'] = _ini({'DEFAULT': {'host': host}})
+    for name, text in files.items():
+        (layout.etc / name).write_text(text)
+
+
+def with_reservations(paste: str) -> str:
+    """Return Nova's api-paste.ini with our filter in both its pipelines."""
+    paste, pipelines = re.subn(
+        r'^(keystone = .*\bkeystonecontext)\b',
+        r'\1 reservations',
+        paste,
+        flags=re.MULTILINE,
+    )
+    if pipelines != 2:
+        raise RuntimeError(f'api-paste.ini has {pipelines} pipelines, not 2')
+    return paste + RESERVATIONS_PASTE
+
+
+def _shipped(package: str, name: str) -> str:
+    """Return the text of a file that the package installs under etc/."""
+    for path in importlib.metadata.files(package) or ():
+        if path.match(f'etc/{package}/{name}'):
+            return path.read_text()
+    raise FileNotFoundError(f'{package} has no etc/{package}/{name}')
+
+
+def _ini(sections: Sections) -> str:
+    lines = []
+    for section, options in sections.items():
+        lines.append(f'[{section}]')
+        for option, value in options.items():
+            values = value if isinstance(value, tuple) else (value,)
+            lines += [f'{option} = {each}' for each in values]
+        lines.append('')
+    return '\n'.join(lines)
+
+
+def _credentials(layout: lo.Layout, user: str) -> dict[str, Value]:
+    return {
+        'auth_type': 'password',
+        'auth_url': layout.auth_url,
+        'username': user,
+        'password': user,
+        'user_domain_name': 'Default',
+        'project_name': 'service',
+        'project_domain_name': 'Default',
+        'region_name': lo.REGION,
+    }
+
+
+def _authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
+    return _credentials(layout, user) | {
+        'www_authenticate_uri': layout.url('keystone'),
+        'service_token_roles_required': True,
+    }
+
+
+def _database(layout: lo.Layout, name: str, kept: int = 2) -> dict[str, Value]:
+    return {
+        'connection': layout.database(name),
+        # Of 151 that MariaDB takes, unless it is told to take more, each of
+        # some 15 processes would keep 5 for each of 3 databases.
+        'max_pool_size': kept,
+        # It need not outlive the machine.
+        'sqlite_synchronous': False,
+    }
+
+
+def _keystone(layout: lo.Layout) -> Sections:
+    keys = f'{layout.directory}/fernet-keys'
+    return {
+        'database': _database(layout, 'keystone'),
+        'cache': {'enabled': True, 'backend': 'dogpile.cache.memory'},
+        'fernet_tokens': {'key_repository': keys},
+        'fernet_receipts': {'key_repository': keys},
+        # Four is the least that bcrypt takes: these passwords are no secret.
+        'identity': {'password_hash_rounds': 4},
+        'token': {'expiration': 86400},
+    }
+
+
+def _placement(layout: lo.Layout) -> Sections:
+    return {
+        # As it does by default: whoever starts a lease of many hosts asks for
+        # eight at a time, and to connect takes longer than to answer.
+        'placement_database': _database(layout, 'placement', kept=5),
+        'keystone_authtoken': _authtoken(layout, 'placement'),
+    }
+
+
+def _glance(layout: lo.Layout) -> Sections:
+    images = f'{layout.directory}/images'
+    return {
+        'DEFAULT': {
+            'enabled_backends': 'images:file',
+            'enabled_import_methods': '[]',
+            'worker_self_reference_url': layout.url('glance'),
+        },
+        'database': _database(layout, 'glance'),
+        'glance_store': {'default_backend': 'images'},
+        'images': {'filesystem_store_datadir': images},
+        'os_glance_staging_store': {
+            'filesystem_store_datadir': f'{images}/staging'
+        },
+        'os_glance_tasks_store': {
+            'filesystem_store_datadir': f'{images}/tasks'
+        },
+        'keystone_authtoken': _authtoken(layout, 'glance'),
+        'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+        'paste_deploy': {
+            'flavor': 'keystone',
+            'config_file': f'{layout.etc}/glance-api-paste.ini',
+        },
+    }
+
+
+def _nova(layout: lo.Layout) -> Sections:
+    common: Sections = {
+        'DEFAULT': {
+            'compute_driver': 'sandbox.Driver',
+            'host': 'controller',
+            'log_options': False,
+            'my_ip': '127.0.0.1',
+            'report_interval': 5,
+            'service_down_time': SERVICE_DOWN_TIME if layout.embedded else 60,
+            'state_path': str(layout.directory),
+            'transport_url': layout.transport_url or 'fake://',
+        },
+        'api_database': _database(layout, 'nova_api'),
+        'database': _database(layout, 'nova'),
+        'glance': _credentials(layout, 'nova'),
+        'keystone_authtoken': _authtoken(layout, 'nova'),
+        'neutron': _credentials(layout, 'nova'),
+        'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+        'placement': _credentials(layout, 'nova') | {'timeout': 30},
+        'reservations': {
+            'resource_types': 'physical:host,virtual:instance,'
+            'flavor:instance,virtual:server'
+        },
+        'service_user': _credentials(layout, 'nova')
+        | {'send_service_user_token': True},
+        'vnc': {'enabled': False},
+    }
+    own = _of_one_process(layout) if layout.embedded else _OF_MANY_PROCESSES
+    return _merged(common, own)
+
+
+def _of_one_process(layout: lo.Layout) -> Sections:
+    return {
+        'reservations': {
+            # In a file of their own they do not wait for Nova.
+            'connection': f'sqlite:///{layout.directory}/reservations.db',
+            # A story does not wait for minutes.
+            'polling_interval': 1,
+            'unshelve_timeout': 5,
+            'down_after': DOWN_AFTER,
+            'healing_interval': HEALING_INTERVAL / 60,
+            'heal_evacuate': True,
+            'best_effort_aggregate': 'donors',
+            'best_effort_timeout': 40,
+        },
+        # A story reads notifications in the log, and changes what it needs.
+        'oslo_messaging_notifications': {
+            'driver': ('log', 'nova_reservations')
+        },
+        'metrics_plugins': {'enabled': 'threshold', 'reload_interval': 1},
+    }
+
+
+_OF_MANY_PROCESSES: Sections = {
+    # Not all of the hosts of a benchmark have a compute.
+    'reservations': {'enable_polling_monitor': False},
+    # The queues go when nobody listens any more.
+    'oslo_messaging_rabbit': {
+        'amqp_auto_delete': True,
+        'rabbit_transient_queues_ttl': 60,
+    },
+    'conductor': {'workers': 2},
+    'scheduler': {'workers': 2, 'discover_hosts_in_cells_interval': 2},
+}
+
+
+def _merged(first: Sections, second: Sections) -> Sections:
+    """Return the options of both; where both have one, the second's."""
+    return {
+        section: {**first.get(section, {}), **second.get(section, {})}
+        for section in first | second
+    }

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One service of the sandbox, in a process that cloud.py starts.
+
+Arguments: the name of the service, the folder of the sandbox, the process id
+of cloud.py, and for an API the descriptor of a socket that listens already.
+For the socket is there before the API: a client that comes early waits, and
+no service has to ask whether another one is up yet.
+"""
+
+from collections.abc import Callable
+import ctypes
+import importlib
+import importlib.metadata
+import multiprocessing
+import os
+import pathlib
+import signal
+import socket
+import sys
+from typing import Any
+
+from gunicorn.app import base
+import waitress
+
+from sandbox import databases
+from sandbox import layout as lo
+
+_PR_SET_PDEATHSIG = 1
+
+#: The WSGI module of each API.
+_MODULES = {
+    'keystone': 'keystone.wsgi.api',
+    'placement': 'placement.wsgi.api',
+    'glance': 'glance.wsgi.api',
+    'network': 'sandbox.network',
+    'nova': 'nova.wsgi.osapi_compute',
+}
+
+
+def main() -> None:
+    service, directory, parent, *descriptor = sys.argv[1:]
+    _die_with(int(parent))
+    layout = lo.Layout.load(pathlib.Path(directory))
+    # The services read the command line, and this.
+    sys.argv = [service]
+    os.environ |= {
+        'OS_KEYSTONE_CONFIG_DIR': str(layout.etc),
+        'OS_PLACEMENT_CONFIG_DIR': str(layout.etc),
+        'OS_GLANCE_CONFIG_DIR': str(layout.etc),
+        'OS_NOVA_CONFIG_DIR': str(layout.etc),
+        'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true',
+    }
+    if layout.embedded and service == 'nova':
+        sys.path.insert(0, str(layout.site))
+        # What stevedore remembers of it is gone with the sandbox.
+        os.environ['XDG_CACHE_HOME'] = str(layout.directory / 'cache')
+    if not layout.database_url:
+        databases.begin_late()
+    if not descriptor:
+        _be(layout, service)
+        return
+    # Not again where it starts again.
+    prepared = layout.directory / f'{service}-is-prepared'
+    if service in _PREPARE and not prepared.exists():
+        _PREPARE[service](layout)
+        prepared.touch()
+    if layout.embedded:
+        _serve(service, int(descriptor[0]))
+    else:
+        _Workers(service, int(descriptor[0])).run()
+
+
+def _die_with(parent: int) -> None:
+    """Have this process terminated when its parent ends, however it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        sys.exit('the sandbox is gone')
+
+
+# What an API needs before it serves: done as an operator would do it, but in
+# forks of a process that has imported most of it already.
+
+
+def _run(command: str, *arguments: str) -> None:
+    """Run an installed command."""
+    _fork(_call, command, *arguments)
+
+
+def _call(command: str, *arguments: str) -> None:
+    (script,) = importlib.metadata.entry_points(
+        group='console_scripts', name=command
+    )
+    sys.argv = [command, *arguments]
+    sys.exit(script.load()())
+
+
+def _fork(target: Callable[..., None], *arguments: object) -> None:
+    process = multiprocessing.get_context('fork').Process(
+        target=_forked, args=(os.getpid(), target, *arguments)
+    )
+    process.start()
+    process.join()
+    if process.exitcode:
+        sys.exit(f'{target.__name__}{arguments}: exit {process.exitcode}')
+
+
+def _forked(
+    parent: int, target: Callable[..., None], *arguments: object
+) -> None:
+    _die_with(parent)
+    target(*arguments)
+
+
+def _prepare_keystone(layout: lo.Layout) -> None:
+    importlib.import_module('keystone.cmd.manage')
+    from sandbox import identity
+
+    conf = f'--config-file={layout.etc}/keystone.conf'
+    _run('keystone-manage', conf, 'db_sync')
+    _run(
+        'keystone-manage',
+        conf,
+        'fernet_setup',
+        f'--keystone-user={os.getuid()}',
+        f'--keystone-group={os.getgid()}',
+    )
+    _fork(identity.fill, layout)
+
+
+def _prepare_placement(layout: lo.Layout) -> None:
+    importlib.import_module('placement.cmd.manage')
+    conf = f'--config-file={layout.etc}/placement.conf'
+    _run('placement-manage', conf, 'db', 'sync')
+
+
+def _prepare_glance(layout: lo.Layout) -> None:
+    importlib.import_module('glance.cmd.manage')
+    conf = f'--config-file={layout.etc}/glance-api.conf'
+    _run('glance-manage', conf, 'db_sync')
+
+
+def _prepare_nova(layout: lo.Layout) -> None:
+    importlib.import_module('nova.cmd.manage')
+    conf = f'--config-file={layout.etc}/nova.conf'
+    cell0 = f'--database_connection={layout.database("nova_cell0")}'
+    _run('nova-manage', conf, 'api_db', 'sync')
+    _run('nova-manage', conf, 'cell_v2', 'map_cell0', cell0)
+    _run('nova-manage', conf, 'cell_v2', 'create_cell', '--name=cell1')
+    _run('nova-manage', conf, 'db', 'sync')
+    _run('nova-reservations-manage', conf, 'db', 'sync')
+
+
+_PREPARE = {
+    'keystone': _prepare_keystone,
+    'placement': _prepare_placement,
+    'glance': _prepare_glance,
+    'nova': _prepare_nova,
+}
+
+
+def _application(service: str) -> Any:
+    application = importlib.import_module(_MODULES[service]).application
+    if service == 'keystone':
+        # It would do so with the first request, and refuse others that come
+        # at the same time by the rules that it has not read yet.
+        from keystone.common import rbac_enforcer
+
+        rbac_enforcer.RBACEnforcer()._enforcer.load_rules()
+    return application
+
+
+def _serve(service: str, descriptor: int) -> None:
+    """Serve an API in this process, and with Nova's all of Nova."""
+    application = _application(service)
+    if service == 'nova':
+        from sandbox import embedded
+
+        application = embedded.start(application)
+    waitress.serve(
+        application,
+        sockets=[socket.socket(fileno=descriptor)],
+        threads=16,
+        ident=None,
+    )
+
+
+class _Workers(base.BaseApplication):
+    """Serves an API in several processes."""
+
+    def __init__(self, service: str, descriptor: int) -> None:
+        self._service = service
+        self._descriptor = descriptor
+        super().__init__()
+
+    def load_config(self) -> None:
+        for option, value in {
+            'bind': f'fd://{self._descriptor}',
+            'workers': 2,
+            'threads': 8,
+            'timeout': 300,
+            'graceful_timeout': 2,
+            # Nova names 100 servers in one of Neutron's URLs.
+            'limit_request_line': 8190,
+            'control_socket_disable': True,
+        }.items():
+            self.cfg.set(option, value)
+
+    def load(self) -> Any:
+        return _application(self._service)
+
+
+def _be(layout: lo.Layout, daemon: str) -> None:
+    """Be a program of Nova's on a host."""
+    command, _ = daemon.split('@')
+    conf = 'nova.conf'
+    if command == 'nova-compute':
+        conf = 'nova-compute.conf'
+        importlib.import_module('nova.cmd.compute')
+        from sandbox import driver
+
+        driver.install()
+    _call(
+        command,
+        f'--config-file={layout.etc}/{conf}',
+        f'--config-file={layout.etc}/{daemon}.conf',
+    )
+
+
+if __name__ == '__main__':
+    main()

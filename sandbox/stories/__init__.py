@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stories that the sandbox can tell, by name."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+
+from sandbox import config
+from sandbox import story
+from sandbox.stories import clients
+from sandbox.stories import default_reservation
+from sandbox.stories import end_actions
+from sandbox.stories import healing
+from sandbox.stories import host_lease
+from sandbox.stories import instance_lease
+from sandbox.stories import lease_types
+from sandbox.stories import metrics
+from sandbox.stories import resources
+from sandbox.stories import server_lease
+
+STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
+    'host-lease': host_lease.tell,
+    'instance-lease': instance_lease.tell,
+    'server-lease': server_lease.tell,
+    'default-reservation': default_reservation.tell,
+    'lease-types': lease_types.tell,
+    'healing': healing.tell,
+    'clients': clients.tell,
+    'metrics': metrics.tell,
+    'resources': resources.tell,
+    'end-actions': end_actions.tell,
+}
+
+CONF: Mapping[str, config.Sections] = {
+    'default-reservation': default_reservation.CONF,
+}
+"""What nova.conf has for the stories that want it otherwise."""

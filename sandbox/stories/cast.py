@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who plays in the stories, and what happens in more than one of them."""
+
+from collections.abc import Iterable
+import datetime
+import time
+from typing import Any
+
+import requests
+
+from sandbox import person
+from sandbox import story
+from sandbox.person import body
+from sandbox.story import expect
+from sandbox.story import until
+
+
+class Cast:
+    """An operator and users of two projects; a story is a subclass."""
+
+    def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
+        self.step = timeline.step
+        self.operator = person.Operator(auth_url)
+        self.demo = person.Person(auth_url, 'demo')
+        self.alt = person.Person(auth_url, 'alt')
+
+    def enrol_all_of(self, hosts: Iterable[str]) -> None:
+        """Earlier stories may have enrolled some."""
+        known = self.operator.enrolled().values()
+        for host in sorted({*hosts} - {*known}):
+            answer = self.operator.reservation.post(
+                '/os-hosts', json={'name': host}
+            )
+            body(answer, 201)
+
+    def wait_for(self, lease: str, status: str, seconds: float = 30) -> str:
+        """Return how long it took, in words."""
+        began = time.monotonic()
+        until(
+            status,
+            lambda: self.operator.lease(lease)['status'],
+            lambda seen: seen == status,
+            seconds,
+        )
+        return f'{status} after {time.monotonic() - began:.2f} s'
+
+    def wait_until_gone(self, lease: str, seconds: float = 30) -> None:
+        until(
+            'gone',
+            lambda: self.operator.lease(lease),
+            lambda seen: seen is None,
+            seconds,
+        )
+
+    def delete_lease(self, lease: str, seconds: float = 30) -> None:
+        body(self.operator.reservation.delete(f'/leases/{lease}'), 204)
+        self.wait_until_gone(lease, seconds)
+
+    def reservation(self, lease: str) -> Any:
+        """Return the only one of a lease."""
+        (reservation,) = self.operator.lease(lease)['reservations']
+        return reservation
+
+    def settled(self, server: str) -> Any:
+        """Return a server when it is built, or is not going to be."""
+        return until(
+            'ACTIVE or ERROR',
+            lambda: self.operator.server(server),
+            lambda seen: seen['status'] != 'BUILD',
+        )
+
+    def expect_on(self, server: str, hosts: Iterable[str]) -> str:
+        """Return on which of the hosts the server runs."""
+        seen = self.settled(server)
+        expect('status', 'ACTIVE', seen['status'])
+        host = str(seen['OS-EXT-SRV-ATTR:host'])
+        if host not in hosts:
+            raise person.Unexpected(f'one of {hosts}', host)
+        return host
+
+    def expect_no_host(self, answer: requests.Response) -> str:
+        """Return why the server that was asked for can not be built."""
+        server = accepted(answer)
+        seen = self.settled(server)
+        expect('status', 'ERROR', seen['status'])
+        body(self.operator.compute.delete(f'/servers/{server}'), 204)
+        return str(seen['fault']['message'])
+
+
+def now() -> datetime.datetime:
+    """Return this second."""
+    return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+
+
+def hours(count: float) -> datetime.timedelta:
+    return datetime.timedelta(hours=count)
+
+
+def end_of(lease: Any) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(lease['end_date']).replace(
+        tzinfo=datetime.UTC
+    )
+
+
+def accepted(answer: requests.Response) -> str:
+    """Return the id of a server that is going to be built."""
+    return str(body(answer, 202)['server']['id'])
+
+
+def refusal(answer: requests.Response, status: int) -> str:
+    """Return the reason of a refusal: ours, or in the form of Nova's."""
+    document = body(answer, status)
+    if 'error_message' in document:
+        return f'{status} {document["error_message"]}'
+    (fault,) = document.values()
+    return f'{status} {fault["message"]}'
+
+
+def act(who: person.Person, server: str, action: dict[str, Any]) -> None:
+    answer = who.compute.post(f'/servers/{server}/action', json=action)
+    if answer.status_code not in (202, 204):
+        raise person.Unexpected('202 or 204', answer.text)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people use already works as it is: python-blazarclient, by the
+catalog's entry ``reservation``, as a command and as a library."""
+
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+from blazarclient import client
+from keystoneauth1 import session
+from keystoneauth1.identity import v3
+
+from sandbox import person
+from sandbox import story
+from sandbox.story import expect
+from sandbox.story import until
+
+_OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
+
+
+def tell(auth_url: str, timeline: story.Timeline) -> None:
+    """Lease with the openstack command and Blazar's library, unmodified."""
+    step = timeline.step
+    operator = person.Operator(auth_url)
+    demo = person.Person(auth_url, 'demo')
+    host = operator.hosts()[0]
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    lease = [
+        *('reservation', 'lease', 'create', 'clients'),
+        f'--end-date={end:%Y-%m-%d %H:%M}',
+        '--reservation=resource_type=physical:host,min=1,max=1,'
+        f'hypervisor_properties=["==", "$service_name", "{host}"]',
+    ]
+    with step('openstack reservation host create'):
+        created = _run(
+            auth_url, 'admin', 'reservation', 'host', 'create', host
+        )
+        expect('name', host, created['service_name'])
+    with step('openstack reservation lease create') as seen:
+        lease_id = _run(auth_url, 'demo', *lease)['id']
+        until(
+            'ACTIVE',
+            lambda: demo.lease(lease_id)['status'],
+            lambda status: status == 'ACTIVE',
+        )
+        seen('ACTIVE')
+    with step('another for the same host tells why not') as seen:
+        refused = _openstack(auth_url, 'alt', *lease)
+        reason = 'ERROR: Not enough hosts available'
+        if not refused.returncode or reason not in refused.stderr:
+            raise person.Unexpected(reason, refused)
+        seen(reason)
+    with step('openstack reservation lease list'):
+        leases = _run(auth_url, 'demo', 'reservation', 'lease', 'list')
+        expect('leases', [lease_id], [each['id'] for each in leases])
+    with step('openstack reservation lease set --prolong-for 1h'):
+        before = demo.lease(lease_id)['end_date']
+        _run(
+            *(auth_url, 'demo', 'reservation', 'lease', 'set', 'clients'),
+            '--prolong-for=1h',
+            shows=False,
+        )
+        expect('prolonged', _later(before), demo.lease(lease_id)['end_date'])
+    with step('the library shows, renames and deletes it'):
+        blazar = _library(auth_url, 'demo')
+        expect('id', lease_id, blazar.lease.get(lease_id)['id'])
+        renamed = blazar.lease.update(lease_id, name='renamed')
+        expect('name', 'renamed', renamed['name'])
+        blazar.lease.delete(lease_id)
+        until('it is gone', blazar.lease.list, lambda leases: not leases)
+    with step('openstack reservation host delete'):
+        _run(
+            *(auth_url, 'admin', 'reservation', 'host', 'delete', host),
+            shows=False,
+        )
+        expect('hosts', {}, operator.enrolled())
+
+
+def _later(date: str) -> str:
+    """Return an hour later, as the API writes it."""
+    later = datetime.datetime.fromisoformat(date) + datetime.timedelta(hours=1)
+    return later.strftime('%Y-%m-%dT%H:%M:%S.%f')
+
+
+def _run(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:
+    """Run openstack; return what it shows.
+
+    :raises Unexpected: if it fails.
+    """
+    arguments = [*words, '-f', 'json'] if shows else words
+    done = _openstack(auth_url, name, *arguments)
+    if done.returncode:
+        raise person.Unexpected(f'openstack {" ".join(words)}', done.stderr)
+    if not shows:
+        return None
+    # After "Created a new lease:", if it has.
+    return json.loads(done.stdout.partition(':\n')[2] or done.stdout)
+
+
+def _openstack(
+    auth_url: str, name: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [_OPENSTACK, *arguments],
+        env=os.environ
+        | {
+            'OS_AUTH_URL': auth_url,
+            'OS_USERNAME': name,
+            'OS_PASSWORD': name,
+            'OS_PROJECT_NAME': name,
+            'OS_USER_DOMAIN_NAME': 'Default',
+            'OS_PROJECT_DOMAIN_NAME': 'Default',
+            'OS_IDENTITY_API_VERSION': '3',
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _library(auth_url: str, name: str) -> Any:
+    return client.Client(
+        '1',
+        session=session.Session(
+            v3.Password(
+                auth_url,
+                username=name,
+                password=name,
+                user_domain_name='Default',
+                project_name=name,
+                project_domain_name='Default',
+            )
+        ),
+    )
