@@ -58,12 +58,12 @@ class Services:
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     resources: resources.Resources
-    donors: drainable_hosts.Donors
+    drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
-    desertion: deleted_servers.Desertion
+    deleted_servers: deleted_servers.DeletedServers
 
 
 def build(
@@ -91,8 +91,10 @@ def build(
     notify = notify or cloud.notify
     types = _resource_types(conf, nova)
     inventory = hosts.Hosts(database, nova, timing)
-    giver = drainable_hosts.Donors(database, nova, inventory, timing)
-    promises = leases.Leases(database, types, timing, notify, giver)
+    drainables = drainable_hosts.DrainableHosts(
+        database, nova, inventory, timing
+    )
+    promises = leases.Leases(database, types, timing, notify, drainables)
     queue = retry.Queue(database, types, timing, notify)
     return Services(
         database=database,
@@ -102,7 +104,7 @@ def build(
         server_leases=server_leases.ServerLeases(promises, nova),
         hosts=inventory,
         resources=resources.Resources(database),
-        donors=giver,
+        drainable_hosts=drainables,
         walk=retry_walk.Walk(queue, promises.book),
         lifecycle=lifecycle.Lifecycle(
             database,
@@ -111,10 +113,10 @@ def build(
             notify,
             clock=clock.now,
             queue=queue,
-            hunt=best_effort.Hunting(
+            hunt=best_effort.BestEffort(
                 database,
                 nova,
-                promises.ground,
+                promises.prospect,
                 promises.book,
                 shipped.load(conf),
                 timing,
@@ -125,7 +127,7 @@ def build(
             database, _monitors(conf, nova, types), timing, notify
         ),
         healing=healing.Healing(database, types, timing, notify),
-        desertion=deleted_servers.Desertion(database, nova),
+        deleted_servers=deleted_servers.DeletedServers(database, nova),
     )
 
 
@@ -162,8 +164,8 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
             services.hosts,
             services.monitoring,
             services.healing,
-            services.desertion,
-            services.donors,
+            services.deleted_servers,
+            services.drainable_hosts,
             services.walk,
             services.lifecycle.options,
         ),

@@ -89,7 +89,7 @@ class Occupancy:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Order:
+class RequestKey:
     """Why a server is to be changed; Nova's records of what was done to a
     server bear it, in the id of the request.
 
@@ -122,7 +122,7 @@ class Flavor:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tenant:
+class PlacedServer:
     """A server with what it takes of its host.
 
     :ivar pinned: it has CPUs of the host for itself.
@@ -220,7 +220,7 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sighting:
+class HostVersion:
     """Differs from the last one if a host's facts may have changed."""
 
     provider_generation: int
@@ -285,7 +285,7 @@ class Cloud(Protocol):
         """Return service host -> UUIDs of the aggregates that placement has
         it in."""
 
-    def survey(self) -> Mapping[str, Sighting]:
+    def pool_generations(self) -> Mapping[str, HostVersion]:
         """Return provider UUID -> what tells whether facts have changed.
 
         Of all marked hosts: one request to placement and one query,
@@ -302,9 +302,9 @@ class Cloud(Protocol):
     def find_members(self, aggregate: str) -> Members | None:
         """Return what is in an aggregate; None if there is none so named."""
 
-    def tenants_of(
+    def servers_on(
         self, hosts: Collection[objects.Resource]
-    ) -> Mapping[str, Sequence[Tenant]]:
+    ) -> Mapping[str, Sequence[PlacedServer]]:
         """Return service host -> the servers that Nova has on it."""
 
     def find_room(
@@ -319,7 +319,7 @@ class Cloud(Protocol):
     def drain_servers(
         self,
         servers: Collection[Server],
-        order: Order,
+        order: RequestKey,
         now: datetime.datetime,
         check: Check,
     ) -> Outcome:
@@ -334,7 +334,7 @@ class Cloud(Protocol):
     def settle_servers(
         self,
         servers: Collection[Server],
-        order: Order,
+        order: RequestKey,
         now: datetime.datetime,
         check: Check,
     ) -> Mapping[str, str]:
@@ -354,7 +354,7 @@ class Cloud(Protocol):
         Only as far as nova-conductor may choose a host for them by itself.
         """
 
-    def gather(
+    def set_aggregate_hosts(
         self,
         reservation_id: str,
         project_id: str,
@@ -369,12 +369,12 @@ class Cloud(Protocol):
         :raises: CloudRefused if a host is unknown to Nova or placement
         """
 
-    def is_gathered(
+    def has_aggregate_hosts(
         self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> bool:
         """Whether the aggregate holds exactly these hosts, in Nova."""
 
-    def disband(self, reservation_id: str, check: Check) -> bool:
+    def delete_aggregate(self, reservation_id: str, check: Check) -> bool:
         """Take all hosts out of the aggregate, in Nova and in placement, and
         delete it.
 
@@ -437,7 +437,7 @@ class Cloud(Protocol):
         """
 
     def stop_servers(
-        self, servers: Collection[Server], order: Order, check: Check
+        self, servers: Collection[Server], order: RequestKey, check: Check
     ) -> Mapping[str, str]:
         """Ask Nova to shut the servers down, as their guests want it, once;
         does not wait.
@@ -447,7 +447,7 @@ class Cloud(Protocol):
         """
 
     def shelve_servers(
-        self, servers: Collection[Server], order: Order, check: Check
+        self, servers: Collection[Server], order: RequestKey, check: Check
     ) -> Mapping[str, str]:
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
@@ -460,7 +460,7 @@ class Cloud(Protocol):
         """
 
     def migrate_servers(
-        self, servers: Collection[Server], order: Order, check: Check
+        self, servers: Collection[Server], order: RequestKey, check: Check
     ) -> Outcome:
         """Ask Nova to move the servers to where a server without a
         reservation may be; does not wait.
@@ -470,13 +470,13 @@ class Cloud(Protocol):
         """
 
     def snapshot_servers(
-        self, servers: Collection[Server], order: Order, check: Check
+        self, servers: Collection[Server], order: RequestKey, check: Check
     ) -> Outcome:
         """Have an image made of each server, once by an order, that belongs
         to its project; does not wait."""
 
     def save_servers(
-        self, servers: Collection[Server], order: Order, check: Check
+        self, servers: Collection[Server], order: RequestKey, check: Check
     ) -> Outcome:
         """Have what is on the servers' disks outlive them; does not wait.
 
@@ -486,12 +486,12 @@ class Cloud(Protocol):
         """
 
     def suspend_servers(
-        self, servers: Collection[Server], order: Order, check: Check
+        self, servers: Collection[Server], order: RequestKey, check: Check
     ) -> Outcome:
         """Ask Nova to suspend the servers that run; does not wait."""
 
     def unshelve_servers(
-        self, servers: Collection[Server], order: Order, check: Check
+        self, servers: Collection[Server], order: RequestKey, check: Check
     ) -> Outcome:
         """Ask Nova to bring shelved servers back, once by an order; does not
         wait. What is done are those that are on no shelf."""
@@ -548,21 +548,21 @@ class Cloud(Protocol):
             be counted
         """
 
-    def furnish(self, slots: Slots, check: Check) -> None:
+    def ensure_slots(self, slots: Slots, check: Check) -> None:
         """Make the reservation's resource class, its inventories, flavor
         and server group be exactly so; the flavor is nobody's yet.
 
         :raises: CloudRefused if placement does not know a host
         """
 
-    def is_furnished(self, slots: Slots) -> bool:
+    def has_slots(self, slots: Slots) -> bool:
         """Whether Nova has the flavor so, by one look at its database; where
         it has none, whether placement has the inventories so."""
 
-    def admit(self, slots: Slots, check: Check) -> None:
+    def allow_flavor(self, slots: Slots, check: Check) -> None:
         """Let the project use the flavor."""
 
-    def clear(
+    def delete_slots(
         self,
         reservation_id: str,
         hosts: Collection[objects.Resource],

@@ -14,7 +14,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_call
+from nova_reservations.api import request as api_request
 from nova_reservations.api import validation
 from nova_reservations.api.views import hosts as view
 from nova_reservations.policies import hosts as policies
@@ -23,10 +23,12 @@ DEFAULT_STEP = datetime.timedelta(hours=1)
 MIN_STEP = datetime.timedelta(minutes=1)
 
 
-def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
-    call.context.can(policies.INDEX)
+def index(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> dict[str, Any]:
+    req.context.can(policies.INDEX)
     limit = int(query['limit']) if 'limit' in query else None
-    hosts = call.services.hosts.find(
+    hosts = req.services.hosts.find(
         objects.HostQuery(
             name=query.get('name'),
             availability_zone=query.get('availability_zone'),
@@ -40,31 +42,33 @@ def index(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
     shown = [view.show(host) for host in hosts]
     answer: dict[str, Any] = {'hosts': shown[:limit]}
     if limit is not None and len(shown) > limit:
-        answer['hosts_links'] = call.next_link(query, shown[limit - 1]['id'])
+        answer['hosts_links'] = req.next_link(query, shown[limit - 1]['id'])
     return answer
 
 
-def show(call: api_call.Call, host_id: str) -> dict[str, Any]:
-    call.context.can(policies.SHOW)
-    return {'host': view.show(call.services.hosts.get(_id(host_id)))}
+def show(req: api_request.LeaseRequest, host_id: str) -> dict[str, Any]:
+    req.context.can(policies.SHOW)
+    return {'host': view.show(req.services.hosts.get(_id(host_id)))}
 
 
-def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:
-    call.context.can(policies.CREATE)
+def create(
+    req: api_request.LeaseRequest, body: dict[str, Any]
+) -> dict[str, Any]:
+    req.context.can(policies.CREATE)
     properties = {
         key: str(value) for key, value in body.items() if key != 'name'
     }
     return {
         'host': view.show(
-            call.services.hosts.enrol(body['name'], properties, call.now())
+            req.services.hosts.enrol(body['name'], properties, req.now())
         )
     }
 
 
 def update(
-    call: api_call.Call, host_id: str, body: dict[str, Any]
+    req: api_request.LeaseRequest, host_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
-    call.context.can(policies.UPDATE)
+    req.context.can(policies.UPDATE)
     if not body:
         raise exception.InvalidInput('No data to update')
     properties = {
@@ -73,19 +77,21 @@ def update(
     }
     return {
         'host': view.show(
-            call.services.hosts.update(_id(host_id), properties, call.now())
+            req.services.hosts.update(_id(host_id), properties, req.now())
         )
     }
 
 
-def delete(call: api_call.Call, host_id: str) -> None:
-    call.context.can(policies.DELETE)
-    call.services.hosts.remove(_id(host_id), call.now())
+def delete(req: api_request.LeaseRequest, host_id: str) -> None:
+    req.context.can(policies.DELETE)
+    req.services.hosts.remove(_id(host_id), req.now())
 
 
-def allocations(call: api_call.Call, query: dict[str, str]) -> listing.Listing:
-    call.context.can(policies.ALLOCATIONS)
-    held = call.services.hosts.allocations(call.now(), **query)
+def allocations(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> listing.Listing:
+    req.context.can(policies.ALLOCATIONS)
+    held = req.services.hosts.allocations(req.now(), **query)
     return listing.Listing(
         'allocations',
         (
@@ -96,18 +102,20 @@ def allocations(call: api_call.Call, query: dict[str, str]) -> listing.Listing:
 
 
 def allocation(
-    call: api_call.Call, host_id: str, query: dict[str, str]
+    req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
-    call.context.can(policies.ALLOCATIONS)
-    held = call.services.hosts.host_allocations(
-        _id(host_id), call.now(), **query
+    req.context.can(policies.ALLOCATIONS)
+    held = req.services.hosts.host_allocations(
+        _id(host_id), req.now(), **query
     )
     return {'allocation': view.allocation(_id(host_id), held)}
 
 
-def capacity(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
-    call.context.can(policies.CAPACITY)
-    now = call.now()
+def capacity(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> dict[str, Any]:
+    req.context.can(policies.CAPACITY)
+    now = req.now()
     start = dates.parse(query['start'], now)
     end = dates.parse(query['end'], now)
     step = (
@@ -120,33 +128,35 @@ def capacity(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
     return {
         'capacity': [
             view.capacity(point)
-            for point in call.services.hosts.capacity(start, end, step, now)
+            for point in req.services.hosts.capacity(start, end, step, now)
         ]
     }
 
 
-def properties(call: api_call.Call, query: dict[str, str]) -> dict[str, Any]:
-    call.context.can(policies.PROPERTIES)
+def properties(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> dict[str, Any]:
+    req.context.can(policies.PROPERTIES)
     private = strutils.bool_from_string(query.get('all'))
     if private:
-        call.context.can(policies.PRIVATE_PROPERTIES)
+        req.context.can(policies.PRIVATE_PROPERTIES)
     detail = strutils.bool_from_string(query.get('detail'))
     return {
         'resource_properties': [
             view.listed_property(prop, detail)
-            for prop in call.services.hosts.properties(include_private=private)
+            for prop in req.services.hosts.properties(include_private=private)
         ]
     }
 
 
 def update_property(
-    call: api_call.Call, name: str, body: dict[str, Any]
+    req: api_request.LeaseRequest, name: str, body: dict[str, Any]
 ) -> dict[str, Any]:
-    call.context.can(policies.UPDATE_PROPERTY)
+    req.context.can(policies.UPDATE_PROPERTY)
     validation.check_storable(name)
     return {
         'resource_property': view.show_property(
-            call.services.hosts.set_private(name, body['private'], call.now())
+            req.services.hosts.set_private(name, body['private'], req.now())
         )
     }
 

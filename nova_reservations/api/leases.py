@@ -14,7 +14,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
-from nova_reservations.api import request as api_call
+from nova_reservations.api import request as api_request
 from nova_reservations.api import validation
 from nova_reservations.api.views import leases as view
 from nova_reservations.engine import leases as engine
@@ -23,28 +23,30 @@ from nova_reservations.plugins.resource_types import base
 from nova_reservations.policies import leases as policies
 
 
-def index(call: api_call.Call, query: dict[str, str]) -> listing.Listing:
-    own = call.context.project_id
-    call.context.can(policies.INDEX, target={'project_id': own})
+def index(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> listing.Listing:
+    own = req.context.project_id
+    req.context.can(policies.INDEX, target={'project_id': own})
     project_id = query.get('project_id')
     if project_id not in (None, own):
-        call.context.can(
+        req.context.can(
             policies.INDEX_ALL_PROJECTS, target={'project_id': project_id}
         )
-    elif project_id is None and not call.context.can(
+    elif project_id is None and not req.context.can(
         policies.INDEX_ALL_PROJECTS, target={'project_id': own}, fatal=False
     ):
         project_id = own
     limit = int(query['limit']) if 'limit' in query else None
-    show_one = _view(call)
-    found = call.services.leases.pages(
-        _lease_query(query, project_id, limit, call)
+    show_one = _view(req)
+    found = req.services.leases.pages(
+        _lease_query(query, project_id, limit, req)
     )
     return listing.Listing(
         'leases',
         ([show_one(lease) for lease in page] for page in found),
         limit,
-        lambda last: call.next_link(query, last['id']),
+        lambda last: req.next_link(query, last['id']),
     )
 
 
@@ -58,16 +60,16 @@ def _lease_query(
     query: dict[str, str],
     project_id: str | None,
     limit: int | None,
-    call: api_call.Call,
+    req: api_request.LeaseRequest,
 ) -> objects.LeaseQuery:
-    now = call.now()
+    now = req.now()
     bounds: dict[str, datetime.datetime] = {
         key: dates.parse(query[key], now)
         for key in ('start_after', 'end_before')
         if key in query
     }
     if _SELECTIVE.isdisjoint(query):
-        bounds['over_after'] = now - call.services.leases.options.list_history
+        bounds['over_after'] = now - req.services.leases.options.list_history
     return objects.LeaseQuery(
         project_id=project_id,
         status=states.Lease(query['status']) if 'status' in query else None,
@@ -81,25 +83,27 @@ def _lease_query(
     )
 
 
-def show(call: api_call.Call, lease_id: str) -> dict[str, Any]:
-    lease = _visible(call, lease_id)
-    answer = _answer(call, lease)
+def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
+    lease = _visible(req, lease_id)
+    answer = _answer(req, lease)
     # Only here: for a list, Nova would be asked for each.
     for reservation, shown in zip(
         lease.reservations, answer['lease']['reservations'], strict=True
     ):
-        shown |= call.services.leases.usage(lease, reservation)
+        shown |= req.services.leases.usage(lease, reservation)
     return answer
 
 
-def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:
-    context = call.context
+def create(
+    req: api_request.LeaseRequest, body: dict[str, Any]
+) -> dict[str, Any]:
+    context = req.context
     context.can(policies.CREATE, target={'project_id': context.project_id})
-    now = call.now()
+    now = req.now()
     start = dates.parse(body['start_date'], now)
     return _answer(
-        call,
-        call.services.leases.create(
+        req,
+        req.services.leases.create(
             engine.NewLease(
                 name=body['name'],
                 project_id=context.project_id,
@@ -108,7 +112,7 @@ def create(call: api_call.Call, body: dict[str, Any]) -> dict[str, Any]:
                 end=_end(body, start, now),
                 before_end=_date(body, 'before_end_date', now),
                 reservations=tuple(
-                    _new_reservation(call, item)
+                    _new_reservation(req, item)
                     for item in body.get('reservations', ())
                 ),
                 lease_type=states.LeaseType(body['lease_type'])
@@ -146,12 +150,12 @@ def _date(
 
 
 def _new_reservation(
-    call: api_call.Call, item: dict[str, Any]
+    req: api_request.LeaseRequest, item: dict[str, Any]
 ) -> engine.NewReservation:
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
     }
-    kind = _type(call, item['resource_type'])
+    kind = _type(req, item['resource_type'])
     if kind.comes_alone:
         raise exception.InvalidInput(
             f'No lease can ask for a reservation of {item["resource_type"]}: '
@@ -161,8 +165,8 @@ def _new_reservation(
     return engine.NewReservation(item['resource_type'], asked)
 
 
-def _type(call: api_call.Call, name: str) -> base.ResourceType:
-    kind = call.services.leases.types.get(name)
+def _type(req: api_request.LeaseRequest, name: str) -> base.ResourceType:
+    kind = req.services.leases.types.get(name)
     if kind is None:
         raise exception.InvalidInput(
             f'The {name} resource type is not supported'
@@ -171,27 +175,25 @@ def _type(call: api_call.Call, name: str) -> base.ResourceType:
 
 
 def update(
-    call: api_call.Call, lease_id: str, body: dict[str, Any]
+    req: api_request.LeaseRequest, lease_id: str, body: dict[str, Any]
 ) -> dict[str, Any]:
-    lease = _visible(call, lease_id)
-    call.context.can(policies.UPDATE, target={'project_id': lease.project_id})
-    now = call.now()
+    lease = _visible(req, lease_id)
+    req.context.can(policies.UPDATE, target={'project_id': lease.project_id})
+    now = req.now()
     if 'replace_failed' in body:
         if len(body) > 1:
             raise exception.InvalidInput(
                 'Ask for replace_failed by itself: nothing else is changed '
                 'with it'
             )
-        return _answer(
-            call, call.services.healing.replace_failed(lease_id, now)
-        )
+        return _answer(req, req.services.healing.replace_failed(lease_id, now))
     changes = engine.LeaseChanges(
         name=body.get('name'),
         start=_date(body, 'start_date', now),
         end=_date(body, 'end_date', now),
         before_end=_date(body, 'before_end_date', now),
         reservations=_changed_reservations(
-            call, lease, body.get('reservations', ())
+            req, lease, body.get('reservations', ())
         ),
         acknowledged=[
             item['id']
@@ -199,11 +201,11 @@ def update(
             if 'resources_changed' in item
         ],
     )
-    return _answer(call, call.services.leases.update(lease_id, changes, now))
+    return _answer(req, req.services.leases.update(lease_id, changes, now))
 
 
 def _changed_reservations(
-    call: api_call.Call, lease: objects.Lease, items: Any
+    req: api_request.LeaseRequest, lease: objects.Lease, items: Any
 ) -> dict[str, dict[str, Any]]:
     """Return reservation id -> what of it is asked to change."""
     known = {item.id: item for item in lease.reservations}
@@ -223,7 +225,7 @@ def _changed_reservations(
                 f'Reservation {reservation_id} is named twice'
             )
         resource_type = known[reservation_id].resource_type
-        kind = _type(call, resource_type)
+        kind = _type(req, resource_type)
         shown = kind.show(known[reservation_id]).get(
             'resource_type', resource_type
         )
@@ -240,50 +242,52 @@ def _changed_reservations(
     return changes
 
 
-def delete(call: api_call.Call, lease_id: str) -> None:
-    lease = _visible(call, lease_id)
-    call.context.can(policies.DELETE, target={'project_id': lease.project_id})
-    call.services.leases.delete(lease_id, call.now())
+def delete(req: api_request.LeaseRequest, lease_id: str) -> None:
+    lease = _visible(req, lease_id)
+    req.context.can(policies.DELETE, target={'project_id': lease.project_id})
+    req.services.leases.delete(lease_id, req.now())
 
 
-def _visible(call: api_call.Call, lease_id: str) -> objects.Lease:
+def _visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it.
 
     :raises: NotFound; also for what only another project may see
     """
     if not uuidutils.is_uuid_like(lease_id):
         raise exception.NotFound(kind='Lease', id=lease_id)
-    lease = call.services.leases.get(lease_id)
+    lease = req.services.leases.get(lease_id)
     target = {'project_id': lease.project_id}
     try:
-        call.context.can(policies.SHOW, target=target)
+        req.context.can(policies.SHOW, target=target)
     except nova_exception.PolicyNotAuthorized:
-        if lease.project_id == call.context.project_id:
+        if lease.project_id == req.context.project_id:
             raise
         raise exception.NotFound(kind='Lease', id=lease_id) from None
     return lease
 
 
-def _answer(call: api_call.Call, lease: objects.Lease) -> dict[str, Any]:
-    return {'lease': _view(call)(lease)}
+def _answer(
+    req: api_request.LeaseRequest, lease: objects.Lease
+) -> dict[str, Any]:
+    return {'lease': _view(req)(lease)}
 
 
-def _view(call: api_call.Call) -> Callable[[objects.Lease], dict[str, Any]]:
+def _view(
+    req: api_request.LeaseRequest,
+) -> Callable[[objects.Lease], dict[str, Any]]:
     """Return what shows leases to the caller."""
-    in_full = call.context.can(
+    in_full = req.context.can(
         policies.REASON_IN_FULL,
-        target={'project_id': call.context.project_id},
+        target={'project_id': req.context.project_id},
         fatal=False,
     )
-    return functools.partial(
-        view.show, details=_details(call), in_full=in_full
-    )
+    return functools.partial(view.show, details=_details(req), in_full=in_full)
 
 
 def _details(
-    call: api_call.Call,
+    req: api_request.LeaseRequest,
 ) -> Callable[[objects.Reservation], Mapping[str, Any]]:
-    types = call.services.leases.types
+    types = req.services.leases.types
 
     def details(reservation: objects.Reservation) -> Mapping[str, Any]:
         # A type may have been switched off after the lease was made.

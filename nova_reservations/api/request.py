@@ -14,7 +14,7 @@ from nova_reservations import bootstrap
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Call:
+class LeaseRequest:
     """What an action gets.
 
     :ivar path: of the request, below the mount.

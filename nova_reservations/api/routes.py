@@ -18,7 +18,7 @@ from nova_reservations.api import hosts
 from nova_reservations.api import leases
 from nova_reservations.api import listing
 from nova_reservations.api import openapi
-from nova_reservations.api import request as api_call
+from nova_reservations.api import request as api_request
 from nova_reservations.api import validation
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
@@ -39,9 +39,9 @@ _VERSIONS = Action(
 )
 
 
-def _describe(call: api_call.Call) -> dict[str, Any]:
+def _describe(req: api_request.LeaseRequest) -> dict[str, Any]:
     """Describe the API in this document."""
-    return openapi.document(call.mount, ROUTES, call.services.leases.types)
+    return openapi.document(req.mount, ROUTES, req.services.leases.types)
 
 
 ROUTES: Routes = {
@@ -196,7 +196,9 @@ def _answer(
     if action.body is not None:
         names['body'] = validation.parse_json(_body(request))
         action.body.check(names['body'])
-    result = action.run(api_call.Call(request, path, services), **names)
+    result = action.run(
+        api_request.LeaseRequest(request, path, services), **names
+    )
     if result is None:
         return webob.Response(status=action.status, content_type=None)
     if isinstance(result, listing.Listing):

@@ -3,23 +3,23 @@
 
 from typing import Any
 
-from nova_reservations.api import request as api_call
+from nova_reservations.api import request as api_request
 
 VERSION = '1.0'
 
 
-def index(call: api_call.Call) -> dict[str, Any]:
+def index(req: api_request.LeaseRequest) -> dict[str, Any]:
     """List the versions of the API."""
-    return {'versions': [_version(call)]}
+    return {'versions': [_version(req)]}
 
 
-def show(call: api_call.Call) -> dict[str, Any]:
+def show(req: api_request.LeaseRequest) -> dict[str, Any]:
     """Show the version of the API."""
-    return {'version': _version(call)}
+    return {'version': _version(req)}
 
 
-def _version(call: api_call.Call) -> dict[str, Any]:
-    mount = call.mount.removesuffix('/v1')
+def _version(req: api_request.LeaseRequest) -> dict[str, Any]:
+    mount = req.mount.removesuffix('/v1')
     return {
         'id': f'v{VERSION}',
         'status': 'CURRENT',

@@ -115,7 +115,7 @@ class Aggregates:
     # Reservations
 
     @errors.translated()
-    def gather(
+    def set_aggregate_hosts(
         self,
         reservation_id: str,
         project_id: str,
@@ -136,7 +136,7 @@ class Aggregates:
         self._tell_schedulers(reservation_id)
 
     @errors.translated()
-    def is_gathered(
+    def has_aggregate_hosts(
         self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> bool:
         aggregate = _find(reservation_id)
@@ -145,7 +145,9 @@ class Aggregates:
         }
 
     @errors.translated()
-    def disband(self, reservation_id: str, check: ports.Check) -> bool:
+    def delete_aggregate(
+        self, reservation_id: str, check: ports.Check
+    ) -> bool:
         # Placement first: what a crash leaves is found by Nova's aggregate.
         moves = placement.set_members(reservation_id, [], check)
         self._moved(moves)

@@ -36,7 +36,7 @@ class Hosts:
             for node in cells.ask(_named, name)
         ]
 
-    def survey(self) -> Mapping[str, ports.Sighting]:
+    def pool_generations(self) -> Mapping[str, ports.HostVersion]:
         generations = placement.pool_generations()
         # Placement does not know the service's host, which never changes.
         unknown = sorted(generations.keys() - self._service_hosts.keys())
@@ -46,7 +46,7 @@ class Hosts:
             }
         zones = _zones()
         return {
-            uuid: ports.Sighting(
+            uuid: ports.HostVersion(
                 generation, self._zone(zones, self._service_hosts[uuid])
             )
             for uuid, generation in generations.items()

@@ -66,7 +66,7 @@ class Slots:
         return _known(flavor)
 
     @errors.translated()
-    def furnish(self, slots: ports.Slots, check: ports.Check) -> None:
+    def ensure_slots(self, slots: ports.Slots, check: ports.Check) -> None:
         name = objects.slot_class(slots.reservation_id)
         check()
         placement.ensure_class(name)
@@ -89,7 +89,7 @@ class Slots:
         _ensure_group(slots)
 
     @errors.translated()
-    def is_furnished(self, slots: ports.Slots) -> bool:
+    def has_slots(self, slots: ports.Slots) -> bool:
         if slots.flavor is None:
             offered = self.offered_slots([host for host, _ in slots.hosts])
             return offered.get(slots.reservation_id, {}) == {
@@ -101,7 +101,7 @@ class Slots:
         )
 
     @errors.translated()
-    def admit(self, slots: ports.Slots, check: ports.Check) -> None:
+    def allow_flavor(self, slots: ports.Slots, check: ports.Check) -> None:
         if slots.flavor is None:
             return
         flavor = _find_flavor(slots.reservation_id)
@@ -119,7 +119,7 @@ class Slots:
             return
 
     @errors.translated()
-    def clear(
+    def delete_slots(
         self,
         reservation_id: str,
         hosts: Collection[objects.Resource],

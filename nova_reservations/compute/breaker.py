@@ -17,7 +17,7 @@ T = TypeVar('T')
 D = TypeVar('D')
 
 
-class Guard:
+class CircuitBreaker:
     """Calls one plugin, until it has failed too often.
 
     :ivar name: of the plugin, for the log.

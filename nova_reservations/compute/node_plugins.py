@@ -68,7 +68,7 @@ _FAILED: Any = object()
 
 
 @dataclasses.dataclass(slots=True)
-class _Book:
+class _PluginState:
     """One plugin.
 
     :ivar plugin: None until it could be made.
@@ -76,7 +76,7 @@ class _Book:
     """
 
     kind: type[resources.Resource]
-    guard: breaker.Guard
+    guard: breaker.CircuitBreaker
     plugin: resources.Resource | None = None
     trouble: str | None = 'it has not begun'
 
@@ -130,7 +130,7 @@ class _Promise:
     audits: int = AUDITS
 
 
-class Books:
+class NodePlugins:
     def __init__(
         self,
         plugins: plugin_loader.Loaded[resources.Resource],
@@ -140,10 +140,12 @@ class Books:
         self._promised: dict[str, _Promise] = {}
         self._conf = conf
         self._missing = dict(plugins.missing)
-        self._books: dict[str, _Book] = {}
+        self._books: dict[str, _PluginState] = {}
         for name, kind in plugins.found.items():
             if _declares(kind.resource_classes) and _declares(kind.traits):
-                self._books[name] = _Book(kind, breaker.Guard(name))
+                self._books[name] = _PluginState(
+                    kind, breaker.CircuitBreaker(name)
+                )
             else:
                 self._missing[name] = (
                     'its resource_classes or traits are no CUSTOM_ names'
@@ -188,7 +190,7 @@ class Books:
                 reasons.append(f'{name}: {reason}')
         return reasons
 
-    def _test(self, book: _Book, usage: resources.Usage) -> str | None:
+    def _test(self, book: _PluginState, usage: resources.Usage) -> str | None:
         promised = [
             each.usage
             for server, each in self._promised.items()
@@ -278,13 +280,13 @@ def _reset(plugin: resources.Resource, host: resources.Host) -> str | None:
     return None
 
 
-def _add(book: _Book, usage: resources.Usage) -> None:
+def _add(book: _PluginState, usage: resources.Usage) -> None:
     if plugin := book.current:
         add = operator.methodcaller('add_instance', usage)
         book.change('add_instance', add, plugin)
 
 
-def _remove(book: _Book, usage: resources.Usage) -> None:
+def _remove(book: _PluginState, usage: resources.Usage) -> None:
     if plugin := book.current:
         remove = operator.methodcaller('remove_instance', usage)
         book.change('remove_instance', remove, plugin)
@@ -308,7 +310,7 @@ def _refuse(error: Exception) -> None:
     raise error
 
 
-def _offered(book: _Book) -> resources.Inventory | None:
+def _offered(book: _PluginState) -> resources.Inventory | None:
     """Return what the plugin has for placement; None where it can't tell."""
     plugin = book.current
     if plugin is None:

@@ -40,11 +40,13 @@ NAMESPACE = 'nova.compute.resources'
 USAGE = 'nova_reservations'
 """A key in Nova's usage dicts, which Nova does not look at."""
 
-_LEDGERS: weakref.WeakKeyDictionary[Any, Ledger] = weakref.WeakKeyDictionary()
+_LEDGERS: weakref.WeakKeyDictionary[Any, TrackerPlugins] = (
+    weakref.WeakKeyDictionary()
+)
 """Resource tracker -> what we keep beside it."""
 
 
-class Ledger:
+class TrackerPlugins:
     """What a resource tracker's plugins hold, for each of its nodes."""
 
     def __init__(
@@ -52,11 +54,11 @@ class Ledger:
     ) -> None:
         self._plugins = plugins
         self._reported: dict[str, dict[str, Any]] = {}
-        self._nodes: dict[str, node_plugins.Books] = {}
+        self._nodes: dict[str, node_plugins.NodePlugins] = {}
 
-    def of(self, node: str) -> node_plugins.Books:
+    def of(self, node: str) -> node_plugins.NodePlugins:
         if node not in self._nodes:
-            self._nodes[node] = node_plugins.Books(self._plugins, CONF)
+            self._nodes[node] = node_plugins.NodePlugins(self._plugins, CONF)
         return self._nodes[node]
 
     def report(self, reported: dict[str, Any]) -> None:
@@ -83,7 +85,7 @@ class Ledger:
             kept.restart()
 
 
-def ledger(tracker: resource_tracker.ResourceTracker) -> Ledger | None:
+def ledger(tracker: resource_tracker.ResourceTracker) -> TrackerPlugins | None:
     """Return what is kept beside it; None where no plugin is chosen."""
     return _LEDGERS.get(tracker)
 
@@ -134,12 +136,12 @@ def _init(
         resources.Resource,  # type: ignore[type-abstract]
         '[DEFAULT] compute_resources',
     )
-    kept = _LEDGERS[tracker] = Ledger(plugins)
+    kept = _LEDGERS[tracker] = TrackerPlugins(plugins)
     _offer_inventories(tracker.driver, kept)
 
 
 def _report(
-    kept: Ledger,
+    kept: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
@@ -147,7 +149,7 @@ def _report(
 
 
 def _reset(
-    kept: Ledger,
+    kept: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
@@ -195,7 +197,7 @@ def _usage(
 
 
 def _count(
-    kept: Ledger,
+    kept: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
@@ -210,7 +212,7 @@ def _count(
 
 
 def _write(
-    kept: Ledger,
+    kept: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
@@ -225,7 +227,7 @@ def _write(
 
 
 def _remove(
-    kept: Ledger,
+    kept: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
@@ -268,7 +270,7 @@ def _check_can_live_migrate(
 
 def _let_in(
     compute: manager.ComputeManager,
-    kept: Ledger,
+    kept: TrackerPlugins,
     instance: objects.Instance,
     check: Callable[[], Any],
 ) -> Any:
@@ -298,7 +300,7 @@ _one_at_a_time = utils.synchronized(
 )
 
 
-def _offer_inventories(driver: Any, kept: Ledger) -> None:
+def _offer_inventories(driver: Any, kept: TrackerPlugins) -> None:
     """Add to what this driver tells placement of its nodes.
 
     Drivers write the whole inventory of a node each time.

@@ -38,7 +38,7 @@ def find(
     now: datetime.datetime,
     *,
     page: int,
-    pivot: int,
+    random_start: int,
     keep: Collection[int] = (),
     recheck: bool = True,
     ignore: Collection[str] = (),
@@ -49,7 +49,7 @@ def find(
 
     :param window: with the time for cleaning before and after it.
     :param page: how many to return beyond those wanted, if there are.
-    :param pivot: where the random place is, in the range of spread.
+    :param random_start: where the random place is, in the range of spread.
     :param keep: ids of what the reservation has: candidates if still free.
     :param recheck: whether that must meet the requirements too.
     :param ignore: the reservations that are planned anew: to them, what
@@ -70,7 +70,7 @@ def find(
     rows = [
         row for statement in statements for row in session.execute(statement)
     ]
-    rows += _spread(session, query, pivot, limit)
+    rows += _spread(session, query, random_start, limit)
     return list(
         {
             row.id: _candidate(row, window, now, row.id in keep)
@@ -346,15 +346,17 @@ def _required(
 
 
 def _spread(
-    session: orm.Session, query: sa.Select[Any], pivot: int, limit: int
+    session: orm.Session, query: sa.Select[Any], random_start: int, limit: int
 ) -> list[Any]:
     """Return rows from pivot on, and around the end of the order."""
     spread = models.Resource.spread
     query = query.order_by(spread, models.Resource.id)
-    rows = list(session.execute(query.where(spread >= pivot).limit(limit)))
+    rows = list(
+        session.execute(query.where(spread >= random_start).limit(limit))
+    )
     if len(rows) < limit:
         rows += session.execute(
-            query.where(spread < pivot).limit(limit - len(rows))
+            query.where(spread < random_start).limit(limit - len(rows))
         )
     return rows
 

@@ -41,7 +41,7 @@ no lease needs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Donor:
+class DrainableHost:
     """:ivar generation: as it was when the rest was read.
 
     :ivar provider_generation: placement's, when its facts were read.
@@ -56,7 +56,7 @@ class Donor:
 
 def find(
     session: orm.Session, *conditions: sa.ColumnElement[bool]
-) -> list[Donor]:
+) -> list[DrainableHost]:
     """Return the donors that meet conditions, in the order of their ids."""
     return [_donor(row) for row in session.execute(_select(*conditions))]
 
@@ -66,7 +66,7 @@ def _select(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         sa.select(RESOURCE, HOST.c.provider_generation)
         .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
         .where(
-            RESOURCE.c.role == states.Role.DONOR,
+            RESOURCE.c.role == states.Role.DRAINABLE,
             RESOURCE.c.resource_type == objects.HOST,
             *conditions,
         )
@@ -74,8 +74,8 @@ def _select(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-def _donor(row: sa.Row[Any]) -> Donor:
-    return Donor(
+def _donor(row: sa.Row[Any]) -> DrainableHost:
+    return DrainableHost(
         objects.Resource(row.id, row.resource_type, row.name, row.uuid),
         row.generation,
         row.provider_generation,
@@ -84,7 +84,7 @@ def _donor(row: sa.Row[Any]) -> Donor:
     )
 
 
-def fenced(session: orm.Session) -> list[Donor]:
+def fenced(session: orm.Session) -> list[DrainableHost]:
     return find(session, RESOURCE.c.fenced_for.is_not(None))
 
 
@@ -94,7 +94,7 @@ def offers(
     expression: requirements.Expression | None,
     window: interval.Interval,
     limit: int,
-) -> list[Donor]:
+) -> list[DrainableHost]:
     """Return donors that the lease could have in the window, those first
     that are fenced for it.
 
@@ -110,7 +110,7 @@ def offers(
         ALLOCATION.c.start_date < window.end,
     )
     mine = RESOURCE.c.fenced_for == lease_id
-    found: list[Donor] = []
+    found: list[DrainableHost] = []
     for taken in (mine, RESOURCE.c.fenced_for.is_(None)):
         statement = _select(taken, holds.bookable(), ~unfit, ~held)
         if expression is not None:
@@ -121,7 +121,7 @@ def offers(
 
 def fence(
     session: orm.Session,
-    chosen: Collection[Donor],
+    chosen: Collection[DrainableHost],
     lease_id: str,
     now: datetime.datetime,
 ) -> None:
@@ -129,24 +129,24 @@ def fence(
 
     :raises: Conflict if one of them is no longer as it was seen
     """
-    for donor in sorted(chosen, key=lambda one: one.resource.id):
+    for drainable in sorted(chosen, key=lambda one: one.resource.id):
         done = session.execute(
             sa.update(RESOURCE)
             .where(
-                RESOURCE.c.id == donor.resource.id,
-                RESOURCE.c.generation == donor.generation,
-                RESOURCE.c.role == states.Role.DONOR,
+                RESOURCE.c.id == drainable.resource.id,
+                RESOURCE.c.generation == drainable.generation,
+                RESOURCE.c.role == states.Role.DRAINABLE,
                 RESOURCE.c.fenced_for.is_(None),
             )
             .values(
                 fenced_for=lease_id,
                 fenced_at=now,
-                generation=donor.generation + 1,
+                generation=drainable.generation + 1,
                 updated_at=now,
             )
         )
         if done.rowcount != 1:  # type: ignore[attr-defined]
-            raise exception.Conflict(kind='Resource', id=donor.resource.id)
+            raise exception.Conflict(kind='Resource', id=drainable.resource.id)
     counters.increment(session, hosts.POOL)
 
 
@@ -173,7 +173,7 @@ def unfence(
 
 def unneeded(
     session: orm.Session, resource_id: int | None = None
-) -> list[Donor]:
+) -> list[DrainableHost]:
     """Return the fenced donors that are to be given back: neither is the
     lease looking for hosts, with this one among them, nor does any have it.
 
@@ -256,7 +256,7 @@ def enrol(
         sa.update(RESOURCE)
         .where(
             RESOURCE.c.id == resource_id,
-            RESOURCE.c.role == states.Role.DONOR,
+            RESOURCE.c.role == states.Role.DRAINABLE,
             RESOURCE.c.fenced_for.is_(None),
         )
         .values(
@@ -270,7 +270,7 @@ def enrol(
     counters.increment(session, hosts.POOL)
 
 
-def forget(session: orm.Session, donor: Donor) -> None:
+def forget(session: orm.Session, drainable: DrainableHost) -> None:
     """Delete a donor that is none any more.
 
     :raises: Conflict if somebody was first
@@ -280,13 +280,13 @@ def forget(session: orm.Session, donor: Donor) -> None:
     done = session.execute(
         sa.update(RESOURCE)
         .where(
-            RESOURCE.c.id == donor.resource.id,
-            RESOURCE.c.generation == donor.generation,
-            RESOURCE.c.role == states.Role.DONOR,
+            RESOURCE.c.id == drainable.resource.id,
+            RESOURCE.c.generation == drainable.generation,
+            RESOURCE.c.role == states.Role.DRAINABLE,
             RESOURCE.c.fenced_for.is_(None),
         )
-        .values(generation=donor.generation + 1)
+        .values(generation=drainable.generation + 1)
     )
     if done.rowcount != 1:  # type: ignore[attr-defined]
-        raise exception.Conflict(kind='Resource', id=donor.resource.id)
-    hosts.delete(session, donor.resource.id)
+        raise exception.Conflict(kind='Resource', id=drainable.resource.id)
+    hosts.delete(session, drainable.resource.id)

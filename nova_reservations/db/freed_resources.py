@@ -25,7 +25,7 @@ AMOUNT = models.table(models.AllocationAmount)
 
 def load(
     session: orm.Session, resource_ids: Collection[int]
-) -> Iterator[queueing.Thing]:
+) -> Iterator[queueing.FreedResource]:
     """Yield those of the resources that new leases may have."""
     rows = session.execute(
         sa.select(RESOURCE.c.id, RESOURCE.c.resource_type).where(
@@ -39,7 +39,7 @@ def load(
     uses = _uses(session, known)
     for resource_id, resource_type in known.items():
         host = described.get(resource_id)
-        yield queueing.Thing(
+        yield queueing.FreedResource(
             id=resource_id,
             resource_type=resource_type,
             facts=facts_of(host) if host else None,

@@ -130,7 +130,7 @@ def set_brake(
         )
 
 
-def stir(
+def mark_unprepared(
     session: orm.Session,
     resource_ids: Collection[int],
     now: datetime.datetime,
@@ -166,7 +166,7 @@ def stir(
         )
 
 
-def ailing(
+def needing_repair(
     session: orm.Session,
     until: datetime.datetime | None,
     prepared_until: datetime.datetime | None,
@@ -523,4 +523,4 @@ def vacate(
             .values(released=True)
         )
     if free:
-        stir(session, free.values(), now)
+        mark_unprepared(session, free.values(), now)

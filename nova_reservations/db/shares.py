@@ -50,8 +50,8 @@ def find(
     *,
     cleaning: datetime.timedelta,
     enough: Callable[[Collection[shares.Room]], bool],
-    pivot: int,
-    snug: bool,
+    random_start: int,
+    best_fit: bool,
     keep: Mapping[int, int],
     recheck: bool = True,
     ignore: Collection[str] = (),
@@ -61,8 +61,8 @@ def find(
 
     :param cleaning: how long before and after the window nobody may have
         the resource as a whole.
-    :param pivot: where to begin, in the range of spread.
-    :param snug: whether to look first at what is shared already.
+    :param random_start: where to begin, in the range of spread.
+    :param best_fit: whether to look first at what is shared already.
     :param keep: resource id -> the slots that the reservation has there;
         these are looked at in any case.
     :param recheck: whether they must meet the requirements too.
@@ -76,11 +76,11 @@ def find(
         query = query.where(models.Resource.id.in_(among))
     if keep:
         look.at(_fitting(share, look.rows(), recheck), list(keep))
-    if snug:
+    if best_fit:
         look.at(query, look.shared())
         if enough(look.rooms):
             return look.rooms
-    for rows in _pages(session, query, pivot):
+    for rows in _pages(session, query, random_start):
         look.add(rows)
         if enough(look.rooms):
             break
@@ -304,13 +304,13 @@ def _fitting(
 
 
 def _pages(
-    session: orm.Session, query: sa.Select[Any], pivot: int
+    session: orm.Session, query: sa.Select[Any], random_start: int
 ) -> Iterator[list[Any]]:
     """Yield rows from pivot on, and around the end of the order."""
     spread, key = models.Resource.spread, models.Resource.id
     query = query.order_by(spread, key)
     length = PAGE
-    for bounds in ((spread >= pivot,), (spread < pivot,)):
+    for bounds in ((spread >= random_start,), (spread < random_start,)):
         after: tuple[sa.ColumnElement[bool], ...] = bounds
         while True:
             rows = list(session.execute(query.where(*after).limit(length)))

@@ -112,7 +112,7 @@ class Audit:
         with self.database.reader() as session:
             known = hosts.find(session, objects.HostQuery())
         enrolled = [host.resource for host in known if host.reservable]
-        marked = self.cloud.survey()
+        marked = self.cloud.pool_generations()
         pool = self.cloud.find_pool()
         in_placement = self.cloud.provider_aggregates(enrolled)
         if pool is not None and pool.availability_zone:
@@ -166,27 +166,28 @@ class Audit:
         with self.database.reader() as session:
             known = drainable_hosts.find(session)
             unneeded = drainable_hosts.unneeded(session)
-        marked = self.cloud.survey() if known else {}
-        for donor in known:
-            host = donor.resource
-            if donor.fenced_for and host.uuid not in marked:
+        marked = self.cloud.pool_generations() if known else {}
+        for drainable in known:
+            host = drainable.resource
+            if drainable.fenced_for and host.uuid not in marked:
                 yield Finding(
                     f'Host {host.name} is fenced for lease '
-                    f'{donor.fenced_for}, but ordinary servers may land on it',
+                    f'{drainable.fenced_for}, but ordinary servers may land '
+                    'on it',
                     self._call(self.cloud.mark, host),
                 )
-            if not donor.fenced_for and host.uuid in marked:
+            if not drainable.fenced_for and host.uuid in marked:
                 yield Finding(
                     f'Host {host.name} has the trait of the pool, though it '
                     'is fenced for no lease, so no server can land on it',
                     self._call(self.cloud.unmark, host),
                 )
-        for donor in unneeded:
+        for drainable in unneeded:
             yield Finding(
-                f'Host {donor.resource.name} is not given back yet by lease '
-                f'{donor.fenced_for}, which does not need it: see whether a '
-                'server is still leaving it, and that a nova-scheduler with '
-                '[reservations] enable_engine runs',
+                f'Host {drainable.resource.name} is not given back yet by '
+                f'lease {drainable.fenced_for}, which does not need it: see '
+                'whether a server is still leaving it, and that a '
+                'nova-scheduler with [reservations] enable_engine runs',
                 self._write(counters.hurry, drainable_hosts.TASK, now),
             )
 
@@ -304,10 +305,10 @@ class Audit:
         return lambda: function(host)
 
     def _disband(self, reservation_id: str) -> Callable[[], None]:
-        def disband() -> None:
-            self.cloud.disband(reservation_id, check=lambda: None)
+        def delete_aggregate() -> None:
+            self.cloud.delete_aggregate(reservation_id, check=lambda: None)
 
-        return disband
+        return delete_aggregate
 
 
 def _release(

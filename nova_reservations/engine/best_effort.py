@@ -63,7 +63,7 @@ MOVABLE = frozenset({'active', 'paused', 'stopped'})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Ground:
+class Prospect:
     """What a lease could have now.
 
     :ivar wants: of each of its reservations.
@@ -74,8 +74,8 @@ class Ground:
 
     wants: tuple[draining.Want, ...]
     pool: tuple[int, ...]
-    taken: tuple[drainable_hosts.Donor, ...]
-    others: tuple[drainable_hosts.Donor, ...]
+    taken: tuple[drainable_hosts.DrainableHost, ...]
+    others: tuple[drainable_hosts.DrainableHost, ...]
 
     def suffices(self) -> bool:
         """Whether there would be enough, were all of them empty."""
@@ -90,7 +90,7 @@ class Ground:
         return draining.cheapest(self.wants, [*self.pool, *donor_ids])
 
 
-Look = Callable[[Any, objects.Lease, datetime.datetime], Ground]
+Look = Callable[[Any, objects.Lease, datetime.datetime], Prospect]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Pause:
 
 def begin(
     lease: objects.Lease,
-    ground: Ground,
+    prospect: Prospect,
     refusal: exception.NotEnoughResources,
     now: datetime.datetime,
 ) -> objects.Lease:
@@ -112,10 +112,10 @@ def begin(
     :raises: NotEnoughResources if there are too few hosts to empty
     """
     retry.window(lease, now)
-    if not ground.suffices():
+    if not prospect.suffices():
         raise exception.NotEnoughResources(
-            f'{refusal}; {len(ground.others)} others could be emptied, which '
-            'is too few'
+            f'{refusal}; {len(prospect.others)} others could be emptied, '
+            'which is too few'
         )
     return dataclasses.replace(
         lease,
@@ -125,7 +125,7 @@ def begin(
     )
 
 
-class Hunting:
+class BestEffort:
     """:param look: of the use cases of leases, as book.
 
     :param book: plans a lease, and writes what it gets, in the caller's
@@ -185,11 +185,11 @@ class Hunting:
             self._end(lease, states.Lease.TIMEDOUT, late, now)
             return None
         with self.database.reader() as session:
-            ground = self.look(session, lease, now)
-        taken = {one.resource.id: one for one in ground.taken}
-        chosen = ground.choose(list(taken))
+            prospect = self.look(session, lease, now)
+        taken = {one.resource.id: one for one in prospect.taken}
+        chosen = prospect.choose(list(taken))
         if chosen is None:
-            return self._take(lease, ground, now)
+            return self._take(lease, prospect, now)
         needed = [taken[key] for key in sorted(chosen & taken.keys())]
         return self._drain(lease, needed, now, check)
 
@@ -213,9 +213,9 @@ class Hunting:
     # Choose, and fence
 
     def _take(
-        self, lease: objects.Lease, ground: Ground, now: datetime.datetime
+        self, lease: objects.Lease, prospect: Prospect, now: datetime.datetime
     ) -> Pause | None:
-        if not ground.suffices():
+        if not prospect.suffices():
             with self.database.reader() as session:
                 reasons = drainable_hosts.unfit(session, lease.id)
             if not reasons:
@@ -224,7 +224,7 @@ class Hunting:
             why = _too_few(reasons)
             self._end(lease, states.Lease.ERROR, why, now)
             return None
-        chosen = self._choose(ground, now)
+        chosen = self._choose(prospect, now)
         if not chosen:
             return Pause(
                 objects.Reason.plain(
@@ -242,34 +242,40 @@ class Hunting:
         LOG.info(
             'Hosts %(hosts)s are emptied for lease %(lease)s',
             {
-                'hosts': ', '.join(donor.resource.name for donor in chosen),
+                'hosts': ', '.join(
+                    drainable.resource.name for drainable in chosen
+                ),
                 'lease': lease.id,
             },
         )
         return None
 
     def _choose(
-        self, ground: Ground, now: datetime.datetime
-    ) -> list[drainable_hosts.Donor]:
+        self, prospect: Prospect, now: datetime.datetime
+    ) -> list[drainable_hosts.DrainableHost]:
         """Return donors to be taken, that suffice beside what there is; none
         if there are none."""
-        tenants = self.cloud.tenants_of(
-            [one.resource for one in ground.others]
+        tenants = self.cloud.servers_on(
+            [one.resource for one in prospect.others]
         )
         costs = {}
-        for donor in ground.others:
-            cost = self._cost(donor, tenants.get(donor.resource.name, ()))
+        for drainable in prospect.others:
+            cost = self._cost(
+                drainable, tenants.get(drainable.resource.name, ())
+            )
             if cost is not None:
-                costs[donor.resource.id] = cost
-        known = {one.resource.id: one for one in ground.others}
-        taken = [one.resource.id for one in ground.taken]
+                costs[drainable.resource.id] = cost
+        known = {one.resource.id: one for one in prospect.others}
+        taken = [one.resource.id for one in prospect.taken]
         options = sorted(costs, key=lambda key: (costs[key], key))
         while True:
-            chosen = ground.choose([*taken, *options])
+            chosen = prospect.choose([*taken, *options])
             if chosen is None:
                 return []
             new = [known[key] for key in sorted(chosen & set(options))]
-            hopeless = self._hopeless([donor.resource for donor in new], now)
+            hopeless = self._hopeless(
+                [drainable.resource for drainable in new], now
+            )
             if not hopeless:
                 return new
             options = [
@@ -279,11 +285,15 @@ class Hunting:
             ]
 
     def _cost(
-        self, donor: drainable_hosts.Donor, tenants: Sequence[ports.Tenant]
+        self,
+        drainable: drainable_hosts.DrainableHost,
+        tenants: Sequence[ports.PlacedServer],
     ) -> base.Cost | None:
         if not all(_is_movable(tenant.server) for tenant in tenants):
             return None
-        return self.strategy.cost(base.Donor(donor.resource, tuple(tenants)))
+        return self.strategy.cost(
+            base.DrainableHost(drainable.resource, tuple(tenants))
+        )
 
     def _hopeless(
         self, hosts: Collection[objects.Resource], now: datetime.datetime
@@ -337,18 +347,18 @@ class Hunting:
     def _drain(
         self,
         lease: objects.Lease,
-        needed: Sequence[drainable_hosts.Donor],
+        needed: Sequence[drainable_hosts.DrainableHost],
         now: datetime.datetime,
         check: ports.Check,
     ) -> Pause | None:
-        hosts = [donor.resource for donor in needed]
+        hosts = [drainable.resource for drainable in needed]
         for host in hosts:
             check()
             self.cloud.mark(host)
         if any(
-            donor.fenced_at is not None
-            and now < donor.fenced_at + self.options.settle
-            for donor in needed
+            drainable.fenced_at is not None
+            and now < drainable.fenced_at + self.options.settle
+            for drainable in needed
         ):
             return Pause(
                 objects.Reason.plain(
@@ -503,16 +513,21 @@ class Hunting:
 
         def grant(attempt: int) -> objects.Lease:
             with self.database.writer() as session:
-                if attempt > transactions.TOGETHER:
+                if attempt > transactions.SERIALIZE_FROM:
                     counters.increment(session, 'booking')
                 granted = retry.grant(
-                    session, lease, now, self.book, empty, snug=attempt == 1
+                    session,
+                    lease,
+                    now,
+                    self.book,
+                    empty,
+                    best_fit=attempt == 1,
                 )
                 drainable_hosts.came_free(session, lease.id, now)
                 return granted
 
         try:
-            granted = transactions.settle(grant)
+            granted = transactions.retry(grant)
         except exception.NotEnoughResources as refusal:
             # What was free in the pool is not any more.
             return Pause(objects.Reason.of(refusal))

@@ -19,7 +19,7 @@ PAGE = 500
 """Servers that Nova is asked about at once."""
 
 
-class Desertion:
+class DeletedServers:
     def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
         self.database = database
         self.cloud = cloud

@@ -24,16 +24,16 @@ SOON = datetime.timedelta(seconds=1)
 """Between two looks at hosts that servers are still leaving."""
 
 
-def order(lease_id: str, host: objects.Resource) -> ports.Order:
+def order(lease_id: str, host: objects.Resource) -> ports.RequestKey:
     """Return why the servers of a host are moved: for the lease, from there.
 
     A server that was moved for a lease may be met by it once more, on the
     host that it was moved to.
     """
-    return ports.Order(f'{lease_id} {host.uuid}')
+    return ports.RequestKey(f'{lease_id} {host.uuid}')
 
 
-class Donors:
+class DrainableHosts:
     def __init__(
         self,
         database: api.Database,
@@ -69,10 +69,10 @@ class Donors:
         self._follow(members, now)
         with self.database.reader() as session:
             changed = [
-                hosts.by_uuid(session, donor.resource.uuid)
-                for donor in drainable_hosts.find(session)
-                if donor.provider_generation
-                != members.generations.get(donor.resource.uuid)
+                hosts.by_uuid(session, drainable.resource.uuid)
+                for drainable in drainable_hosts.find(session)
+                if drainable.provider_generation
+                != members.generations.get(drainable.resource.uuid)
             ]
         self.inventory.refresh_facts(
             {host.facts.uuid: host for host in changed if host is not None},
@@ -82,15 +82,17 @@ class Donors:
     def _follow(self, members: ports.Members, now: datetime.datetime) -> None:
         with self.database.reader() as session:
             known = drainable_hosts.find(session)
-            new = members.hosts - {donor.resource.name for donor in known}
+            new = members.hosts - {
+                drainable.resource.name for drainable in known
+            }
             if new:
                 new -= hosts.pool(session)
-        for donor in known:
+        for drainable in known:
             if (
-                donor.resource.name not in members.hosts
-                and donor.fenced_for is None
+                drainable.resource.name not in members.hosts
+                and drainable.fenced_for is None
             ):
-                self._forget(donor)
+                self._forget(drainable)
         for name in sorted(new):
             self._learn(name, now)
 
@@ -115,21 +117,25 @@ class Donors:
         for facts in self.cloud.facts(found):
             try:
                 with self.database.writer() as session:
-                    hosts.insert(session, facts, {}, now, states.Role.DONOR)
+                    hosts.insert(
+                        session, facts, {}, now, states.Role.DRAINABLE
+                    )
             except exception.Conflict:
                 # Another worker was first, or an operator enrols it.
                 continue
             LOG.info('Host %s can be emptied for leases', name)
 
-    def _forget(self, donor: drainable_hosts.Donor) -> None:
+    def _forget(self, drainable: drainable_hosts.DrainableHost) -> None:
         try:
             with self.database.writer() as session:
-                drainable_hosts.forget(session, donor)
+                drainable_hosts.forget(session, drainable)
         except (exception.Conflict, exception.HostInUse) as error:
-            LOG.debug('Host %s stays known: %s', donor.resource.name, error)
+            LOG.debug(
+                'Host %s stays known: %s', drainable.resource.name, error
+            )
             return
         LOG.info(
-            'Host %s is no longer emptied for leases', donor.resource.name
+            'Host %s is no longer emptied for leases', drainable.resource.name
         )
 
     def mend(self) -> None:
@@ -144,16 +150,18 @@ class Donors:
             known = drainable_hosts.find(session)
         if not known:
             return
-        marked = self.cloud.survey()
-        for donor in known:
-            if (donor.resource.uuid in marked) == bool(donor.fenced_for):
+        marked = self.cloud.pool_generations()
+        for drainable in known:
+            if (drainable.resource.uuid in marked) == bool(
+                drainable.fenced_for
+            ):
                 continue
-            self._mark(donor.resource, bool(donor.fenced_for))
+            self._mark(drainable.resource, bool(drainable.fenced_for))
             # A hunt, or the end of one, may have come between.
             with self.database.reader() as session:
-                host = hosts.by_uuid(session, donor.resource.uuid)
-            if host is not None and host.fenced_for != donor.fenced_for:
-                self._mark(donor.resource, bool(host.fenced_for))
+                host = hosts.by_uuid(session, drainable.resource.uuid)
+            if host is not None and host.fenced_for != drainable.fenced_for:
+                self._mark(drainable.resource, bool(host.fenced_for))
 
     def _mark(self, host: objects.Resource, fenced: bool) -> None:
         LOG.warning(
@@ -174,11 +182,11 @@ class Donors:
         with self.database.reader() as session:
             unneeded = drainable_hosts.unneeded(session)
         left = False
-        for donor in unneeded:
+        for drainable in unneeded:
             try:
-                left |= not self._give_back(donor, now)
+                left |= not self._give_back(drainable, now)
             except exception.ClaimLost:
-                LOG.debug('Host %s is given back', donor.resource.name)
+                LOG.debug('Host %s is given back', drainable.resource.name)
             except (
                 exception.CloudUnavailable,
                 exception.CloudRefused,
@@ -186,19 +194,19 @@ class Donors:
                 left = True
                 LOG.warning(
                     'Host %(name)s is not given back yet: %(reason)s',
-                    {'name': donor.resource.name, 'reason': error},
+                    {'name': drainable.resource.name, 'reason': error},
                 )
         if left:
             with self.database.writer() as session:
                 counters.hurry(session, drainable_hosts.TASK, now + SOON)
 
     def _give_back(
-        self, donor: drainable_hosts.Donor, now: datetime.datetime
+        self, drainable: drainable_hosts.DrainableHost, now: datetime.datetime
     ) -> bool:
         """Return False if it must be looked at again."""
-        host = donor.resource
-        assert donor.fenced_for is not None
-        lease_id = donor.fenced_for
+        host = drainable.resource
+        assert drainable.fenced_for is not None
+        lease_id = drainable.fenced_for
 
         def check() -> None:
             with self.database.reader() as session:
@@ -220,7 +228,7 @@ class Donors:
             with self.database.writer() as session:
                 drainable_hosts.unfence(session, host.id, lease_id, now)
 
-        transactions.settle(unfence)
+        transactions.retry(unfence)
         LOG.info(
             'Host %(name)s is given back by lease %(lease)s',
             {'name': host.name, 'lease': lease_id},

@@ -65,7 +65,7 @@ class Healing:
             until = now + self.options.healing_interval
             prepared_until = until + self.options.prepare_ahead
         with self.database.reader() as session:
-            ids = set(healing.ailing(session, until, prepared_until))
+            ids = set(healing.needing_repair(session, until, prepared_until))
             ids |= self._unfit(session, until)
             ids_in_order = healing.in_order(session, ids)
         return [
@@ -115,7 +115,7 @@ class Healing:
             given in place of others, and has nothing on; it may have the
             others back
         """
-        healed = transactions.settle(
+        healed = transactions.retry(
             lambda attempt: self._attempt(lease_id, now, attempt, unused or {})
         )
         if healed is None:
@@ -131,7 +131,7 @@ class Healing:
 
         :raises: NotFound, InvalidState, NotEnoughResources, Contended
         """
-        healed = transactions.settle(
+        healed = transactions.retry(
             lambda attempt: self._replace_failed(lease_id, now, attempt)
         )
         LOG.info('Lease %s has others in place of what failed', lease_id)
@@ -142,7 +142,7 @@ class Healing:
         self, lease_id: str, now: datetime.datetime, attempt: int
     ) -> _Healed:
         with self.database.writer() as session:
-            if attempt > transactions.TOGETHER:
+            if attempt > transactions.SERIALIZE_FROM:
                 counters.increment(session, 'booking')
             seen = leases.get(session, lease_id)
             if seen.status not in states.OPEN or seen.end_date <= now:
@@ -153,29 +153,29 @@ class Healing:
                     reason='only of a lease that is PENDING or ACTIVE '
                     'something can be replaced',
                 )
-            patient = self._patient(session, seen, now, asked=True)
-            if patient is None:
+            repair = self._patient(session, seen, now, asked=True)
+            if repair is None:
                 raise exception.InvalidState(
                     kind='Lease',
                     id=lease_id,
                     status=seen.status,
                     reason='a type of resource of it is switched off',
                 )
-            if not any(patient.broken().values()):
+            if not any(repair.broken().values()):
                 raise exception.InvalidState(
                     kind='Lease',
                     id=lease_id,
                     status=seen.status,
                     reason='nothing of it has failed',
                 )
-            moved = patient.replace_wholes()
-            moved |= patient.replace_shares()
+            moved = repair.replace_wholes()
+            moved |= repair.replace_shares()
             if not moved:
                 raise exception.NotEnoughResources(
                     reason='nothing is free at this moment that could '
                     'replace what has failed'
                 )
-            self._write(session, seen, patient.broken(), moved, now)
+            self._write(session, seen, repair.broken(), moved, now)
             return _Healed(seen, leases.get(session, lease_id))
 
     def _tell(self, healed: _Healed) -> None:
@@ -194,7 +194,7 @@ class Healing:
         unused: Mapping[str, Collection[int]],
     ) -> _Healed | None:
         with self.database.writer() as session:
-            if attempt > transactions.TOGETHER:
+            if attempt > transactions.SERIALIZE_FROM:
                 counters.increment(session, 'booking')
             try:
                 seen = leases.get(session, lease_id)
@@ -202,18 +202,18 @@ class Healing:
                 return None
             if seen.status not in states.OPEN or seen.end_date <= now:
                 return None
-            patient = self._patient(session, seen, now)
-            if patient is None:
+            repair = self._patient(session, seen, now)
+            if repair is None:
                 LOG.warning(
                     'Lease %s is not healed: a type of resource of it is '
                     'switched off',
                     lease_id,
                 )
                 return None
-            moved = patient.take_back(unused)
-            moved |= patient.replace_wholes()
-            moved |= patient.replace_shares()
-            if not self._write(session, seen, patient.broken(), moved, now):
+            moved = repair.take_back(unused)
+            moved |= repair.replace_wholes()
+            moved |= repair.replace_shares()
+            if not self._write(session, seen, repair.broken(), moved, now):
                 return None
             return _Healed(seen, leases.get(session, lease_id))
 
@@ -224,13 +224,13 @@ class Healing:
         now: datetime.datetime,
         *,
         asked: bool = False,
-    ) -> repair.Patient | None:
+    ) -> repair.Repair | None:
         """Return the lease as it is healed; None if it can't be."""
         if any(
             item.resource_type not in self.types for item in lease.reservations
         ):
             return None
-        return repair.Patient(
+        return repair.Repair(
             session,
             lease,
             {
@@ -313,7 +313,7 @@ class Healing:
         )
         return True
 
-    def look_after(self, now: datetime.datetime) -> None:
+    def check_replaced(self, now: datetime.datetime) -> None:
         """Look what leases had to leave: what is back before anything was
         put on what they have instead is theirs again, what is empty is for
         others, and what can be moved now is.
@@ -411,7 +411,7 @@ class Healing:
                 healing.vacate(session, [reservation_id], now, ids)
                 capacity.freed(session, now, ids)
 
-        transactions.settle(vacate)
+        transactions.retry(vacate)
 
     def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> None:
         """Have a worker heal what is in Nova; the next look tries again if

@@ -93,7 +93,7 @@ class Hosts:
         facts = self.cloud.facts([resource])
         if not facts:
             raise exception.NotFound(kind='Host', id=resource.name)
-        host, closing = transactions.settle(
+        host, closing = transactions.retry(
             lambda _: self._register(facts[0], properties, now)
         )
         self.cloud.ensure_pool()
@@ -272,7 +272,7 @@ class Hosts:
                     host=facts.service_host,
                     reason=f'lease {known.fenced_for} has it as a donor',
                 )
-            if known.role == states.Role.DONOR:
+            if known.role == states.Role.DRAINABLE:
                 drainable_hosts.enrol(session, known.id, now)
             hosts.set_facts(session, known.id, facts, now)
             hosts.set_properties(
@@ -292,7 +292,7 @@ class Hosts:
         if (
             closing is None
             or closing.listed_at is None
-            or host.role == states.Role.DONOR
+            or host.role == states.Role.DRAINABLE
         ):
             return closings.begin(session, host.id, _attempt())
         if self.builds.is_overdue(closing, now):
@@ -317,13 +317,13 @@ class Hosts:
         :raises: NotFound, HostInUse, Contended, CloudUnavailable
         """
         host = self.get(host_id)
-        if host.role == states.Role.DONOR:
+        if host.role == states.Role.DRAINABLE:
             raise exception.HostInUse(
                 host=host.facts.service_host,
                 reason='it is a donor: take it out of the aggregate '
                 f'{self.options.best_effort_aggregate}',
             )
-        closing = transactions.settle(lambda _: self._close(host, now))
+        closing = transactions.retry(lambda _: self._close(host, now))
         # What is on a host that was never reservable is ordinary servers.
         if host.reservable:
             self._check_empty(host, closing, now)
@@ -419,7 +419,7 @@ class Hosts:
         :param properties: a value of None takes the property away
         :raises: NotFound, HostInUse, Contended, CloudUnavailable
         """
-        host = transactions.settle(
+        host = transactions.retry(
             lambda _: self._describe(host_id, properties, now)
         )
         self.refresh_facts({host.facts.uuid: host}, now)
@@ -570,21 +570,21 @@ class Hosts:
 
         :raises: CloudUnavailable
         """
-        sightings = self.cloud.survey()
+        versions = self.cloud.pool_generations()
         with self.database.reader() as session:
             known = hosts.marks(session)
             changed = {
                 uuid: hosts.get(session, mark.id)
                 for uuid, mark in known.items()
-                if uuid in sightings
+                if uuid in versions
                 and (
-                    sightings[uuid].provider_generation
+                    versions[uuid].provider_generation
                     != mark.provider_generation
-                    or sightings[uuid].availability_zone
+                    or versions[uuid].availability_zone
                     != mark.availability_zone
                 )
             }
-        for uuid in sorted(set(known) - set(sightings)):
+        for uuid in sorted(set(known) - set(versions)):
             LOG.warning(
                 'Host %s is enrolled but has lost its trait, or its '
                 'provider: remove it, or enrol it anew',

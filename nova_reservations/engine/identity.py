@@ -24,4 +24,4 @@ def of(database: api.Database) -> str:
             identity.give(session, new)
         return new
 
-    return transactions.settle(ask)
+    return transactions.retry(ask)

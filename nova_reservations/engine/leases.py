@@ -124,13 +124,13 @@ class Leases:
         types: Mapping[str, base.ResourceType],
         options: settings.Settings,
         notify: ports.Notifier,
-        giver: donors_engine.Donors,
+        drainable_hosts: donors_engine.DrainableHosts,
     ) -> None:
         self.database = database
         self.types = types
         self.options = options
         self.notify = notify
-        self.donors = giver
+        self.drainable_hosts = drainable_hosts
 
     def get(self, lease_id: str) -> objects.Lease:
         """:raises: NotFound"""
@@ -272,7 +272,7 @@ class Leases:
                         session, server_uuid, reservation_id, now, chosen
                     )
 
-        transactions.settle(record)
+        transactions.retry(record)
 
     def usage(
         self, lease: objects.Lease, reservation: objects.Reservation
@@ -305,7 +305,7 @@ class Leases:
             self.promise(lease, now)
         except exception.NotEnoughResources as refusal:
             if lease.lease_type == states.LeaseType.BEST_EFFORT:
-                lease = self._hunt(lease, refusal, now)
+                lease = self._empty_hosts(lease, refusal, now)
             else:
                 lease = self._keep(
                     retry.begin(lease, refusal, now, self.options)
@@ -332,16 +332,16 @@ class Leases:
 
         def book(attempt: int) -> None:
             with self.database.writer() as session:
-                if attempt > transactions.TOGETHER:
+                if attempt > transactions.SERIALIZE_FROM:
                     counters.increment(session, 'booking')
                 leases.insert(session, lease)
                 # Who was too late for the best fit looks elsewhere: others
                 # that ask at this moment find it the best too.
-                self.book(session, lease, now, snug=attempt == 1)
+                self.book(session, lease, now, best_fit=attempt == 1)
 
-        transactions.settle(book)
+        transactions.retry(book)
 
-    def _hunt(
+    def _empty_hosts(
         self,
         lease: objects.Lease,
         refusal: exception.NotEnoughResources,
@@ -351,19 +351,19 @@ class Leases:
 
         :raises: NotEnoughResources, CloudUnavailable
         """
-        if not self.donors.can_be_emptied():
+        if not self.drainable_hosts.can_be_emptied():
             raise refusal
-        self.donors.follow(now)
+        self.drainable_hosts.follow(now)
 
         def insert(_: int) -> objects.Lease:
             with self.database.writer() as session:
                 hunted = best_effort.begin(
-                    lease, self.ground(session, lease, now), refusal, now
+                    lease, self.prospect(session, lease, now), refusal, now
                 )
                 leases.insert(session, hunted)
                 return hunted
 
-        hunted = transactions.settle(insert)
+        hunted = transactions.retry(insert)
         LOG.info(
             'Hosts are to be emptied for lease %(lease)s of project '
             '%(project)s',
@@ -371,15 +371,15 @@ class Leases:
         )
         return hunted
 
-    def ground(
+    def prospect(
         self, session: Any, lease: objects.Lease, now: datetime.datetime
-    ) -> best_effort.Ground:
+    ) -> best_effort.Prospect:
         """Return what a lease that can't be booked now could have if hosts
         were emptied for it: a bounded number of each kind."""
         time = retry.window(lease, now)
         wants = []
         pool: dict[int, None] = {}
-        known: dict[int, drainable_hosts.Donor] = {}
+        known: dict[int, drainable_hosts.DrainableHost] = {}
         granted = dataclasses.replace(
             lease, start_date=time.start, end_date=time.end
         )
@@ -399,7 +399,7 @@ class Leases:
                 window,
                 now,
                 page=candidates.PAGE + wanted,
-                pivot=zlib.crc32(lease.id.encode()) >> 1,
+                random_start=zlib.crc32(lease.id.encode()) >> 1,
             )
             offered = drainable_hosts.offers(
                 session,
@@ -419,7 +419,7 @@ class Leases:
                     },
                 )
             )
-        return best_effort.Ground(
+        return best_effort.Prospect(
             wants=tuple(wants),
             pool=tuple(pool),
             taken=tuple(one for one in known.values() if one.fenced_for),
@@ -437,7 +437,7 @@ class Leases:
                 leases.insert(session, kept)
                 return kept
 
-        kept = transactions.settle(insert)
+        kept = transactions.retry(insert)
         LOG.info(
             'Lease %(lease)s of project %(project)s waits: %(reason)s',
             {
@@ -593,7 +593,7 @@ class Leases:
         now: datetime.datetime,
         held: Mapping[str, Collection[int]] | None = None,
         recheck: Collection[str] = (),
-        snug: bool = True,
+        best_fit: bool = True,
         among: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         """Plan the lease's reservations together, and write what they get in
@@ -605,7 +605,7 @@ class Leases:
             window or demand; all of it stays if servers may be there
         :param recheck: reservations whose resources must meet the
             requirements anew
-        :param snug: whether to book what fits best
+        :param best_fit: whether to book what fits best
         :param among: reservation id -> ids of all that it may have, of one
             whose turn it is; None: whatever there is
         :raises: Conflict, NotEnoughResources, InvalidInput
@@ -632,7 +632,7 @@ class Leases:
                 rivals,
                 held,
                 recheck,
-                snug,
+                best_fit,
                 among or {},
             )
         except exception.NotEnoughResources as refusal:
@@ -647,7 +647,7 @@ class Leases:
         rivals: Sequence[demands.Ask],
         held: Mapping[str, Collection[int]] | None,
         recheck: Collection[str],
-        snug: bool,
+        best_fit: bool,
         among: Mapping[str, Collection[int]],
     ) -> None:
         held = held or {}
@@ -675,8 +675,8 @@ class Leases:
                     windows[reservation_id],
                     now,
                     cleaning=self.options.cleaning_time,
-                    pivot=zlib.crc32(lease.id.encode()) >> 1,
-                    snug=snug,
+                    random_start=zlib.crc32(lease.id.encode()) >> 1,
+                    best_fit=best_fit,
                     others=others,
                     held=slots.get(reservation_id, {}),
                     recheck=recheck_this,
@@ -698,7 +698,7 @@ class Leases:
                     among=among.get(reservation_id),
                 )
         plan = mixture.assign(
-            list(wholes.values()), list(shares.values()), lease.id, snug
+            list(wholes.values()), list(shares.values()), lease.id, best_fit
         )
         if isinstance(plan, whole.TooFew):
             raise self._refusal(
@@ -775,7 +775,7 @@ class Leases:
             window.padded(self.options.cleaning_time),
             now,
             page=candidates.PAGE + siblings,
-            pivot=zlib.crc32(lease.id.encode()) >> 1,
+            random_start=zlib.crc32(lease.id.encode()) >> 1,
             keep=held,
             recheck=recheck,
             ignore=[item.id for item in lease.reservations],
@@ -847,13 +847,13 @@ class Leases:
 
         def change(attempt: int) -> tuple[objects.Lease, objects.Lease]:
             with self.database.writer() as session:
-                if attempt > transactions.TOGETHER:
+                if attempt > transactions.SERIALIZE_FROM:
                     counters.increment(session, 'booking')
                 seen = leases.get(session, lease_id)
                 self._change(session, seen, changes, now)
                 return seen, leases.get(session, lease_id)
 
-        before, lease = transactions.settle(change)
+        before, lease = transactions.retry(change)
         LOG.info(
             'Lease %(lease)s is changed; it is %(status)s from %(start)s '
             'to %(end)s',
@@ -1142,7 +1142,7 @@ class Leases:
                 )
                 return None
 
-        gone = transactions.settle(remove)
+        gone = transactions.retry(remove)
         if gone is None:
             LOG.info('Lease %s is being deleted', lease_id)
             return

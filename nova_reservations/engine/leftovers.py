@@ -122,11 +122,13 @@ def sweep(database: api.Database, cloud: ports.Cloud) -> None:
 
 def take_away(one: Leftover, cloud: ports.Cloud) -> None:
     """:raises: CloudUnavailable"""
-    if one.counted and cloud.clear(one.reservation_id, [], check=_unchecked):
+    if one.counted and cloud.delete_slots(
+        one.reservation_id, [], check=_unchecked
+    ):
         # By its aggregate it is known next time.
         return
     if one.gathered:
-        cloud.disband(one.reservation_id, check=_unchecked)
+        cloud.delete_aggregate(one.reservation_id, check=_unchecked)
 
 
 def _unchecked() -> None:

@@ -154,4 +154,4 @@ def release(
                 counters.hurry(session, healing.HEAL, now)
             return sorted(one.name for one in released)
 
-    return transactions.settle(let_go)
+    return transactions.retry(let_go)

@@ -144,7 +144,7 @@ class Monitoring:
         with self.database.reader() as session:
             known = healing.known(session, resource_type)
         domain_of = _ask(domains, [one.resource.name for one in known])
-        news, verdict = transactions.settle(
+        news, verdict = transactions.retry(
             lambda _: self._record(resource_type, changes, domain_of, now)
         )
         _log(resource_type, news)
@@ -192,7 +192,7 @@ class Monitoring:
                 healing.set_condition(
                     session, one.resource.id, one.condition, now
                 )
-            healing.stir(
+            healing.mark_unprepared(
                 session,
                 [one.resource.id for one in news if one.fails_or_is_back],
                 now,

@@ -70,4 +70,4 @@ class OpenReservations:
             with self._database.writer() as session:
                 slot_servers.unrecord(session, server_uuids)
 
-        transactions.settle(forget)
+        transactions.retry(forget)

@@ -41,7 +41,7 @@ class Invalid:
     requirements: None = None
 
 
-class Patient:
+class Repair:
     """A lease, in the transaction that heals it."""
 
     def __init__(
@@ -174,7 +174,7 @@ class Patient:
             self._window(reservation_id).padded(self.cleaning),
             self.now,
             page=0,
-            pivot=0,
+            random_start=0,
             keep=former,
             ignore=list(self.demanded),
         )
@@ -240,8 +240,8 @@ class Patient:
             self.now,
             cleaning=self.cleaning,
             enough=bool,
-            pivot=0,
-            snug=False,
+            random_start=0,
+            best_fit=False,
             keep={former.resource_id: former.slots},
             ignore=[reservation_id],
         )
@@ -316,7 +316,7 @@ class Patient:
             self._window(reservation_id).padded(self.cleaning),
             self.now,
             page=page,
-            pivot=zlib.crc32(self.lease.id.encode()) >> 1,
+            random_start=zlib.crc32(self.lease.id.encode()) >> 1,
             # What it had before is as it knows it.
             keep=[
                 one.resource.id
@@ -356,8 +356,8 @@ class Patient:
             self._window(reservation_id),
             self.now,
             cleaning=self.cleaning,
-            pivot=zlib.crc32(self.lease.id.encode()) >> 1,
-            snug=True,
+            random_start=zlib.crc32(self.lease.id.encode()) >> 1,
+            best_fit=True,
             others=len(mine),
             held={},
             recheck=True,

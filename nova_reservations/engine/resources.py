@@ -44,7 +44,7 @@ class Resources:
                 capacity.freed(session, now, [resource_id])
             return objects.Resource(resource_id, resource_type, name, uuid)
 
-        return transactions.settle(insert)
+        return transactions.retry(insert)
 
     def remove(self, resource: objects.Resource) -> None:
         """Have leases find it no more; what is gone already is gone.

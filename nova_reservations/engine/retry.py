@@ -258,7 +258,7 @@ def grant(
     book: Book,
     empty: Collection[int] = (),
     *,
-    snug: bool,
+    best_fit: bool,
     among: Mapping[str, Collection[int]] | None = None,
 ) -> objects.Lease:
     """Give the lease, that a worker holds, what it waits for.
@@ -283,7 +283,7 @@ def grant(
         now,
         held={reservation_id: empty for reservation_id in ids},
         recheck=ids,
-        snug=snug,
+        best_fit=best_fit,
         among=among,
     )
     leases.change(

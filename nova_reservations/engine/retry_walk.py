@@ -99,11 +99,11 @@ class Walk:
                 else:
                     capacity.told_some(session, page, steps.upto, again)
 
-        transactions.settle(record)
+        transactions.retry(record)
 
     def _waiters(
         self, rows: Iterable[retry_queue.Waiting], now: datetime.datetime
-    ) -> list[queueing.Waiter]:
+    ) -> list[queueing.QueuedLease]:
         known, self._parsed = self._parsed, {}
         kinds: dict[Any, queueing.Kind] = {}
         found = []
@@ -135,7 +135,7 @@ class Walk:
                         )
                     )
             found.append(
-                queueing.Waiter(
+                queueing.QueuedLease(
                     row.lease_id, row.arrival, window, tuple(wishes)
                 )
             )
@@ -218,7 +218,7 @@ class Walk:
     ) -> Collection[int] | None:
         """:raises: Contended, ClaimLost"""
         try:
-            return transactions.settle(
+            return transactions.retry(
                 lambda attempt: self._grant(lease, offer, now, attempt)
             )
         except exception.NotEnoughResources as refusal:
@@ -239,14 +239,14 @@ class Walk:
         attempt: int,
     ) -> set[int]:
         with self.database.writer() as session:
-            if attempt > transactions.TOGETHER:
+            if attempt > transactions.SERIALIZE_FROM:
                 counters.increment(session, 'booking')
             granted = retry.grant(
                 session,
                 lease,
                 now,
                 self.book,
-                snug=attempt == 1,
+                best_fit=attempt == 1,
                 among=offer.among,
             )
             leases.release(
@@ -276,16 +276,16 @@ class _Steps:
     def __init__(
         self,
         walk: Walk,
-        line: Sequence[queueing.Waiter],
+        line: Sequence[queueing.QueuedLease],
         page: Collection[capacity.Freed],
         now: datetime.datetime,
     ) -> None:
         self.walk = walk
-        self.waiters = line
+        self.queued_leases = line
         self.now = now
         self.line = queueing.Line(now, walk.options.cleaning_time)
         self.upto = 0
-        self.things: dict[int, queueing.Thing] = {}
+        self.freed_resources: dict[int, queueing.FreedResource] = {}
         #: Resource id -> the arrival after which it may be of use.
         self.freed: dict[int | None, int] = {}
         for one in page:
@@ -300,64 +300,64 @@ class _Steps:
                 session, [each for each in self.freed if each is not None]
             )
         looked_at = 0
-        for waiter in self.waiters:
-            if self._may_gain(waiter):
+        for queued in self.queued_leases:
+            if self._may_gain(queued):
                 looked_at += 1
                 if looked_at > MOST:
                     return self.now
                 try:
-                    gone = self._serve(waiter)
+                    gone = self._serve(queued)
                 except (exception.Conflict, exception.Contended):
                     return self.now + SOON
                 if not gone:
-                    self.line.join(waiter)
+                    self.line.join(queued)
             else:
-                self.line.join(waiter)
-            self.upto = waiter.arrival
+                self.line.join(queued)
+            self.upto = queued.arrival
         return None
 
     def _learn(self, session: Any, resource_ids: Collection[int]) -> None:
         for thing in freed_resources.load(session, resource_ids):
-            self.things[thing.id] = thing
+            self.freed_resources[thing.id] = thing
 
-    def _may_gain(self, waiter: queueing.Waiter) -> bool:
+    def _may_gain(self, queued: queueing.QueuedLease) -> bool:
         """Whether it could use something of what came free."""
-        if self.line.is_behind_its_like(waiter):
+        if self.line.is_behind_its_like(queued):
             return False
-        if self._is_free(None, waiter):
+        if self._is_free(None, queued):
             # What was kept from it by one that left may be anything.
             return True
         return any(
-            self.line.offers(waiter, wish, thing)
-            for thing in self._freed_things(waiter)
-            for wish in waiter.wishes
+            self.line.offers(queued, wish, thing)
+            for thing in self._freed_things(queued)
+            for wish in queued.wishes
         )
 
-    def _is_free(self, key: int | None, waiter: queueing.Waiter) -> bool:
-        return key in self.freed and waiter.arrival > self.freed[key]
+    def _is_free(self, key: int | None, queued: queueing.QueuedLease) -> bool:
+        return key in self.freed and queued.arrival > self.freed[key]
 
     def _freed_things(
-        self, waiter: queueing.Waiter
-    ) -> Iterable[queueing.Thing]:
+        self, queued: queueing.QueuedLease
+    ) -> Iterable[queueing.FreedResource]:
         for key in self.freed:
-            if key in self.things and self._is_free(key, waiter):
-                yield self.things[key]
+            if key in self.freed_resources and self._is_free(key, queued):
+                yield self.freed_resources[key]
 
-    def _serve(self, waiter: queueing.Waiter) -> bool:
+    def _serve(self, queued: queueing.QueuedLease) -> bool:
         """Give the waiter what it wants; False if it waits on.
 
         :raises: Conflict, Contended
         """
         among = {}
         with self.walk.database.reader() as session:
-            for wish in waiter.wishes:
-                found = self._find(session, waiter, wish)
+            for wish in queued.wishes:
+                found = self._find(session, queued, wish)
                 if len(found) < wish.least:
                     return False
                 among[wish.reservation_id] = found
-        told = [key for key in self.freed if self._is_free(key, waiter)]
+        told = [key for key in self.freed if self._is_free(key, queued)]
         taken = self.walk.try_one(
-            waiter.lease_id, Offer(among, told), self.now
+            queued.lease_id, Offer(among, told), self.now
         )
         if taken is None:
             return False
@@ -366,11 +366,11 @@ class _Steps:
         return True
 
     def _find(
-        self, session: Any, waiter: queueing.Waiter, wish: queueing.Wish
+        self, session: Any, queued: queueing.QueuedLease, wish: queueing.Wish
     ) -> list[int]:
         """Return what it could have: surely enough, if there is."""
         enough = candidates.PAGE + sum(
-            each.ask.maximum for each in waiter.wishes
+            each.ask.maximum for each in queued.wishes
         )
         found: list[int] = []
         ids = candidates.not_taken(
@@ -382,13 +382,14 @@ class _Steps:
         )
         for page in pages.of(ids):
             self._learn(
-                session, [each for each in page if each not in self.things]
+                session,
+                [each for each in page if each not in self.freed_resources],
             )
             found += [
                 each
                 for each in page
-                if each in self.things
-                and self.line.offers(waiter, wish, self.things[each])
+                if each in self.freed_resources
+                and self.line.offers(queued, wish, self.freed_resources[each])
             ]
             if len(found) >= enough:
                 break

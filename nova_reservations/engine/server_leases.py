@@ -171,7 +171,7 @@ class ServerLeases:
                 # Whoever is giving it up looks again.
                 rows.change(session, seen, now)
 
-        transactions.settle(write)
+        transactions.retry(write)
 
     def accept(self, lease_id: str, now: datetime.datetime) -> None:
         """Write that Nova has accepted the request.
@@ -197,7 +197,7 @@ class ServerLeases:
                 )
                 return rows.get(session, lease_id)
 
-        lease = transactions.settle(write)
+        lease = transactions.retry(write)
         # A worker may have found out before, and be at work on it.
         if lease.status in (states.Lease.ERROR, states.Lease.DELETING):
             raise _given_up(lease)
@@ -237,7 +237,7 @@ class ServerLeases:
                     capacity.freed(session, now, held)
 
         try:
-            transactions.settle(write)
+            transactions.retry(write)
         except exception.NotFound:
             return
         LOG.info('Lease %s is undone: its servers were refused', lease_id)

@@ -15,13 +15,13 @@ LOG = log.getLogger(__name__)
 ATTEMPTS = 12
 """How often a use case is begun before contention is reported."""
 
-TOGETHER = ATTEMPTS // 2
+SERIALIZE_FROM = ATTEMPTS // 2
 """How often before its attempts wait for each other, so that one wins."""
 
 T = TypeVar('T')
 
 
-def settle(attempt: Callable[[int], T]) -> T:
+def retry(attempt: Callable[[int], T]) -> T:
     """Begin the use case anew while other writers are first.
 
     :param attempt: takes its number, from 1

@@ -51,7 +51,7 @@ class Role(enum.StrEnum):
 
     POOL = 'pool'
     """Enrolled: it is there for leases alone."""
-    DONOR = 'donor'
+    DRAINABLE = 'donor'
     """Everybody's, unless it is emptied for a best effort lease."""
 
 

@@ -12,7 +12,7 @@ import datetime
 from nova_reservations import objects
 from nova_reservations.objects import states
 
-TOGETHER = datetime.timedelta(minutes=10)
+SERIALIZE_FROM = datetime.timedelta(minutes=10)
 """What fails within this time fails together."""
 
 FEWEST = 3
@@ -129,7 +129,7 @@ def _counts(member: Member, lasts: bool, now: datetime.datetime) -> bool:
     down_since = member.condition.down_since
     if down_since is None:
         return member.condition.hold == states.Hold.DOWN
-    return member.braked_at is not None or now - down_since <= TOGETHER
+    return member.braked_at is not None or now - down_since <= SERIALIZE_FROM
 
 
 def _are_many(count: int, size: int, limit: int) -> bool:

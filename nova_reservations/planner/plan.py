@@ -24,17 +24,17 @@ def assign(
     wholes: Sequence[whole.Ask],
     shares: Sequence[sharing.Ask],
     seed: str,
-    snug: bool = True,
+    best_fit: bool = True,
 ) -> Plan | Refusal:
     """Return what to book; no resource both as a whole and for a share.
 
     Whole resources are chosen first, and if that leaves a share without,
     shares are.
     """
-    plan = _wholes_first(wholes, shares, seed, snug)
+    plan = _wholes_first(wholes, shares, seed, best_fit)
     if isinstance(plan, Plan) or not wholes or not shares:
         return plan
-    other = _shares_first(wholes, shares, seed, snug)
+    other = _shares_first(wholes, shares, seed, best_fit)
     return other if isinstance(other, Plan) else plan
 
 
@@ -60,14 +60,14 @@ def _wholes_first(
     wholes: Sequence[whole.Ask],
     shares: Sequence[sharing.Ask],
     seed: str,
-    snug: bool,
+    best_fit: bool,
 ) -> Plan | Refusal:
     kept = {resource for ask in shares for resource in ask.must_keep}
-    chosen = whole.assign(_without(wholes, kept), seed, snug)
+    chosen = whole.assign(_without(wholes, kept), seed, best_fit)
     if isinstance(chosen, whole.TooFew):
         return chosen
     taken = {one.resource.id for each in chosen for one in each}
-    slots = sharing.assign(shares, seed, snug=snug, excluded=taken)
+    slots = sharing.assign(shares, seed, best_fit=best_fit, excluded=taken)
     return slots if isinstance(slots, sharing.TooFew) else Plan(chosen, slots)
 
 
@@ -75,14 +75,14 @@ def _shares_first(
     wholes: Sequence[whole.Ask],
     shares: Sequence[sharing.Ask],
     seed: str,
-    snug: bool,
+    best_fit: bool,
 ) -> Plan | Refusal:
     kept = {resource for ask in wholes for resource in ask.must_keep}
-    slots = sharing.assign(shares, seed, snug=snug, excluded=kept)
+    slots = sharing.assign(shares, seed, best_fit=best_fit, excluded=kept)
     if isinstance(slots, sharing.TooFew):
         return slots
     taken = {resource for each in slots for resource in each}
-    chosen = whole.assign(_without(wholes, taken), seed, snug)
+    chosen = whole.assign(_without(wholes, taken), seed, best_fit)
     if isinstance(chosen, whole.TooFew):
         return chosen
     return Plan(chosen, slots)

@@ -50,7 +50,7 @@ class Wish:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Waiter:
+class QueuedLease:
     """A lease that waits.
 
     :ivar arrival: its place: those who came before have a lower one.
@@ -88,7 +88,7 @@ class Use:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Thing:
+class FreedResource:
     """A resource that new leases may have, and who uses it when.
 
     :ivar facts: what requirements compare, by key; None: it is no host, and
@@ -180,33 +180,35 @@ class Line:
         self._wanted: dict[Kind, list[interval.Interval]] = {}
         self._known: dict[int, _Known] = {}
 
-    def join(self, waiter: Waiter) -> None:
+    def join(self, queued: QueuedLease) -> None:
         """Have one that gets nothing now be ahead of all that follow."""
-        for wish in waiter.wishes:
+        for wish in queued.wishes:
             wanted = self._wanted.setdefault(wish.kind, [])
-            if not any(_covers(one, waiter.window) for one in wanted):
-                self._ahead.append((wish.kind, waiter.window))
-                _add(wanted, waiter.window)
+            if not any(_covers(one, queued.window) for one in wanted):
+                self._ahead.append((wish.kind, queued.window))
+                _add(wanted, queued.window)
 
-    def is_behind_its_like(self, waiter: Waiter) -> bool:
+    def is_behind_its_like(self, queued: QueuedLease) -> bool:
         """Whether one ahead wants the very same: there can be nothing for
         the waiter, which is known without looking at any thing."""
         return any(
-            _overlap(self._wanted.get(wish.kind, ()), waiter.window)
-            for wish in waiter.wishes
+            _overlap(self._wanted.get(wish.kind, ()), queued.window)
+            for wish in queued.wishes
         )
 
-    def offers(self, waiter: Waiter, wish: Wish, thing: Thing) -> bool:
+    def offers(
+        self, queued: QueuedLease, wish: Wish, thing: FreedResource
+    ) -> bool:
         """Whether the waiter, if it is the next, could have the thing."""
         known = self._known.setdefault(thing.id, _Known())
         return (
             _meets(known, thing, wish.kind)
-            and not self._is_kept(known, thing, waiter.window)
+            and not self._is_kept(known, thing, queued.window)
             and thing.is_free(wish, self._now, self._cleaning)
         )
 
     def _is_kept(
-        self, known: _Known, thing: Thing, window: interval.Interval
+        self, known: _Known, thing: FreedResource, window: interval.Interval
     ) -> bool:
         for kind, wanted in itertools.islice(
             self._ahead, known.compared, None
@@ -217,7 +219,7 @@ class Line:
         return _overlap(known.kept, window)
 
 
-def _meets(known: _Known, thing: Thing, kind: Kind) -> bool:
+def _meets(known: _Known, thing: FreedResource, kind: Kind) -> bool:
     if kind not in known.meets:
         known.meets[kind] = thing.meets(kind)
     return known.meets[kind]

@@ -167,7 +167,7 @@ def assign(
     asks: Sequence[Ask],
     seed: str,
     *,
-    snug: bool = True,
+    best_fit: bool = True,
     excluded: Collection[int] = (),
 ) -> Plan | TooFew:
     """Return how many slots each ask gets of which resource.
@@ -177,13 +177,13 @@ def assign(
     asks are fulfilled one after the other from the first resource on.
 
     :param seed: the same choice for the same seed; the id of the lease.
-    :param snug: whether the best fit goes first; without, each seed has an
+    :param best_fit: whether the best fit goes first; without, each seed has an
         order of its own.
     :param excluded: ids of resources that a sibling takes as a whole.
     """
 
     def best(ask: Ask) -> Callable[[Room], Any]:
-        return lambda room: _rank(room, ask.share, seed, snug)
+        return lambda room: _rank(room, ask.share, seed, best_fit)
 
     def first(_: Ask) -> Callable[[Room], Any]:
         return lambda room: (not room.kept, room.resource.id)
@@ -266,7 +266,7 @@ def _more(
 
 
 def _rank(
-    room: Room, share: demand.Share, seed: str, snug: bool
+    room: Room, share: demand.Share, seed: str, best_fit: bool
 ) -> tuple[bool, bool, bool, int, bytes]:
     fit = room.slots(share.amounts, {})
     partly = fit < share.slots
@@ -275,8 +275,8 @@ def _rank(
     )
     return (
         not room.kept,
-        snug and not room.shared,
-        snug and partly,
-        (-fit if partly else fit) if snug else 0,
+        best_fit and not room.shared,
+        best_fit and partly,
+        (-fit if partly else fit) if best_fit else 0,
         order.digest(),
     )

@@ -75,7 +75,7 @@ class TooFew:
 
 
 def assign(
-    asks: Sequence[Ask], seed: str, snug: bool = True
+    asks: Sequence[Ask], seed: str, best_fit: bool = True
 ) -> list[tuple[Candidate, ...]] | TooFew:
     """Return what to book for each ask, best first; no resource twice.
 
@@ -84,11 +84,11 @@ def assign(
     before what is new.
 
     :param seed: the same choice for the same seed; the id of the lease.
-    :param snug: whether the best fit goes first. Writers that find the same
-        resource to be it are in each other's way; without, each has an
+    :param best_fit: whether the best fit goes first. Writers that find the
+        same resource to be it are in each other's way; without, each has an
         order of its own.
     """
-    plan = _Plan(asks, seed, snug)
+    plan = _Plan(asks, seed, best_fit)
     for index, ask in enumerate(asks):
         if not plan.keep(index, ask.must_keep):
             return TooFew(index)
@@ -105,7 +105,7 @@ def assign(
 def most(asks: Sequence[Ask], seed: str) -> list[tuple[Candidate, ...]]:
     """Return what to book for each ask: as much as there is, up to its
     maximum; no resource twice."""
-    plan = _Plan(asks, seed, snug=True)
+    plan = _Plan(asks, seed, best_fit=True)
     for index, ask in enumerate(asks):
         plan.fill(index, ask.demand.maximum)
         while len(plan.given[index]) < ask.demand.maximum:
@@ -117,13 +117,13 @@ def most(asks: Sequence[Ask], seed: str) -> list[tuple[Candidate, ...]]:
 class _Plan:
     """Who has which resource so far."""
 
-    def __init__(self, asks: Sequence[Ask], seed: str, snug: bool) -> None:
+    def __init__(self, asks: Sequence[Ask], seed: str, best_fit: bool) -> None:
         self.asks = asks
         self.ranked = [
             {
                 one.resource.id: one
                 for one in sorted(
-                    ask.candidates, key=lambda one: _rank(one, seed, snug)
+                    ask.candidates, key=lambda one: _rank(one, seed, best_fit)
                 )
             }
             for ask in asks
@@ -187,7 +187,7 @@ class _Plan:
 
 
 def _rank(
-    candidate: Candidate, seed: str, snug: bool
+    candidate: Candidate, seed: str, best_fit: bool
 ) -> tuple[bool, int, int, bytes]:
     before, after = candidate.gap_before, candidate.gap_after
     left = None if after is None else before + after
@@ -197,8 +197,8 @@ def _rank(
     )
     return (
         not candidate.kept,
-        _bucket(left) if snug else 0,
-        _bucket(shorter) if snug else 0,
+        _bucket(left) if best_fit else 0,
+        _bucket(shorter) if best_fit else 0,
         order.digest(),
     )
 

@@ -103,10 +103,10 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
         self.shelved: set[str] = set()
         self.migrated: set[str] = set()
         self.homeless: set[str] = set()
-        self.images: list[tuple[str, ports.Order]] = []
+        self.images: list[tuple[str, ports.RequestKey]] = []
         self.broken: set[str] = set()
         self.trusted = True
-        self.orders: set[tuple[str, ports.Order, str]] = set()
+        self.orders: set[tuple[str, ports.RequestKey, str]] = set()
         self.services: dict[str, ports.ComputeService] = {}
         self.cells: dict[str, str] = {}
         self.members: set[str] | None = None
@@ -226,9 +226,9 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
             for host in hosts
         }
 
-    def survey(self) -> dict[str, ports.Sighting]:
+    def pool_generations(self) -> dict[str, ports.HostVersion]:
         return {
-            known.uuid: ports.Sighting(
+            known.uuid: ports.HostVersion(
                 known.provider_generation, known.availability_zone
             )
             for name, known in self.known.items()
@@ -254,19 +254,21 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
             },
         )
 
-    def tenants_of(
+    def servers_on(
         self, hosts: Collection[objects.Resource]
-    ) -> dict[str, list[ports.Tenant]]:
+    ) -> dict[str, list[ports.PlacedServer]]:
         flavor = ports.Flavor(vcpus=1, memory_mb=512, root_gb=1)
         names = {host.name for host in hosts}
-        found: dict[str, list[ports.Tenant]] = {name: [] for name in names}
+        found: dict[str, list[ports.PlacedServer]] = {
+            name: [] for name in names
+        }
         for server in self.servers.values():
             if server.host in names:
                 more = {
                     'flavor': flavor,
                     **self.particulars.get(server.uuid, {}),
                 }
-                found[server.host].append(ports.Tenant(server, **more))
+                found[server.host].append(ports.PlacedServer(server, **more))
         return found
 
     def find_room(
@@ -294,7 +296,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
     def drain_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> ports.Outcome:
@@ -339,7 +341,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
     def settle_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> Mapping[str, str]:
@@ -350,7 +352,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
             and (server.uuid, order, 'drain') in self.orders
         }
 
-    def gather(
+    def set_aggregate_hosts(
         self,
         reservation_id: str,
         project_id: str,
@@ -377,14 +379,16 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
     ) -> dict[str, set[str]]:
         return {host.name: set(self.unbuilt) for host in hosts}
 
-    def is_gathered(
+    def has_aggregate_hosts(
         self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> bool:
         return self.aggregates.get(reservation_id) == {
             host.name for host in hosts
         }
 
-    def disband(self, reservation_id: str, check: ports.Check) -> bool:
+    def delete_aggregate(
+        self, reservation_id: str, check: ports.Check
+    ) -> bool:
         was_there = reservation_id in self.aggregates
         for member in sorted(self.aggregates.get(reservation_id, set())):
             check()
@@ -440,7 +444,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
     def stop_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
         refused = {}
@@ -471,7 +475,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
     def shelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
         for server in servers:
@@ -489,7 +493,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
     def migrate_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
@@ -507,7 +511,7 @@ class FakeCloud(fake_slots.FakeSlots, fake_shelving.FakeResting):
     def snapshot_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}

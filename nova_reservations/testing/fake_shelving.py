@@ -18,8 +18,8 @@ class FakeResting:
 
     servers: dict[str, ports.Server]
     shelved: set[str]
-    orders: set[tuple[str, ports.Order, str]]
-    images: list[tuple[str, ports.Order]]
+    orders: set[tuple[str, ports.RequestKey, str]]
+    images: list[tuple[str, ports.RequestKey]]
     slow_servers: set[str]
     tenancy: dict[str, str]
     free_slots: Callable[[str], list[str]]
@@ -55,7 +55,7 @@ class FakeResting:
     def save_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         made = {uuid for uuid, _ in self.images}
@@ -79,7 +79,7 @@ class FakeResting:
     def suspend_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting = {}
@@ -97,7 +97,7 @@ class FakeResting:
     def unshelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}

@@ -43,7 +43,7 @@ class FakeSlots:
                 what=f'Flavor {flavor_id}', reason='it could not be found'
             ) from None
 
-    def furnish(self, slots: ports.Slots, check: ports.Check) -> None:
+    def ensure_slots(self, slots: ports.Slots, check: ports.Check) -> None:
         check()
         self._write('create class')
         offered = self.classes.setdefault(slots.reservation_id, {})
@@ -64,20 +64,20 @@ class FakeSlots:
         if slots.affinity is not None:
             self.groups[slots.reservation_id] = slots.affinity
 
-    def is_furnished(self, slots: ports.Slots) -> bool:
+    def has_slots(self, slots: ports.Slots) -> bool:
         if slots.flavor is None:
             offered = self.classes.get(slots.reservation_id, {})
             return offered == {host.name: n for host, n in slots.hosts}
         return self.flavors.get(slots.reservation_id) == slots.flavor
 
-    def admit(self, slots: ports.Slots, check: ports.Check) -> None:
+    def allow_flavor(self, slots: ports.Slots, check: ports.Check) -> None:
         if slots.flavor is None:
             return
         check()
         self._write('admit')
         self.admitted[slots.reservation_id] = slots.project_id
 
-    def clear(
+    def delete_slots(
         self,
         reservation_id: str,
         hosts: Collection[objects.Resource],

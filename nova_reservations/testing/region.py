@@ -27,7 +27,7 @@ from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
-from nova_reservations.engine import best_effort as hunting
+from nova_reservations.engine import best_effort as best_effort
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
@@ -122,11 +122,15 @@ class Region:
         }
         self.hosts = hosts.Hosts(self.database, self.cloud, self.options)
         self.resources = resources.Resources(self.database)
-        self.donors = drainable_hosts.Donors(
+        self.drainable_hosts = drainable_hosts.DrainableHosts(
             self.database, self.cloud, self.hosts, self.options
         )
         self.leases = leases.Leases(
-            self.database, self.types, self.options, self._notify, self.donors
+            self.database,
+            self.types,
+            self.options,
+            self._notify,
+            self.drainable_hosts,
         )
         self.server_leases = server_leases.ServerLeases(
             self.leases, self.cloud
@@ -143,7 +147,9 @@ class Region:
         self.server_leases = server_leases.ServerLeases(
             self.leases, self.cloud
         )
-        self.desertion = deleted_servers.Desertion(self.database, self.cloud)
+        self.deleted_servers = deleted_servers.DeletedServers(
+            self.database, self.cloud
+        )
         self.queue = waiting.Queue(
             self.database, self.types, self.options, self._notify
         )
@@ -153,8 +159,8 @@ class Region:
             self.hosts,
             self.monitoring,
             self.healing,
-            self.desertion,
-            self.donors,
+            self.deleted_servers,
+            self.drainable_hosts,
             self.walk,
             self.options,
         )
@@ -259,7 +265,7 @@ class Region:
             self.add_host(name, enrol=False)
             for number in range(servers):
                 self.cloud.boot(name, 'somebody', f'{number} of {name}')
-        self.donors.follow(self.now)
+        self.drainable_hosts.follow(self.now)
 
     def best_effort(
         self,
@@ -340,10 +346,10 @@ class Region:
                 self._notify,
                 clock=lambda: self.now,
                 queue=self.queue,
-                hunt=hunting.Hunting(
+                hunt=best_effort.BestEffort(
                     self.database,
                     self.cloud,
-                    self.leases.ground,
+                    self.leases.prospect,
                     self.leases.book,
                     shipped.load(self.opts),
                     self.options,
@@ -376,7 +382,7 @@ class Region:
     def look(self) -> None:
         """Let the monitors look, and do all that follows at this instant."""
         self.monitoring.poll(self.now)
-        self.healing.look_after(self.now)
+        self.healing.check_replaced(self.now)
         self.work()
 
     def _anybody(self) -> workers.Worker:

@@ -124,7 +124,7 @@ def _run(arguments: argparse.Namespace) -> dict[str, report.Run]:
             directory, arguments.database_url, arguments.transport_url
         ) as layout:
             measured = subject.Subject(layout, arguments.quick)
-            measured.furnish()
+            measured.ensure_slots()
             measured.populate(_HOSTS)
             runs = {}
             for name in arguments.names or ROWS:

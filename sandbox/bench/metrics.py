@@ -155,7 +155,7 @@ class Measured:
         self._count = count
         self._moment = time.monotonic()
         self.collector = collector.Collector(
-            'host', fake.FakeDriver(None), servers.Roster(), CONF
+            'host', fake.FakeDriver(None), servers.Servers(), CONF
         )
         self.collector.choose()
 

@@ -78,7 +78,7 @@ class Subject:
             api.connect_retries = 1
         return user
 
-    def furnish(self) -> None:
+    def ensure_slots(self) -> None:
         """Lift the quotas, and enrol the hosts that there are."""
         quotas = dict.fromkeys(
             ('instances', 'cores', 'ram', 'server_groups'), -1

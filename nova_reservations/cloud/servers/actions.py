@@ -43,7 +43,7 @@ class Leaving(requests.Orders):
     def stop_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
         return requests.ask(
@@ -66,7 +66,7 @@ class Leaving(requests.Orders):
     def shelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
         return requests.ask(
@@ -78,7 +78,7 @@ class Leaving(requests.Orders):
     def migrate_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
@@ -110,7 +110,7 @@ class Leaving(requests.Orders):
 
     # Each of these asks for one server; it returns why Nova will not
 
-    def _stop(self, order: ports.Order, uuid: str) -> str | None:
+    def _stop(self, order: ports.RequestKey, uuid: str) -> str | None:
         context = nova_context.get_admin_context()
         instance = self._get(context, uuid)
         if instance.task_state == task_states.POWERING_OFF:
@@ -142,7 +142,7 @@ class Leaving(requests.Orders):
         return None
 
     def _shelve(
-        self, order: ports.Order, hosts: Collection[str], uuid: str
+        self, order: ports.RequestKey, hosts: Collection[str], uuid: str
     ) -> str | None:
         # A server whose shelving begins without a token is stuck in it.
         context = credentials.context()
@@ -186,7 +186,7 @@ class Leaving(requests.Orders):
     # These may fail for good
 
     def _migrate(
-        self, order: ports.Order, hosts: Collection[str], uuid: str
+        self, order: ports.RequestKey, hosts: Collection[str], uuid: str
     ) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)

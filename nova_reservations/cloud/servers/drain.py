@@ -30,7 +30,7 @@ class Draining(requests.Orders):
     def drain_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> ports.Outcome:
@@ -42,7 +42,7 @@ class Draining(requests.Orders):
     def settle_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> Mapping[str, str]:
@@ -52,7 +52,7 @@ class Draining(requests.Orders):
 
     def _drain(
         self,
-        order: ports.Order,
+        order: ports.RequestKey,
         hosts: Collection[str],
         now: datetime.datetime,
         uuid: str,
@@ -86,7 +86,7 @@ class Draining(requests.Orders):
         return 'is being moved'
 
     def _settle(
-        self, order: ports.Order, now: datetime.datetime, uuid: str
+        self, order: ports.RequestKey, now: datetime.datetime, uuid: str
     ) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
@@ -96,7 +96,7 @@ class Draining(requests.Orders):
         self,
         context: nova_context.RequestContext,
         instance: objects.Instance,
-        order: ports.Order,
+        order: ports.RequestKey,
         now: datetime.datetime,
     ) -> str | None:
         """Bring the move that was ordered to its end; return what it waits
@@ -123,7 +123,7 @@ class Draining(requests.Orders):
 def _begun(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.Order,
+    order: ports.RequestKey,
 ) -> list[str]:
     """Return how the server was moved by the order, if it was."""
     return [

@@ -39,7 +39,7 @@ _NAMESPACE = uuid.UUID('6d1d5f3e-6a0c-4a52-8f3b-3f0b8ad6c1c9')
 def begin(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.Order,
+    order: ports.RequestKey,
     verb: str,
 ) -> bool:
     """Have what is asked with this context bear the order's name; False if
@@ -51,7 +51,7 @@ def begin(
 def was_begun(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.Order,
+    order: ports.RequestKey,
     verb: str,
 ) -> bool:
     """Whether it was asked for by the order, by whoever."""
@@ -82,7 +82,7 @@ def is_lost(
 def was_lost(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.Order,
+    order: ports.RequestKey,
     verb: str,
     task: str,
 ) -> bool:
@@ -196,7 +196,7 @@ def end_task(instance: objects.Instance, task: str) -> None:
         instance.save(expected_task_state=[task])
 
 
-def request_id(server: str, order: ports.Order, verb: str) -> str:
+def request_id(server: str, order: ports.RequestKey, verb: str) -> str:
     """Return the id of the request; its last part is the attempt."""
     name = str(uuid.uuid5(_NAMESPACE, f'{order.reason} {server} {verb}'))
     return f'req-{_prefix(name)}-{order.attempt:012x}'

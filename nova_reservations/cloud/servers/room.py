@@ -32,10 +32,10 @@ DEVICES = ('VGPU', 'PGPU', 'FPGA', 'PCI_DEVICE', 'SRIOV_NET_VF')
 
 
 class Tenants(services.Services):
-    def tenants_of(
+    def servers_on(
         self, hosts: Collection[objects.Resource]
-    ) -> Mapping[str, Sequence[ports.Tenant]]:
-        found: dict[str, list[ports.Tenant]] = {
+    ) -> Mapping[str, Sequence[ports.PlacedServer]]:
+        found: dict[str, list[ports.PlacedServer]] = {
             host.name: [] for host in hosts
         }
         if not hosts:
@@ -100,7 +100,7 @@ def _least(
 
 def _tenants(
     context: nova_context.RequestContext, names: list[str]
-) -> list[ports.Tenant]:
+) -> list[ports.PlacedServer]:
     return [
         _tenant(instance)
         for instance in nova_objects.InstanceList.get_by_filters(
@@ -111,11 +111,11 @@ def _tenants(
     ]
 
 
-def _tenant(instance: nova_objects.Instance) -> ports.Tenant:
+def _tenant(instance: nova_objects.Instance) -> ports.PlacedServer:
     flavor = instance.flavor
     topology = instance.numa_topology
     pci = instance.pci_requests
-    return ports.Tenant(
+    return ports.PlacedServer(
         ports.Server(
             instance.uuid,
             instance.project_id,

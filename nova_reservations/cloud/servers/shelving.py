@@ -41,7 +41,7 @@ class Resting(requests.Orders):
     def snapshot_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
@@ -51,7 +51,7 @@ class Resting(requests.Orders):
     def save_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
@@ -61,7 +61,7 @@ class Resting(requests.Orders):
     def suspend_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
@@ -71,7 +71,7 @@ class Resting(requests.Orders):
     def unshelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.Order,
+        order: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
@@ -80,7 +80,7 @@ class Resting(requests.Orders):
 
     # Each of these asks for one server; it returns what that waits for
 
-    def _snapshot(self, order: ports.Order, uuid: str) -> str | None:
+    def _snapshot(self, order: ports.RequestKey, uuid: str) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
         if utils.is_volume_backed_instance(context, instance):
@@ -90,7 +90,7 @@ class Resting(requests.Orders):
                 'its disk is a volume, which outlives the server'
             )
         first = instance_actions.request_id(
-            uuid, ports.Order(order.reason), 'snapshot'
+            uuid, ports.RequestKey(order.reason), 'snapshot'
         )
         image = self._compute.image_api.find(context, first)
         if (
@@ -132,7 +132,7 @@ class Resting(requests.Orders):
         )
         return 'is being made'
 
-    def _save(self, order: ports.Order, uuid: str) -> str | None:
+    def _save(self, order: ports.RequestKey, uuid: str) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
@@ -157,7 +157,7 @@ class Resting(requests.Orders):
                 return 'is being made'
         return self._snapshot(order, uuid)
 
-    def _suspend(self, order: ports.Order, uuid: str) -> str | None:
+    def _suspend(self, order: ports.RequestKey, uuid: str) -> str | None:
         context = nova_context.get_admin_context()
         instance = self._get(context, uuid)
         if (
@@ -190,7 +190,7 @@ class Resting(requests.Orders):
                 raise requests.Failed(f'it is in state {state}')
         return 'is being suspended'
 
-    def _unshelve(self, order: ports.Order, uuid: str) -> str | None:
+    def _unshelve(self, order: ports.RequestKey, uuid: str) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
         if instance.vm_state == vm_states.ERROR:

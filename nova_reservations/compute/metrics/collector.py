@@ -56,19 +56,19 @@ class Collector:
         self,
         host: str,
         driver: Any,
-        roster: servers.Roster,
+        roster: servers.Servers,
         conf: cfg.ConfigOpts,
     ) -> None:
         self.host = host
         self._conf = conf
         self.roster = roster
-        self._interview = Interview(driver)
+        self._interview = DriverReader(driver)
         self._files = files.Files(conf)
         self._history = samples.History()
         # Of Nova's volume poll, which is another thread's.
         self._volumes = samples.History()
         self._present: dict[str, base.Server] = {}
-        self.lanes: dict[str, plugin_thread.Lane] = {}
+        self.lanes: dict[str, plugin_thread.PluginThread] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name='metrics', daemon=True
@@ -159,7 +159,7 @@ class Collector:
         for name in before.keys() - kept.keys():
             before[name].stop()
 
-    def _load(self, names: list[str]) -> dict[str, plugin_thread.Lane]:
+    def _load(self, names: list[str]) -> dict[str, plugin_thread.PluginThread]:
         if not names:
             return {}
         loaded = plugin_loader.load(
@@ -171,7 +171,7 @@ class Collector:
         new = {}
         for name, plugin in loaded.found.items():
             try:
-                new[name] = plugin_thread.Lane(
+                new[name] = plugin_thread.PluginThread(
                     name, plugin(self.host, self._conf)
                 )
             except Exception:
@@ -262,7 +262,7 @@ class Collector:
                 LOG.exception('A round of measurements failed')
 
 
-class Interview:
+class DriverReader:
     """What the virt driver can be asked; what it can't tell, only once."""
 
     def __init__(self, driver: Any) -> None:

@@ -30,12 +30,12 @@ EVENTS = frozenset({'on_gone', 'on_reload'})
 """Methods whose calls are told once: others are made again in each round."""
 
 
-class Lane:
+class PluginThread:
     """Hands batches on to one plugin; whoever gives them never waits."""
 
     def __init__(self, name: str, plugin: base.MetricPlugin) -> None:
         self.plugin = plugin
-        self.guard = breaker.Guard(name)
+        self.guard = breaker.CircuitBreaker(name)
         self._queue: queue.Queue[Sequence[Call] | None] = queue.Queue(DEPTH)
         self._late = False
         self._thread = threading.Thread(

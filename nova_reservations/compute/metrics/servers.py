@@ -13,7 +13,7 @@ from typing import Any
 from nova_reservations.compute.metrics import base
 
 
-class Roster:
+class Servers:
     """The servers of one host; nova-compute's threads write, ours reads."""
 
     def __init__(self) -> None:

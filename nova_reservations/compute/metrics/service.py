@@ -72,7 +72,7 @@ def start(compute: manager.ComputeManager) -> None:
     if not CONF.metrics_plugins.enabled:
         return
     found = collector.Collector(
-        compute.host, compute.driver, servers.Roster(), CONF
+        compute.host, compute.driver, servers.Servers(), CONF
     )
     _COLLECTORS[compute.rt] = found
     service_hooks.listen(compute.rt, found.hand_on_resources)

@@ -80,7 +80,7 @@ class Lifecycle:
         notify: ports.Notifier,
         clock: Callable[[], datetime.datetime],
         queue: retry.Queue,
-        hunt: best_effort.Hunting,
+        hunt: best_effort.BestEffort,
     ) -> None:
         self.database = database
         self.types = types

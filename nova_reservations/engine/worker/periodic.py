@@ -50,9 +50,9 @@ LONG = datetime.timedelta(minutes=5)
 def all_of(
     inventory: hosts.Hosts,
     monitors: monitoring.Monitoring,
-    healer: healing.Healing,
-    deserted: deleted_servers.Desertion,
-    giver: drainable_hosts.Donors,
+    healing: healing.Healing,
+    deleted: deleted_servers.DeletedServers,
+    giver: drainable_hosts.DrainableHosts,
     walker: retry_walk.Walk,
     options: settings.Settings,
 ) -> list[Task]:
@@ -70,16 +70,16 @@ def all_of(
         if options.enable_polling_monitor:
             monitors.poll(now)
         try:
-            healer.look_after(now)
+            healing.check_replaced(now)
         except exception.CloudUnavailable as error:
             LOG.warning('What failed hosts hold is not known: %s', error)
 
     def heal(now: datetime.datetime) -> None:
-        healer.heal(now)
+        healing.heal(now)
 
     def look_at_leased_servers(now: datetime.datetime) -> None:
         try:
-            deserted.look(now)
+            deleted.look(now)
         except exception.CloudUnavailable as error:
             LOG.warning('Which servers were deleted is not known: %s', error)
 

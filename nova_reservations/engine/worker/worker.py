@@ -45,7 +45,7 @@ waits for Nova gives the claim back."""
 CHOICE = 200
 """So many of what is due the longest a worker chooses from."""
 
-TOGETHER = 25
+SERIALIZE_FROM = 25
 """So many leases one thread starts together: the others of a moment are for
 other workers."""
 
@@ -219,7 +219,7 @@ class Worker:
         if free <= 0:
             return
         due = self._due(free, now)
-        ready = [one for one in due if one.ready][:TOGETHER]
+        ready = [one for one in due if one.ready][:SERIALIZE_FROM]
         others = [one for one in due if not one.ready]
         claims = self._claim(ready + others[: free - bool(ready)], now)
         together = [claims.pop(one.id) for one in ready if one.id in claims]

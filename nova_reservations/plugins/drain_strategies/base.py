@@ -18,7 +18,7 @@ Cost = tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Donor:
+class DrainableHost:
     """A host that could be emptied.
 
     :ivar tenants: the servers on it, with their states and flavors; none of
@@ -26,7 +26,7 @@ class Donor:
     """
 
     resource: objects.Resource
-    tenants: tuple[ports.Tenant, ...]
+    tenants: tuple[ports.PlacedServer, ...]
 
 
 class DrainStrategy(abc.ABC):
@@ -36,7 +36,7 @@ class DrainStrategy(abc.ABC):
         self.conf = conf
 
     @abc.abstractmethod
-    def cost(self, donor: Donor) -> Cost | None:
+    def cost(self, drainable: DrainableHost) -> Cost | None:
         """Return what it costs to empty the host, None if that must not be.
 
         All costs of a strategy are of the same length. Of the hosts that

@@ -11,7 +11,7 @@ from nova_reservations import exception
 from nova_reservations import plugin_loader
 from nova_reservations.plugins.drain_strategies import base
 from nova_reservations.plugins.drain_strategies.base import Cost
-from nova_reservations.plugins.drain_strategies.base import Donor
+from nova_reservations.plugins.drain_strategies.base import DrainableHost
 
 NAMESPACE = 'nova_reservations.drain.strategies'
 
@@ -21,37 +21,37 @@ _STOPPED = 'stopped'
 class FewestServers(base.DrainStrategy):
     """As few servers as possible are moved."""
 
-    def cost(self, donor: Donor) -> Cost:
-        return (len(donor.tenants), _memory(donor))
+    def cost(self, drainable: DrainableHost) -> Cost:
+        return (len(drainable.tenants), _memory(drainable))
 
 
 class LeastMemory(base.DrainStrategy):
     """As little memory as possible is moved, of those that run or not."""
 
-    def cost(self, donor: Donor) -> Cost:
-        return (_memory(donor), len(donor.tenants))
+    def cost(self, drainable: DrainableHost) -> Cost:
+        return (_memory(drainable), len(drainable.tenants))
 
 
 class ByState(base.DrainStrategy):
     """Stopped servers before those that run, small ones before large ones;
     never one with CPUs or devices of its own."""
 
-    def cost(self, donor: Donor) -> Cost | None:
-        if any(each.pinned or each.passthrough for each in donor.tenants):
+    def cost(self, drainable: DrainableHost) -> Cost | None:
+        if any(each.pinned or each.passthrough for each in drainable.tenants):
             return None
         running = [
-            each for each in donor.tenants if each.server.state != _STOPPED
+            each for each in drainable.tenants if each.server.state != _STOPPED
         ]
         return (
             len(running),
             sum(each.flavor.memory_mb for each in running),
-            len(donor.tenants),
-            _memory(donor),
+            len(drainable.tenants),
+            _memory(drainable),
         )
 
 
-def _memory(donor: Donor) -> int:
-    return sum(each.flavor.memory_mb for each in donor.tenants)
+def _memory(drainable: DrainableHost) -> int:
+    return sum(each.flavor.memory_mb for each in drainable.tenants)
 
 
 SHIPPED: dict[str, type[base.DrainStrategy]] = {

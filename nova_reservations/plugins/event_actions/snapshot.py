@@ -26,7 +26,7 @@ class Snapshot(event_action.EventAction):
                 for server in occasion.servers
                 if not server.is_being_deleted
             ],
-            ports.Order(occasion.id),
+            ports.RequestKey(occasion.id),
             occasion.booking.check,
         )
         if outcome.waiting:

@@ -106,7 +106,7 @@ def leave(
         and server.uuid not in told
     ]
     refused = cloud.stop_servers(
-        stopping, ports.Order(reservation.id), booking.check
+        stopping, ports.RequestKey(reservation.id), booking.check
     )
     told |= {
         server.uuid: f'does not stop: {refused[server.uuid]}'
@@ -135,7 +135,9 @@ def _shelve(
 ) -> dict[str, str]:
     attempt = booking.ending // RETRY
     refused = cloud.shelve_servers(
-        servers, ports.Order(booking.reservation.id, attempt), booking.check
+        servers,
+        ports.RequestKey(booking.reservation.id, attempt),
+        booking.check,
     )
     return _told(servers, refused, 'be shelved', 'is being shelved')
 
@@ -145,7 +147,7 @@ def _migrate(
 ) -> dict[str, str]:
     """What finds no place elsewhere is shelved."""
     outcome = cloud.migrate_servers(
-        servers, ports.Order(booking.reservation.id), booking.check
+        servers, ports.RequestKey(booking.reservation.id), booking.check
     )
     stranded = [server for server in servers if server.uuid in outcome.failed]
     shelved = _shelve(stranded, booking, cloud) if stranded else {}

@@ -105,7 +105,7 @@ class PhysicalHost(offered.WithServers):
         return end_actions.grace(params)
 
     def prepare(self, booking: base.Booking) -> None:
-        self.cloud.gather(
+        self.cloud.set_aggregate_hosts(
             booking.reservation.id,
             booking.lease.project_id,
             booking.resources,
@@ -113,7 +113,7 @@ class PhysicalHost(offered.WithServers):
         )
 
     def is_ready(self, booking: base.Booking) -> bool:
-        return self.cloud.is_gathered(
+        return self.cloud.has_aggregate_hosts(
             booking.reservation.id, booking.resources
         )
 
@@ -175,12 +175,14 @@ class PhysicalHost(offered.WithServers):
         such.
         """
         if booking.reservation.status != states.Reservation.ACTIVE:
-            self.cloud.disband(booking.reservation.id, booking.check)
+            self.cloud.delete_aggregate(booking.reservation.id, booking.check)
             return None
         waiting = self._empty(booking)
         if waiting is not None:
             return waiting
-        left_now = self.cloud.disband(booking.reservation.id, booking.check)
+        left_now = self.cloud.delete_aggregate(
+            booking.reservation.id, booking.check
+        )
         if not booking.settled:
             return base.Waiting('Waiting for servers that are on their way')
         # Whoever claims a host looks then whether it is in the aggregate: so

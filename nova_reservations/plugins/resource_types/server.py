@@ -125,16 +125,16 @@ class Server(offered.WithServers):
         return bool(self.cloud.find_servers(made))
 
     def prepare(self, booking: base.Booking) -> base.Waiting | None:
-        return shelving.lay_by(booking, self.cloud)
+        return shelving.shelve(booking, self.cloud)
 
     def start(self, booking: base.Booking) -> base.Waiting | None:
         seconds = self.conf.reservations.unshelve_timeout
         timeout = datetime.timedelta(seconds=seconds)
         if not _is_guaranteed(booking.reservation):
-            return shelving.bring_back(booking, self.cloud, timeout)
-        if not self.place.is_furnished(booking):
+            return shelving.unshelve(booking, self.cloud, timeout)
+        if not self.place.has_slots(booking):
             self.place.prepare(booking)
-        return shelving.bring_back(
+        return shelving.unshelve(
             booking,
             self.cloud,
             timeout,

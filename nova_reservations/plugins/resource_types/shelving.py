@@ -35,7 +35,7 @@ _GONE = base.Waiting('Its servers are gone')
 """The lease ends when this is seen by whoever looks after them all."""
 
 
-def lay_by(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
+def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
     """Have the servers be on no host until their time.
 
     :raises: Hopeless if none of them could be built
@@ -67,7 +67,7 @@ def lay_by(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
     return _waiting(servers, told | {**outcome.failed})
 
 
-def bring_back(
+def unshelve(
     booking: base.Booking,
     cloud: ports.Cloud,
     timeout: datetime.timedelta,
@@ -149,7 +149,7 @@ def end(
 def _call_back(
     servers: Collection[ports.Server],
     hosts: Collection[str] | None,
-    order: ports.Order,
+    order: ports.RequestKey,
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> ports.Outcome:
@@ -193,7 +193,7 @@ def _call_back(
 
 def _shelve(
     servers: Collection[ports.Server],
-    order: ports.Order,
+    order: ports.RequestKey,
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> ports.Outcome:
@@ -311,13 +311,13 @@ def _is_worthless(server: ports.Server, wanted: Collection[str]) -> bool:
     )
 
 
-def _order(booking: base.Booking, now: datetime.datetime) -> ports.Order:
+def _order(booking: base.Booking, now: datetime.datetime) -> ports.RequestKey:
     age = now - booking.lease.created_at
-    return ports.Order(booking.reservation.id, age // RETRY)
+    return ports.RequestKey(booking.reservation.id, age // RETRY)
 
 
-def _last_order(booking: base.Booking) -> ports.Order:
-    return ports.Order(booking.reservation.id, booking.ending // RETRY)
+def _last_order(booking: base.Booking) -> ports.RequestKey:
+    return ports.RequestKey(booking.reservation.id, booking.ending // RETRY)
 
 
 def _began(booking: base.Booking) -> datetime.datetime:

@@ -117,8 +117,8 @@ class Slots(offered.WithServers):
         return end_actions.grace(params)
 
     def prepare(self, booking: base.Booking) -> None:
-        self.cloud.furnish(self._slots(booking), booking.check)
-        self.cloud.gather(
+        self.cloud.ensure_slots(self._slots(booking), booking.check)
+        self.cloud.set_aggregate_hosts(
             booking.reservation.id,
             booking.lease.project_id,
             booking.resources,
@@ -126,15 +126,17 @@ class Slots(offered.WithServers):
         )
 
     def start(self, booking: base.Booking) -> None:
-        if not (booking.prepared and self.is_furnished(booking)):
+        if not (booking.prepared and self.has_slots(booking)):
             self.prepare(booking)
-        self.cloud.admit(self._slots(booking), booking.check)
+        self.cloud.allow_flavor(self._slots(booking), booking.check)
 
-    def is_furnished(self, booking: base.Booking) -> bool:
+    def has_slots(self, booking: base.Booking) -> bool:
         """Whether Nova has what prepare() makes, as far as a look can tell."""
-        return self.cloud.is_furnished(
+        return self.cloud.has_slots(
             self._slots(booking)
-        ) and self.cloud.is_gathered(booking.reservation.id, booking.resources)
+        ) and self.cloud.has_aggregate_hosts(
+            booking.reservation.id, booking.resources
+        )
 
     def heal(self, booking: base.Booking) -> None:
         self.start(booking)
@@ -205,7 +207,7 @@ class Slots(offered.WithServers):
     def give_back(self, booking: base.Booking) -> base.Waiting | None:
         """Take away what prepare() and start() have made, of slots that
         nobody holds any more."""
-        left = self.cloud.clear(
+        left = self.cloud.delete_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
             booking.check,
@@ -214,7 +216,7 @@ class Slots(offered.WithServers):
             return base.Waiting.on(
                 [_held(consumer) for consumer in sorted(left)]
             )
-        self.cloud.disband(booking.reservation.id, booking.check)
+        self.cloud.delete_aggregate(booking.reservation.id, booking.check)
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:

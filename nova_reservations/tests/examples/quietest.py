@@ -18,14 +18,17 @@ class Quietest(base.DrainStrategy):
         super().__init__(conf)
         conf.register_opts(OPTS, group='example')
 
-    def cost(self, donor: base.Donor) -> base.Cost | None:
+    def cost(self, drainable: base.DrainableHost) -> base.Cost | None:
         undisturbed = self.conf.example.undisturbed
         if any(
-            tenant.server.project_id in undisturbed for tenant in donor.tenants
+            tenant.server.project_id in undisturbed
+            for tenant in drainable.tenants
         ):
             return None
         return (
-            sum(tenant.server.state == 'active' for tenant in donor.tenants),
+            sum(
+                tenant.server.state == 'active' for tenant in drainable.tenants
+            ),
         )
 
 

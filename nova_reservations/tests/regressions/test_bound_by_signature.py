@@ -83,7 +83,7 @@ def test_what_is_done_beside_a_method_knows_its_arguments(call, beside):
 
 
 def test_ledgers_have_what_hypervisors_report(call):
-    kept = tracking.Ledger(())
+    kept = tracking.TrackerPlugins(())
     call(
         wrapping.before(lambda _: kept, tracking._report),
         Method(
@@ -145,7 +145,7 @@ def test_consumers_consume(call, monkeypatch):
         def consume(self, host_state, request_spec):
             seen.append((host_state, request_spec))
 
-        def survey(self, found, request_spec, summaries):
+        def pool_generations(self, found, request_spec, summaries):
             seen.append((found, request_spec, summaries))
 
     monkeypatch.setattr(host_states, '_consumers', Consumers())

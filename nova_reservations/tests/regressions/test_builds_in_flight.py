@@ -153,14 +153,14 @@ def test_a_host_is_not_emptied_for_a_lease_while_builds_are_in_flight(
     )
     region.add_host('donor', enrol=False)
     region.cloud.members = {'donor'}
-    region.donors.follow(region.now)
+    region.drainable_hosts.follow(region.now)
     build(region)
     lease = region.best_effort()
     region.forward(until=1)
-    hunting = region.see(lease)
-    assert hunting.status == 'IN_PROGRESS'
-    assert '1 servers that were being built' in hunting.status_reason
-    assert SERVER not in hunting.status_reason
+    best_effort = region.see(lease)
+    assert best_effort.status == 'IN_PROGRESS'
+    assert '1 servers that were being built' in best_effort.status_reason
+    assert SERVER not in best_effort.status_reason
     let_fail(region)
     region.forward(until=2)
     assert region.see(lease).status == 'ACTIVE'

@@ -179,7 +179,7 @@ def a_host_that_was_replaced_and_is_left(region):
     region.look()
     region.now += minutes(2)
     del region.cloud.servers['stays']
-    return lambda: region.healing.look_after(region.now)
+    return lambda: region.healing.check_replaced(region.now)
 
 
 @pytest.mark.parametrize(

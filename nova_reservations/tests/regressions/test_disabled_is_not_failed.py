@@ -40,7 +40,7 @@ def region(make_region):
 
 
 @pytest.fixture
-def patient(make_region):
+def repair(make_region):
     """Two hosts, which may be down for two minutes."""
     return make_region(
         'one', 'two', healing_interval=HOUR, down_after=TWO_MINUTES
@@ -97,14 +97,14 @@ class TestDisabled:
         assert region.lease(minimum=2)
 
     @pytest.mark.parametrize('service', [DISABLED, SILENT, FORCED_DOWN])
-    def test_it_is_not_free(self, patient, service):
-        patient.lease(end=300, **on('one'))
-        see(patient, service, 'one')
-        [point] = patient.hosts.capacity(
-            patient.now,
-            patient.now + minutes(60),
+    def test_it_is_not_free(self, repair, service):
+        repair.lease(end=300, **on('one'))
+        see(repair, service, 'one')
+        [point] = repair.hosts.capacity(
+            repair.now,
+            repair.now + minutes(60),
             minutes(60),
-            patient.now,
+            repair.now,
         )
         assert point.free == 1
 
@@ -117,7 +117,7 @@ class TestDisabled:
                 booking.window(0, 1),
                 booking.NOW,
                 page=2,
-                pivot=0,
+                random_start=0,
             )
         see(region, DISABLED, 'one')
         planned = {
@@ -189,59 +189,59 @@ class TestDisabled:
 
 
 class TestDown:
-    def test_fails_if_it_lasts(self, patient):
-        lease = patient.active_lease(end=300)
-        name = holds_of(patient, lease)
-        see(patient, SILENT, name)
-        patient.now += TWO_MINUTES - datetime.timedelta(seconds=1)
-        patient.look()
-        assert used(patient, lease) == {name}
-        assert flags(patient, lease) == WHOLE
-        patient.now += datetime.timedelta(seconds=1)
-        patient.look()
-        assert name not in used(patient, lease)
-        assert flags(patient, lease) == CHANGED
+    def test_fails_if_it_lasts(self, repair):
+        lease = repair.active_lease(end=300)
+        name = holds_of(repair, lease)
+        see(repair, SILENT, name)
+        repair.now += TWO_MINUTES - datetime.timedelta(seconds=1)
+        repair.look()
+        assert used(repair, lease) == {name}
+        assert flags(repair, lease) == WHOLE
+        repair.now += datetime.timedelta(seconds=1)
+        repair.look()
+        assert name not in used(repair, lease)
+        assert flags(repair, lease) == CHANGED
 
-    def test_begins_anew_when_it_was_back(self, patient):
-        lease = patient.active_lease(end=300)
-        name = holds_of(patient, lease)
+    def test_begins_anew_when_it_was_back(self, repair):
+        lease = repair.active_lease(end=300)
+        name = holds_of(repair, lease)
         for service in (SILENT, None, SILENT):
-            see(patient, service, name)
-            patient.now += minutes(1.5)
-        assert used(patient, lease) == {name}
+            see(repair, service, name)
+            repair.now += minutes(1.5)
+        assert used(repair, lease) == {name}
 
-    def test_no_new_lease_gets_it_at_once(self, patient):
-        see(patient, SILENT, 'one')
+    def test_no_new_lease_gets_it_at_once(self, repair):
+        see(repair, SILENT, 'one')
         with pytest.raises(exception.NotEnoughResources):
-            patient.lease(minimum=2)
+            repair.lease(minimum=2)
 
-    def test_nova_that_gives_up_on_a_host_by_itself_is_down(self, patient):
+    def test_nova_that_gives_up_on_a_host_by_itself_is_down(self, repair):
         """Libvirt is gone: its nova-compute reports that it is disabled."""
-        lease = patient.active_lease(end=300)
-        name = holds_of(patient, lease)
+        lease = repair.active_lease(end=300)
+        name = holds_of(repair, lease)
         gave_up = ports.ComputeService(True, True, False, gave_up=True)
-        see(patient, gave_up, name)
-        patient.now += TWO_MINUTES
-        patient.look()
-        assert name not in used(patient, lease)
+        see(repair, gave_up, name)
+        repair.now += TWO_MINUTES
+        repair.look()
+        assert name not in used(repair, lease)
 
     def test_who_disables_a_host_that_has_failed_does_not_mend_it(
-        self, patient
+        self, repair
     ):
-        lease = patient.active_lease(end=300)
-        name = holds_of(patient, lease)
-        patient.add_host('three')
-        see(patient, FORCED_DOWN, name)
-        see(patient, REBOOTING, name)
-        assert name not in used(patient, lease)
-        [failed] = patient.hosts.find(objects.HostQuery(name=name))
+        lease = repair.active_lease(end=300)
+        name = holds_of(repair, lease)
+        repair.add_host('three')
+        see(repair, FORCED_DOWN, name)
+        see(repair, REBOOTING, name)
+        assert name not in used(repair, lease)
+        [failed] = repair.hosts.find(objects.HostQuery(name=name))
         assert failed.down_since
 
-    def test_forced_down_is_failed_at_once(self, patient):
-        lease = patient.active_lease(end=300)
-        name = holds_of(patient, lease)
-        see(patient, FORCED_DOWN, name)
-        assert name not in used(patient, lease)
+    def test_forced_down_is_failed_at_once(self, repair):
+        lease = repair.active_lease(end=300)
+        name = holds_of(repair, lease)
+        see(repair, FORCED_DOWN, name)
+        assert name not in used(repair, lease)
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,12 @@ def test_a_task_that_is_not_finished_in_time_is_due_at_once(region):
     region.soon(hosts.REFRESH)
     begun, go_on = threading.Event(), threading.Event()
 
-    def survey():
+    def pool_generations():
         begun.set()
         assert go_on.wait(SECONDS)
         return {}
 
-    region.cloud.survey = survey
+    region.cloud.pool_generations = pool_generations
     worker = region.worker('stopped')
     worker.tick(region.now)
     assert begun.wait(SECONDS)

@@ -18,14 +18,16 @@ def session(database):
         yield session
 
 
-def find(session, window, demand=None, page=10, pivot=0, now=NOW, **others):
+def find(
+    session, window, demand=None, page=10, random_start=0, now=NOW, **others
+):
     return candidates.find(
         session,
         demand or booking.wanted(),
         booking.window(*window),
         now,
         page=page,
-        pivot=pivot,
+        random_start=random_start,
         **others,
     )
 
@@ -139,11 +141,11 @@ def test_the_nearest_neighbours_are_found_wherever_they_are(session):
     [(0, ['a', 'b', 'c']), (15, ['b', 'c', 'd']), (35, ['a', 'b', 'd'])],
 )
 def test_the_rest_is_taken_from_the_pivot_on_and_around(
-    session, pivot, expected
+    session, random_start, expected
 ):
     for spread, name in enumerate('abcd', start=1):
         booking.enrol(session, name, spread=spread * 10)
-    found = find(session, (1, 2), page=2, pivot=pivot)
+    found = find(session, (1, 2), page=2, random_start=random_start)
     assert names(found) == expected
 
 

@@ -69,7 +69,7 @@ def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
         booking.window(102, 103),
         booking.NOW,
         page=20,
-        pivot=HOSTS // 2,
+        random_start=HOSTS // 2,
         keep=[1, 2],
         ignore=[lease_id(1)],
     )
@@ -85,8 +85,8 @@ def find_shares(session: orm.Session) -> None:
         booking.NOW,
         cleaning=datetime.timedelta(0),
         enough=lambda rooms: next(looks),
-        pivot=HOSTS // 2,
-        snug=True,
+        random_start=HOSTS // 2,
+        best_fit=True,
         keep={1: 1, 2: 3},
         ignore=[lease_id(1)],
     )

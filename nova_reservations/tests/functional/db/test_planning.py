@@ -95,7 +95,7 @@ class _Undone(Exception):
     more=st.integers(0, 3),
     vcpus=st.integers(1, 4),
     page=st.integers(0, 2),
-    pivot=st.integers(0, 6),
+    random_start=st.integers(0, 6),
 )
 @settings(
     max_examples=150,
@@ -111,7 +111,7 @@ def test_a_plan_is_what_brute_force_allows(
     more,
     vcpus,
     page,
-    pivot,
+    random_start,
 ):
     # Nobody asks for a window that is over.
     assume(span[1] > now)
@@ -131,7 +131,7 @@ def test_a_plan_is_what_brute_force_allows(
             booking.window(*span),
             booking.at(now),
             page=page,
-            pivot=pivot,
+            random_start=random_start,
             keep=keep,
             ignore=[mine],
         )

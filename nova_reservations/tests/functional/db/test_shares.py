@@ -18,7 +18,9 @@ def session(database):
         yield session
 
 
-def find(session, share=ONE, enough=lambda rooms: False, pivot=0, **others):
+def find(
+    session, share=ONE, enough=lambda rooms: False, random_start=0, **others
+):
     return shares.find(
         session,
         share,
@@ -26,8 +28,8 @@ def find(session, share=ONE, enough=lambda rooms: False, pivot=0, **others):
         NOW,
         cleaning=datetime.timedelta(0),
         enough=enough,
-        pivot=pivot,
-        snug=others.pop('snug', False),
+        random_start=random_start,
+        best_fit=others.pop('snug', False),
         keep=others.pop('keep', {}),
         **others,
     )
@@ -35,7 +37,7 @@ def find(session, share=ONE, enough=lambda rooms: False, pivot=0, **others):
 
 @pytest.mark.parametrize('pivot', [0, 3, 99])
 def test_each_host_is_looked_at_once_wherever_one_begins(
-    session, monkeypatch, pivot
+    session, monkeypatch, random_start
 ):
     monkeypatch.setattr(shares, 'PAGE', 2)
     monkeypatch.setattr(shares, 'LONGEST', 3)
@@ -44,7 +46,7 @@ def test_each_host_is_looked_at_once_wherever_one_begins(
         booking.enrol(session, f'host-{number}', spread=number // 3)
         for number in range(20)
     ]
-    found = find(session, pivot=pivot)
+    found = find(session, random_start=random_start)
     assert sorted(room.resource.id for room in found) == hosts
 
 
@@ -52,7 +54,7 @@ def test_no_more_is_read_than_is_enough(session, monkeypatch):
     monkeypatch.setattr(shares, 'PAGE', 2)
     for number in range(20):
         booking.enrol(session, f'host-{number}', spread=number)
-    found = find(session, enough=lambda rooms: len(rooms) >= 3, pivot=7)
+    found = find(session, enough=lambda rooms: len(rooms) >= 3, random_start=7)
     assert [room.resource.name for room in found] == [
         f'host-{number}' for number in range(7, 13)
     ]
@@ -70,7 +72,9 @@ def test_a_host_that_is_too_small_is_no_room(session):
 def test_what_is_kept_is_looked_at_in_any_case(session):
     first = booking.enrol(session, 'first', spread=0)
     booking.enrol(session, 'second', spread=1)
-    found = find(session, enough=lambda rooms: True, pivot=1, keep={first: 2})
+    found = find(
+        session, enough=lambda rooms: True, random_start=1, keep={first: 2}
+    )
     assert {room.resource.name: room.kept for room in found} == {
         'first': 2,
         'second': 0,

@@ -63,7 +63,7 @@ def many(session: orm.Session) -> dict[str, objects.Lease]:
     return {lease.id: lease for lease in leases.get_all(session, ids)}
 
 
-def donor(session: orm.Session) -> drainable_hosts.Donor:
+def drainable(session: orm.Session) -> drainable_hosts.DrainableHost:
     return drainable_hosts.find(session)[0]
 
 
@@ -135,18 +135,18 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: counters.take_task(session, healing.HEAL, LATER, LATER),
     lambda session: counters.finish_task(session, healing.HEAL, NOW, LATER),
     lambda session: drainable_hosts.fence(
-        session, [donor(session)], lease_id(7), NOW
+        session, [drainable(session)], lease_id(7), NOW
     ),
     lambda session: drainable_hosts.unfence(
-        session, donor(session).resource.id, lease_id(7), NOW
+        session, drainable(session).resource.id, lease_id(7), NOW
     ),
     lambda session: drainable_hosts.enrol(
-        session, donor(session).resource.id, NOW
+        session, drainable(session).resource.id, NOW
     ),
-    lambda session: drainable_hosts.forget(session, donor(session)),
+    lambda session: drainable_hosts.forget(session, drainable(session)),
     lambda session: healing.set_condition(session, 7, CONDITION, NOW),
     lambda session: healing.set_brake(session, HOSTS, NOW),
-    lambda session: healing.stir(session, HOSTS, NOW),
+    lambda session: healing.mark_unprepared(session, HOSTS, NOW),
     lambda session: healing.give(
         session, lease_id(7), [1, 2, 3], booking.window(1, 2), NOW
     ),
@@ -259,7 +259,7 @@ def writes(tmp_path_factory: pytest.TempPathFactory) -> list[Write]:
 def fill(session: orm.Session) -> None:
     """Add what no query that only reads asks for."""
     hosts.insert(
-        session, fake_cloud.facts('donor'), {}, NOW, states.Role.DONOR
+        session, fake_cloud.facts('donor'), {}, NOW, states.Role.DRAINABLE
     )
     session.execute(
         sa.insert(models.Server),
@@ -377,7 +377,7 @@ def places() -> Iterator[tuple[str, range]]:
 
 
 def _writes(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in (
+    return isinstance(node, ast.LeaseRequest) and ast.unparse(node.func) in (
         'sa.update',
         'sa.delete',
     )

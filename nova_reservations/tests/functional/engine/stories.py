@@ -27,13 +27,13 @@ def prepared_start(region):
 
 
 def refused_start(region):
-    gather = region.cloud.gather
+    set_aggregate_hosts = region.cloud.set_aggregate_hosts
 
     def without_the_last(reservation_id, project_id, hosts, check):
-        gather(reservation_id, project_id, hosts[:-1], check)
+        set_aggregate_hosts(reservation_id, project_id, hosts[:-1], check)
         raise exception.CloudRefused(what='a host', reason='unknown')
 
-    region.cloud.gather = without_the_last
+    region.cloud.set_aggregate_hosts = without_the_last
     return region.lease(end=60, minimum=3)
 
 

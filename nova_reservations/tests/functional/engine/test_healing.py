@@ -189,7 +189,7 @@ def test_a_booking_that_was_planned_before_the_failure_fails(region):
             booking.window(0, 1),
             booking.NOW,
             page=2,
-            pivot=0,
+            random_start=0,
         )
     fail(region, 'one')
     generations = {

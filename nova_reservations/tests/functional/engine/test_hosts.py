@@ -29,7 +29,7 @@ def plan(region):
         return {
             found.resource.id: found.generation
             for found in candidates.find(
-                session, asked, window, region.now, page=9, pivot=0
+                session, asked, window, region.now, page=9, random_start=0
             )
         }
 
@@ -202,8 +202,10 @@ class TestFacts:
 
     def test_one_worker_reads_them_for_all(self, region):
         looks = []
-        survey = region.cloud.survey
-        region.cloud.survey = lambda: looks.append(1) or survey()
+        pool_generations = region.cloud.pool_generations
+        region.cloud.pool_generations = lambda: (
+            looks.append(1) or pool_generations()
+        )
         workers = [region.worker(name) for name in 'abc']
         for _ in range(3):
             region.now += minutes(1)
@@ -213,15 +215,15 @@ class TestFacts:
 
     def test_a_cloud_that_does_not_answer_is_asked_again(self, region):
         self.change(region, vcpus=32)
-        survey = region.cloud.survey
+        pool_generations = region.cloud.pool_generations
 
         def unreachable():
             raise UNREACHABLE
 
-        region.cloud.survey = unreachable
+        region.cloud.pool_generations = unreachable
         region.now += minutes(1)
         region.work()
-        region.cloud.survey = survey
+        region.cloud.pool_generations = pool_generations
         region.now += minutes(1)
         region.work()
         assert host_named(region, 'one').facts.vcpus == 32

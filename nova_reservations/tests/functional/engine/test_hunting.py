@@ -51,7 +51,7 @@ def fill(region):
     return region.lease(end=200)
 
 
-def donor(region, name):
+def drainable(region, name):
     (found,) = region.hosts.find(objects.HostQuery(name=name))
     return found
 
@@ -128,7 +128,9 @@ def test_only_donors_count_that_match(region):
 
 def test_properties_of_donors_are_set_as_those_of_any_host(region):
     fill(region)
-    region.hosts.update(donor(region, 'red').id, {'gpu': 'yes'}, region.now)
+    region.hosts.update(
+        drainable(region, 'red').id, {'gpu': 'yes'}, region.now
+    )
     lease = region.best_effort(**GPU)
     region.forward(until=1)
     assert region.hosts_of(lease) == {'red'}
@@ -281,7 +283,7 @@ def test_servers_need_room_together(make_clouds):
 # While it hunts
 
 
-def hunting(region, minimum=2, slow=('0 of green',), **asked):
+def best_effort(region, minimum=2, slow=('0 of green',), **asked):
     region.cloud.slow_servers |= set(slow)
     lease = region.best_effort(minimum=minimum, **asked)
     region.forward(until=0.1)
@@ -290,7 +292,7 @@ def hunting(region, minimum=2, slow=('0 of green',), **asked):
 
 
 def test_it_waits_for_the_servers_to_leave(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     assert region.see(lease).status_detail == (
         'Waiting for 1 servers to leave green'
     )
@@ -333,7 +335,7 @@ def test_a_few_servers_are_moved_at_a_time(make_clouds):
 
 def test_what_comes_free_in_the_pool_is_used_instead(region):
     holder = fill(region)
-    lease = hunting(region, minimum=1)
+    lease = best_effort(region, minimum=1)
     region.delete(holder)
     region.forward(until=0.2)
     assert region.hosts_of(lease) == {'one'}
@@ -345,7 +347,7 @@ def test_what_comes_free_in_the_pool_is_used_instead(region):
 
 
 def test_what_is_taken_of_the_pool_meanwhile_is_made_up_for(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     region.lease(end=200)
     region.cloud.finish_moves()
     region.forward(until=0.3)
@@ -353,7 +355,7 @@ def test_what_is_taken_of_the_pool_meanwhile_is_made_up_for(region):
 
 
 def test_a_duration_begins_when_the_lease_does(region):
-    lease = hunting(region, duration=30)
+    lease = best_effort(region, duration=30)
     region.forward(until=0.3)
     region.cloud.finish_moves()
     region.forward(until=0.4)
@@ -363,7 +365,7 @@ def test_a_duration_begins_when_the_lease_does(region):
 
 
 def test_an_end_date_does_not_move(region):
-    lease = hunting(region, end=60)
+    lease = best_effort(region, end=60)
     region.forward(until=0.3)
     region.cloud.finish_moves()
     region.forward(until=0.4)
@@ -389,7 +391,7 @@ def test_a_lease_of_hosts_with_other_requirements_for_each(region):
 
 
 def test_it_is_timed_out_and_all_is_as_it_was(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     region.forward(until=0.45)
     assert region.status(lease) == 'IN_PROGRESS'
     region.forward(until=0.5)
@@ -414,7 +416,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
 
 
 def test_less_than_a_minute_left_ends_the_hunt(region):
-    lease = hunting(region, end=1.3)
+    lease = best_effort(region, end=1.3)
     region.forward(until=0.25)
     assert region.status(lease) == 'IN_PROGRESS'
     region.forward(until=0.35)
@@ -454,7 +456,7 @@ def test_a_move_that_fails_ends_the_hunt_if_there_is_no_other(region):
 
 
 def test_it_is_deleted_while_it_hunts(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     region.delete(lease)
     with pytest.raises(exception.NotFound):
         region.see(lease)
@@ -466,7 +468,7 @@ def test_it_is_deleted_while_it_hunts(region):
 
 
 def test_it_is_shortened_while_it_hunts(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     region.change(lease, end=20)
     region.cloud.finish_moves()
     region.forward(until=0.2)
@@ -475,7 +477,7 @@ def test_it_is_shortened_while_it_hunts(region):
 
 
 def test_it_can_be_content_with_less_while_it_hunts(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     region.change(lease, min=1, max=1)
     region.forward(until=0.2)
     assert region.status(lease) == 'ACTIVE'
@@ -483,7 +485,7 @@ def test_it_can_be_content_with_less_while_it_hunts(region):
 
 
 def test_its_start_can_not_be_moved_while_it_hunts(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     with pytest.raises(exception.InvalidInput, match='can not be moved'):
         region.change(lease, start=5)
 
@@ -499,7 +501,7 @@ def test_at_its_end_hosts_go_back_to_where_they_came_from(region):
     assert region.status(lease) == 'TERMINATED'
     assert_given_back(region, 'green', 'red')
     assert region.cloud.pool == {'one'}
-    assert not donor(region, 'green').reservable
+    assert not drainable(region, 'green').reservable
 
 
 def test_an_active_one_that_is_deleted_gives_them_back(region):
@@ -551,7 +553,7 @@ def test_one_that_fails_is_replaced_and_given_back_when_it_is_empty(region):
 
 
 def test_donors_are_shown_as_hosts_that_nobody_can_lease(region):
-    assert not donor(region, 'green').reservable
+    assert not drainable(region, 'green').reservable
     with pytest.raises(exception.NotEnoughResources):
         region.lease(minimum=2)
 
@@ -561,11 +563,11 @@ def test_they_follow_the_aggregate(region):
     region.soon('donors')
     region.work()
     assert region.hosts.find(objects.HostQuery(name='green')) == []
-    assert donor(region, 'red').role == 'donor'
+    assert drainable(region, 'red').role == 'donor'
 
 
 def test_one_that_is_taken_stays_until_it_is_given_back(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     region.cloud.members.remove('green')
     region.soon('donors')
     region.work()
@@ -586,7 +588,7 @@ def test_their_facts_are_kept_true(region):
     )
     region.soon('donors')
     region.work()
-    assert donor(region, 'green').facts.vcpus == 99
+    assert drainable(region, 'green').facts.vcpus == 99
 
 
 def test_one_that_is_enrolled_is_of_the_pool(region):
@@ -596,31 +598,31 @@ def test_one_that_is_enrolled_is_of_the_pool(region):
     assert (enrolled.role, enrolled.reservable) == ('pool', True)
     region.soon('donors')
     region.work()
-    assert donor(region, 'green').role == 'pool'
+    assert drainable(region, 'green').role == 'pool'
     assert region.hosts_of(region.lease(**GPU)) == {'green'}
 
 
 def test_one_that_is_taken_can_not_be_enrolled(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     with pytest.raises(exception.HostInUse, match=lease.id):
         region.enrol('green')
 
 
 def test_one_can_not_be_removed_from_the_pool(region):
     with pytest.raises(exception.HostInUse, match='aggregate donors'):
-        region.hosts.remove(donor(region, 'green').id, region.now)
+        region.hosts.remove(drainable(region, 'green').id, region.now)
 
 
 def test_a_host_that_could_not_be_enrolled_is_a_donor_again(region):
     with pytest.raises(exception.HostInUse):
         region.enrol('green')
     region.work()
-    assert donor(region, 'green').role == 'donor'
+    assert drainable(region, 'green').role == 'donor'
     assert_given_back(region, 'green')
 
 
 def test_a_mark_that_was_lost_or_left_is_mended(region):
-    hunting(region)
+    best_effort(region)
     region.cloud.marked.discard('green')
     region.cloud.marked.add('red')
     assert len(findings(region)) == 2
@@ -631,7 +633,7 @@ def test_a_mark_that_was_lost_or_left_is_mended(region):
 
 
 def test_an_audit_tells_of_hosts_that_are_not_given_back(region):
-    lease = hunting(region)
+    lease = best_effort(region)
     region.delete(lease)
     region.forward(until=0.2)
     (problem,) = findings(region)
@@ -764,7 +766,7 @@ def test_another_worker_gives_back_what_a_deleted_hunt_took(make_clouds, part):
 def test_another_worker_undoes_a_hunt_that_is_timed_out(make_clouds):
     for number in itertools.count(1):
         region = make_clouds('green', 'red')
-        lease = hunting(region)
+        lease = best_effort(region)
         region.now = NOON + minutes(0.5)
         if not killed(region, number):
             break
@@ -788,14 +790,14 @@ def test_a_worker_that_wakes_late_takes_nothing(region):
         with taking() as session:
             yield session
 
-    tenants_of = region.cloud.tenants_of
+    servers_on = region.cloud.servers_on
 
     def look(hosts):
-        found = tenants_of(hosts)
+        found = servers_on(hosts)
         region.database.writer = writer
         return found
 
-    region.cloud.tenants_of = look
+    region.cloud.servers_on = look
     region.forward(until=1)
     assert_given_back(region, 'green', 'red')
     assert region.cloud.moved == []
@@ -810,4 +812,4 @@ def test_an_order_is_for_one_host():
     assert drainable_hosts.order('lease', one) != drainable_hosts.order(
         'lease', two
     )
-    assert isinstance(drainable_hosts.order('lease', one), ports.Order)
+    assert isinstance(drainable_hosts.order('lease', one), ports.RequestKey)

@@ -181,7 +181,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """Let a second pass, and do what the monitors find."""
         self.pass_time(seconds=1)
         self.services.monitoring.poll(self.now)
-        self.services.healing.look_after(self.now)
+        self.services.healing.check_replaced(self.now)
         for _ in range(3):
             # Seen, healed in our database, healed in Nova.
             self.work()

@@ -105,7 +105,7 @@ class AuditTest(base.NovaTestCase):
         left = str(uuid.uuid4())
         cloud = self.services.hosts.cloud
         [host] = cloud.find_hosts('host1')
-        cloud.gather(left, base.MINE, [host], lambda: None)
+        cloud.set_aggregate_hosts(left, base.MINE, [host], lambda: None)
         self.assert_named_and_mended(f'Aggregate {left} is of no lease')
         self.assertEqual(['freepool'], list(self.aggregates()))
 

@@ -117,7 +117,7 @@ class HostsTest(BeforeEndTestCase):
         server = self.boot(lease, name='precious')
         cloud = self.services.hosts.cloud
         [found] = cloud.occupancy(self.resources_of(lease))['host1'].servers
-        order = ports.Order('an occasion')
+        order = ports.RequestKey('an occasion')
         with fixtures.MonkeyPatch('nova.objects.Instance.save', _kill):
             self.assertRaises(
                 Killed, cloud.snapshot_servers, [found], order, go_on

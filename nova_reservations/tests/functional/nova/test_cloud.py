@@ -39,7 +39,9 @@ class CloudTest(base.NovaTestCase):
         return resource
 
     def _gather(self, *resources):
-        self.cloud.gather(RESERVATION, base.MINE, resources, go_on)
+        self.cloud.set_aggregate_hosts(
+            RESERVATION, base.MINE, resources, go_on
+        )
 
     def _members(self, aggregate):
         """Return hosts that Nova has in it, and those that placement has."""
@@ -94,11 +96,11 @@ class CloudTest(base.NovaTestCase):
             self.aggregates()[RESERVATION]['id'], 'host3'
         )
         self.assertFalse(
-            self.cloud.is_gathered(RESERVATION, self.resources[:2])
+            self.cloud.has_aggregate_hosts(RESERVATION, self.resources[:2])
         )
         self._gather(*self.resources[:2])
         self.assertTrue(
-            self.cloud.is_gathered(RESERVATION, self.resources[:2])
+            self.cloud.has_aggregate_hosts(RESERVATION, self.resources[:2])
         )
         self.assertEqual(({'host1', 'host2'},) * 2, self._members(RESERVATION))
 
@@ -121,7 +123,7 @@ class CloudTest(base.NovaTestCase):
 
     def _not_seen(self):
         """Return the hosts that placement has changed since we looked."""
-        sightings = self.cloud.survey()
+        sightings = self.cloud.pool_generations()
         with self.services.database.reader() as session:
             marks = hosts_db.marks(session)
         return {
@@ -136,7 +138,7 @@ class CloudTest(base.NovaTestCase):
         self.services.hosts.refresh(self.now)
         self._gather(*self.resources)
         self.assertEqual(set(), self._not_seen())
-        self.cloud.disband(RESERVATION, go_on)
+        self.cloud.delete_aggregate(RESERVATION, go_on)
         self.assertEqual(set(), self._not_seen())
 
     def test_they_are_for_what_others_changed_before_it(self):
@@ -146,7 +148,7 @@ class CloudTest(base.NovaTestCase):
         self._gather(*self.resources)
         self.assertEqual({'host1'}, self._not_seen())
         self._set_aggregate(self.resources[1].uuid, RESERVATION)
-        self.cloud.disband(RESERVATION, go_on)
+        self.cloud.delete_aggregate(RESERVATION, go_on)
         self.assertEqual({'host1', 'host2'}, self._not_seen())
         self.services.hosts.refresh(self.now)
         self.assertEqual(set(), self._not_seen())
@@ -167,7 +169,7 @@ class CloudTest(base.NovaTestCase):
 
         self.assertRaises(
             exception.ClaimLost,
-            self.cloud.gather,
+            self.cloud.set_aggregate_hosts,
             RESERVATION,
             base.MINE,
             self.resources,
@@ -179,7 +181,7 @@ class CloudTest(base.NovaTestCase):
         self._gather(*self.resources[:2])
         self._set_aggregate(self.resources[2].uuid, RESERVATION)
         for _ in range(2):
-            self.cloud.disband(RESERVATION, go_on)
+            self.cloud.delete_aggregate(RESERVATION, go_on)
             self.assertEqual((set(), set()), self._members(RESERVATION))
         self.assertEqual({}, self.aggregates())
 
@@ -219,16 +221,16 @@ class CloudTest(base.NovaTestCase):
         self.assertCountEqual(before, self._get_provider_traits(host1.uuid))
 
     def test_a_survey_shows_marked_hosts_and_what_changed(self):
-        self.assertEqual({}, self.cloud.survey())
+        self.assertEqual({}, self.cloud.pool_generations())
         self.cloud.ensure_pool()
         self.cloud.mark(self.resources[0])
-        first = self.cloud.survey()
+        first = self.cloud.pool_generations()
         self.assertEqual([self.resources[0].uuid], list(first))
-        self.assertEqual(first, self.cloud.survey())
+        self.assertEqual(first, self.cloud.pool_generations())
         self._reserve_placement_resource('host1', 'VCPU', 1)
         aggregate = self._create_aggregate('zone', availability_zone='a')
         self.admin_api.add_host_to_aggregate(aggregate, 'host1')
-        [sighting] = self.cloud.survey().values()
+        [sighting] = self.cloud.pool_generations().values()
         self.assertEqual('a', sighting.availability_zone)
         self.assertGreater(
             sighting.provider_generation,
@@ -326,11 +328,11 @@ class CloudTest(base.NovaTestCase):
         )
         for call in (
             lambda: self._gather(self.resources[0]),
-            lambda: self.cloud.disband(RESERVATION, go_on),
+            lambda: self.cloud.delete_aggregate(RESERVATION, go_on),
             lambda: self.cloud.mark(self.resources[0]),
             lambda: self.cloud.occupancy(self.resources),
             lambda: self.cloud.facts(self.resources),
-            self.cloud.survey,
+            self.cloud.pool_generations,
             self.cloud.ensure_pool,
         ):
             refusal = self.assertRaises(exception.CloudUnavailable, call)
@@ -350,7 +352,7 @@ class CloudTest(base.NovaTestCase):
             self.assertEqual(
                 (set(self.hosts),) * 2, self._members(RESERVATION)
             )
-            self.cloud.disband(RESERVATION, go_on)
+            self.cloud.delete_aggregate(RESERVATION, go_on)
             self.assertEqual({}, self.aggregates())
 
     def test_a_cell_that_does_not_answer_is_not_taken_for_empty(self):

@@ -147,7 +147,7 @@ class EndingsTest(base.NovaTestCase):
             wraps=objects.Service.get_by_compute_host,
         ) as asked:
             refused = self.services.hosts.cloud.stop_servers(
-                servers, ports.Order('look'), lambda: None
+                servers, ports.RequestKey('look'), lambda: None
             )
         self.assertEqual({}, refused)
         self.assertEqual(1, asked.call_count)

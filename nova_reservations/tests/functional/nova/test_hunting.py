@@ -113,7 +113,7 @@ class HuntingTest(base.NovaTestCase):
         self.wait_for(lambda: self.assertEqual([], self.fenced()))
         self.assertFalse(self.has_trait('host2'))
         findings = audit.Audit(
-            self.services.database, self.services.donors.cloud
+            self.services.database, self.services.drainable_hosts.cloud
         ).findings(self.now)
         self.assertEqual([], [each.problem for each in findings])
 

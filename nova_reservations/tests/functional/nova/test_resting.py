@@ -42,7 +42,9 @@ class RestingTest(base.NovaTestCase):
 
         def is_done():
             self.outcome = verb(
-                self._find(*servers), ports.Order('a lease', attempt), go_on
+                self._find(*servers),
+                ports.RequestKey('a lease', attempt),
+                go_on,
             )
             self.assertEqual({}, self.outcome.waiting)
 
@@ -51,7 +53,7 @@ class RestingTest(base.NovaTestCase):
 
     def _once(self, verb, server, attempt=0):
         outcome = verb(
-            self._find(server), ports.Order('a lease', attempt), go_on
+            self._find(server), ports.RequestKey('a lease', attempt), go_on
         )
         return (outcome.waiting | outcome.failed).get(server['id'])
 
@@ -332,7 +334,7 @@ class RestingTest(base.NovaTestCase):
     def test_a_server_on_a_volume_is_brought_back(self):
         server = self._boot_of_volume()
         self.cloud.shelve_servers(
-            self._find(server), ports.Order('a lease'), go_on
+            self._find(server), ports.RequestKey('a lease'), go_on
         )
         self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
         self.assertEqual(

@@ -169,8 +169,8 @@ class Party:
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
-    desertion: deleted_servers.Desertion
-    donors: drainable_hosts.Donors
+    deleted_servers: deleted_servers.DeletedServers
+    drainables: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
 
     def tasks(self) -> list[periodic.Task]:
@@ -178,8 +178,8 @@ class Party:
             self.hosts,
             self.monitoring,
             self.healing,
-            self.desertion,
-            self.donors,
+            self.deleted_servers,
+            self.drainable_hosts,
             self.walk,
             OPTIONS,
         )
@@ -202,7 +202,7 @@ def join(url: str, *names: str) -> Party:
     for kind in types.values():
         kind.journal = journal
     inventory = hosts.Hosts(database, cloud, OPTIONS)
-    giver = drainable_hosts.Donors(database, cloud, inventory, OPTIONS)
+    giver = drainable_hosts.DrainableHosts(database, cloud, inventory, OPTIONS)
     promises = leases.Leases(database, types, OPTIONS, journal.notify, giver)
     queue = retry.Queue(database, types, OPTIONS, journal.notify)
     return Party(
@@ -210,7 +210,7 @@ def join(url: str, *names: str) -> Party:
         leases=promises,
         server_leases=server_leases.ServerLeases(promises, cloud),
         hosts=inventory,
-        donors=giver,
+        drainables=giver,
         walk=retry_walk.Walk(queue, promises.book),
         lifecycle=lifecycle.Lifecycle(
             database,
@@ -219,10 +219,10 @@ def join(url: str, *names: str) -> Party:
             journal.notify,
             clock=database.now,
             queue=queue,
-            hunt=best_effort.Hunting(
+            hunt=best_effort.BestEffort(
                 database,
                 cloud,
-                promises.ground,
+                promises.prospect,
                 promises.book,
                 shipped.load(opts),
                 OPTIONS,
@@ -236,7 +236,7 @@ def join(url: str, *names: str) -> Party:
             journal.notify,
         ),
         healing=healing.Healing(database, types, OPTIONS, journal.notify),
-        desertion=deleted_servers.Desertion(database, cloud),
+        deleted_servers=deleted_servers.DeletedServers(database, cloud),
     )
 
 

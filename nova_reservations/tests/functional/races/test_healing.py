@@ -58,7 +58,7 @@ def test_no_host_is_held_twice_and_what_can_be_healed_is(region):
         region.healing.heal(region.now)
         region.cloud.recover(host)
         region.monitoring.poll(region.now)
-        region.healing.look_after(region.now)
+        region.healing.check_replaced(region.now)
 
     def work(dice):
         one = workers[dice.randrange(2)]

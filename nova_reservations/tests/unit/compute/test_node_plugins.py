@@ -51,7 +51,7 @@ class Broken(Slots):
 
 
 def books_of(missing=(), **plugins):
-    return node_plugins.Books(
+    return node_plugins.NodePlugins(
         plugin_loader.Loaded(plugins, dict(missing)), cfg.ConfigOpts()
     )
 

@@ -111,14 +111,14 @@ def test_all_that_is_placed_has_room_where_it_goes(asked, free):
             )
 
 
-def donor(*tenants):
-    return base.Donor(
+def drainable(*tenants):
+    return base.DrainableHost(
         objects.Resource(1, objects.HOST, 'one', 'uuid'), tuple(tenants)
     )
 
 
 def tenant(state='active', memory_mb=512, **more):
-    return ports.Tenant(
+    return ports.PlacedServer(
         ports.Server('uuid', 'project', 'one', state),
         ports.Flavor(vcpus=1, memory_mb=memory_mb, root_gb=1),
         **more,
@@ -126,7 +126,7 @@ def tenant(state='active', memory_mb=512, **more):
 
 
 def cost(name, *tenants):
-    return plugins.SHIPPED[name](conf=None).cost(donor(*tenants))
+    return plugins.SHIPPED[name](conf=None).cost(drainable(*tenants))
 
 
 def test_fewest_servers_goes_by_their_number_then_by_their_memory():
@@ -209,4 +209,4 @@ def test_one_of_another_package_is_found_by_its_entry_point(
     monkeypatch.syspath_prepend(str(tmp_path))
     found = strategy_of(conf, 'quietest')
     assert type(found).__name__ == 'Quietest'
-    assert found.cost(donor(tenant(), tenant('stopped'))) == (1,)
+    assert found.cost(drainable(tenant(), tenant('stopped'))) == (1,)

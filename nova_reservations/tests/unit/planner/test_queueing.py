@@ -47,8 +47,8 @@ def wish(kind=ANY, start=0, end=1, ask=None):
     )
 
 
-def waiter(*kinds, start=0, end=1, arrival=1):
-    return queueing.Waiter(
+def queued(*kinds, start=0, end=1, arrival=1):
+    return queueing.QueuedLease(
         'lease',
         arrival,
         hours(start, end),
@@ -68,7 +68,7 @@ def use(start, end, vcpus=None, replaced=False):
 
 
 def thing(number=1, colour='red', uses=(), resource_type=objects.HOST):
-    return queueing.Thing(
+    return queueing.FreedResource(
         number,
         resource_type,
         {'colour': colour} if resource_type == objects.HOST else None,
@@ -138,8 +138,8 @@ kinds = st.sampled_from(KINDS)
 spans = st.tuples(st.integers(0, 6), st.integers(1, 6)).map(
     lambda span: (span[0], span[0] + span[1])
 )
-waiters = st.builds(
-    lambda kinds, span: waiter(*kinds, start=span[0], end=span[1]),
+queued_leases = st.builds(
+    lambda kinds, span: queued(*kinds, start=span[0], end=span[1]),
     st.lists(kinds, min_size=1, max_size=2),
     spans,
 )
@@ -151,20 +151,24 @@ uses = st.builds(
 
 
 @given(
-    st.lists(waiters, max_size=12),
+    st.lists(queued_leases, max_size=12),
     st.lists(st.tuples(st.sampled_from(COLOURS), st.lists(uses, max_size=2))),
     st.data(),
 )
 def test_nothing_is_offered_that_one_ahead_wants(line, described, data):
     """Held against all pairs of those who wait."""
-    things = [
+    freed_resources = [
         thing(number, colour, held)
         for number, (colour, held) in enumerate(described)
     ]
     there = queueing.Line(NOON, NO_TIME)
     ahead = []
     for each in line:
-        asked = data.draw(st.lists(st.sampled_from(things))) if things else []
+        asked = (
+            data.draw(st.lists(st.sampled_from(freed_resources)))
+            if freed_resources
+            else []
+        )
         for one in asked:
             for wanted in each.wishes:
                 assert there.offers(each, wanted, one) is (
@@ -189,7 +193,7 @@ def test_nothing_is_offered_that_one_ahead_wants(line, described, data):
             ahead.append(each)
 
 
-@given(waiters, st.sampled_from(COLOURS))
+@given(queued_leases, st.sampled_from(COLOURS))
 def test_who_is_behind_its_like_is_offered_nothing_of_that(first, colour):
     there = queueing.Line(NOON, NO_TIME)
     there.join(first)

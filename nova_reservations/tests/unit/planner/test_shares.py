@@ -166,13 +166,13 @@ class TestAssign:
         st.booleans(),
     )
     def test_what_first_fit_accepts_is_accepted_and_fits(
-        self, vcpus, wanted, snug
+        self, vcpus, wanted, best_fit
     ):
         asks = [
             ask(*vcpus, slots=slots, each=each, affinity=affinity)
             for slots, each, affinity in wanted
         ]
-        plan = assign(*asks, snug=snug)
+        plan = assign(*asks, best_fit=best_fit)
         if isinstance(plan, shares.TooFew):
             assert not first_fit(vcpus, wanted)
             return

@@ -81,15 +81,15 @@ def test_writers_that_were_too_late_leave_the_best_fit_to_others():
     chosen = {
         plan[0][0].resource.id
         for writer in range(8)
-        for plan in [whole.assign([asked], f'lease {writer}', snug=False)]
+        for plan in [whole.assign([asked], f'lease {writer}', best_fit=False)]
     }
     assert len(chosen) > 4
 
 
 def test_what_is_kept_goes_first_however_loosely_it_fits():
     asked = ask([candidate(1, 0, 0), candidate(2, 9, 9, kept=True)], 1)
-    for snug in (True, False):
-        [[one]] = whole.assign([asked], 'lease', snug=snug)
+    for best_fit in (True, False):
+        [[one]] = whole.assign([asked], 'lease', best_fit=best_fit)
         assert one.resource.id == 2
 
 

@@ -55,7 +55,7 @@ class Recorder(base.MetricPlugin):
         return super().__getattribute__(name)
 
 
-class SynchronousLane(plugin_thread.Lane):
+class SynchronousLane(plugin_thread.PluginThread):
     def put(self, batch):
         self.deliver(batch)
 
@@ -98,7 +98,7 @@ def recorder():
 def measuring(driver, recorder):
     objects.register_all()
     made = collector.Collector(
-        'host1', driver, servers.Roster(), builders.make_conf()
+        'host1', driver, servers.Servers(), builders.make_conf()
     )
     made.lanes = {'recorder': SynchronousLane('recorder', recorder)}
     made.roster.replace('node', [make_instance()])
@@ -184,7 +184,7 @@ def test_a_driver_that_can_not_tell_is_asked_once(
 
 def test_novas_own_base_class_is_such_a_driver(recorder):
     """What ironic and zvm leave as it is."""
-    interview = collector.Interview(virt_driver.ComputeDriver(None))
+    interview = collector.DriverReader(virt_driver.ComputeDriver(None))
     assert interview.server(make_instance()) is None
     assert interview.host_cpu() is None
 
@@ -299,7 +299,7 @@ class TestChoice:
     @pytest.fixture
     def measuring(self, file, driver):
         made = collector.Collector(
-            'host1', driver, servers.Roster(), builders.make_conf(file)
+            'host1', driver, servers.Servers(), builders.make_conf(file)
         )
         made.choose()
         yield made

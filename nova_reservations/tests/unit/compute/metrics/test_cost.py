@@ -23,7 +23,7 @@ def test_a_round_of_two_hundred_servers_is_fifty_milliseconds_of_cpu():
     )
     plugin = threshold.Threshold('host1', conf, lambda *_: None)
     measuring = collector.Collector(
-        'host1', fake.FakeDriver(None), servers.Roster(), conf
+        'host1', fake.FakeDriver(None), servers.Servers(), conf
     )
     measuring.lanes = {'it': test_collector.SynchronousLane('it', plugin)}
     taken = []

@@ -46,7 +46,7 @@ def batch(number):
 
 
 def test_what_is_put_arrives_in_order(plugin):
-    lane = plugin_thread.Lane('plugin', plugin)
+    lane = plugin_thread.PluginThread('plugin', plugin)
     lane.start()
     for number in range(10):
         lane.put(batch(number))
@@ -55,7 +55,7 @@ def test_what_is_put_arrives_in_order(plugin):
 
 
 def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
-    lane = plugin_thread.Lane('slow', plugin)
+    lane = plugin_thread.PluginThread('slow', plugin)
     plugin.may_go.clear()
     lane.start()
     for number in range(100):
@@ -77,7 +77,7 @@ def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
 
 
 def test_what_is_told_once_is_not_lost_with_the_oldest(plugin):
-    lane = plugin_thread.Lane('slow', plugin)
+    lane = plugin_thread.PluginThread('slow', plugin)
     plugin.may_go.clear()
     lane.start()
     for number in range(100):
@@ -90,7 +90,7 @@ def test_what_is_told_once_is_not_lost_with_the_oldest(plugin):
 
 
 def test_a_plugin_that_raises_is_named_and_off_in_the_end(plugin, caplog):
-    lane = plugin_thread.Lane('wrong', plugin)
+    lane = plugin_thread.PluginThread('wrong', plugin)
     plugin.fails = True
     for number in range(10):
         lane.deliver(batch(number))
@@ -107,7 +107,7 @@ def test_a_plugin_that_raises_is_named_and_off_in_the_end(plugin, caplog):
 
 
 def test_a_failure_now_and_then_is_forgiven(plugin):
-    lane = plugin_thread.Lane('moody', plugin)
+    lane = plugin_thread.PluginThread('moody', plugin)
     for number in range(20):
         plugin.fails = number % 2 == 0
         lane.deliver(batch(number))
@@ -116,7 +116,7 @@ def test_a_failure_now_and_then_is_forgiven(plugin):
 
 
 def test_one_that_is_off_is_closed_too(plugin):
-    lane = plugin_thread.Lane('wrong', plugin)
+    lane = plugin_thread.PluginThread('wrong', plugin)
     plugin.fails = True
     for number in range(10):
         lane.deliver(batch(number))
