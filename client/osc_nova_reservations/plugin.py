@@ -8,7 +8,7 @@ from keystoneauth1 import adapter
 
 API_NAME = 'lease'
 API_VERSION_OPTION = 'os_lease_api_version'
-API_VERSIONS = {'1': 'nova_reservations.client.plugin'}
+API_VERSIONS = {'1': 'osc_nova_reservations.plugin'}
 DEFAULT_API_VERSION = '1'
 
 SERVICE = 'reservation'

@@ -12,7 +12,7 @@ from osc_lib.cli import format_columns
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
-from nova_reservations.client import options
+from osc_nova_reservations import options
 
 _COLUMNS = {
     'id': 'ID',
