@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``openstack lease``: also what python-blazarclient has no words for.
+"""The commands ``openstack lease`` of python-openstackclient.
 
-Blazar's ``openstack reservation`` knows these leases as any.
+They offer what python-blazarclient has no options for. Its commands,
+``openstack reservation``, work on the same leases.
 """

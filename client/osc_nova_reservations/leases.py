@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack lease create, list, show, set and delete."""
+"""Commands ``openstack lease create``, list, show, set and delete."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,6 +23,10 @@ _COLUMNS = {
     'end_date': 'End',
     'degraded': 'Degraded',
 }
+_LONG_COLUMNS = _COLUMNS | {
+    'status_reason': 'Reason',
+    'project_id': 'Project',
+}
 
 
 class CreateLease(command.ShowOne):
@@ -34,7 +38,7 @@ class CreateLease(command.ShowOne):
         parser.add_argument(
             '--type',
             metavar='<type>',
-            help='How resources are found: immediate, scheduled, retry or '
+            help='Type of the lease: immediate, scheduled, retry or '
             'best_effort (default: immediate if it starts now, else '
             'scheduled)',
         )
@@ -42,50 +46,51 @@ class CreateLease(command.ShowOne):
             '--max-retries',
             type=int,
             metavar='<count>',
-            help='How often a lease of type retry is tried again',
+            help='Number of times that a lease of type retry is tried again',
         )
         options.add_dates(parser, start='now')
         parser.add_argument(
             '--duration',
             metavar='<duration>',
-            help='How long it lasts from its start on, in place of --end: '
-            '90m, 12h, 7d, PT1H30M',
+            help='Time from start to end, in place of --end: 90m, 12h, 7d, '
+            'PT1H30M',
         )
         parser.add_argument(
             '--hosts',
-            type=options.count,
+            type=options.host_range,
             metavar='<min>[-<max>]',
-            help='Reserve so many whole hosts',
+            help='Reserve this number of whole hosts',
         )
-        for what in ('hypervisor', 'resource'):
+        for kind in ('hypervisor', 'resource'):
             parser.add_argument(
-                f'--{what}-properties',
+                f'--{kind}-properties',
                 metavar='<expression>',
-                help=f'With --hosts: which, by {what} properties, for '
-                'example [">=", "$vcpus", "16"]',
+                help=f'With --hosts, {kind} properties that they must have, '
+                'for example [">=", "$vcpus", "16"]',
             )
-        options.add_endings(parser)
+        options.add_end_actions(parser)
         options.add_reservations(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        client = _client(self)
-        lease = _ask(client, 'post', '/leases', options.new(parsed_args))
-        return _shown(lease['lease'])
+        body = options.create_body(parsed_args)
+        return _display(
+            _request(_client(self), 'POST', '/leases', body)['lease']
+        )
 
 
 class ListLease(command.Lister):
-    """List leases, page by page if need be"""
+    """List leases"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         for name, metavar, text in (
-            ('name', '<name>', 'Only leases of this name'),
+            ('name', '<name>', 'Only leases with this name'),
             ('status', '<status>', 'Only leases in this status'),
-            ('start-after', '<date>', 'Only those that start later'),
-            ('end-before', '<date>', 'Only those that end earlier'),
+            ('start-after', '<date>', 'Only leases that start later'),
+            ('end-before', '<date>', 'Only leases that end earlier'),
         ):
             parser.add_argument(f'--{name}', metavar=metavar, help=text)
         parser.add_argument(
@@ -105,12 +110,12 @@ class ListLease(command.Lister):
             type=int,
             action=parseractions.NonNegativeAction,
             metavar='<count>',
-            help='At most so many (default: all)',
+            help='Maximum number of leases (default: all)',
         )
         parser.add_argument(
             '--marker',
             metavar='<lease-id>',
-            help='Only what comes after this lease',
+            help='Only leases after this one, the last of the page before',
         )
         parser.add_argument(
             '--long', action='store_true', help='Show reasons and projects'
@@ -138,13 +143,12 @@ class ListLease(command.Lister):
                 if getattr(parsed_args, name)
             },
         }
-        client = _client(self)
-        found = _ask(client, 'get', '/leases', params=query)['leases']
-        columns = dict(_COLUMNS)
-        if parsed_args.long:
-            columns |= {'status_reason': 'Reason', 'project_id': 'Project'}
+        leases = _request(_client(self), 'GET', '/leases', params=query)[
+            'leases'
+        ]
+        columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
         return [*columns.values()], (
-            utils.get_dict_properties(lease, [*columns]) for lease in found
+            utils.get_dict_properties(lease, [*columns]) for lease in leases
         )
 
 
@@ -160,13 +164,15 @@ class ShowLease(command.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         client = _client(self)
-        # Lists do not tell how they are used.
+        # The list, where a name is looked up, does not show the usage.
         lease_id = _find(client, parsed_args.lease)['id']
-        return _shown(_ask(client, 'get', f'/leases/{lease_id}')['lease'])
+        return _display(
+            _request(client, 'GET', f'/leases/{lease_id}')['lease']
+        )
 
 
 class DeleteLease(command.Command):
-    """End leases, and delete them once nothing of theirs is left"""
+    """Delete leases; those that have started are ended first"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -175,10 +181,10 @@ class DeleteLease(command.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         client = _client(self)
-        # All of them are there, or none is deleted.
+        # A name that is not found must not leave half of them deleted.
         found = [_find(client, lease) for lease in parsed_args.lease]
         for lease in found:
-            _ask(client, 'delete', f'/leases/{lease["id"]}')
+            _request(client, 'DELETE', f'/leases/{lease["id"]}')
 
 
 class SetLease(command.ShowOne):
@@ -191,11 +197,11 @@ class SetLease(command.ShowOne):
         parser.add_argument(
             '--replace-failed',
             action='store_true',
-            help='Have others, that are free now, in place of hosts that '
-            'have failed; by itself',
+            help='Replace hosts that have failed by others that are free '
+            'now; no other option goes with it',
         )
         options.add_dates(parser)
-        options.add_endings(parser)
+        options.add_end_actions(parser)
         options.add_reservations(parser)
         return parser
 
@@ -204,62 +210,67 @@ class SetLease(command.ShowOne):
     ) -> tuple[Sequence[str], Sequence[Any]]:
         client = _client(self)
         lease = _find(client, parsed_args.lease)
-        changed = _ask(
-            client,
-            'put',
-            f'/leases/{lease["id"]}',
-            options.changes(parsed_args, lease),
+        body = options.update_body(parsed_args, lease)
+        return _display(
+            _request(client, 'PUT', f'/leases/{lease["id"]}', body)['lease']
         )
-        return _shown(changed['lease'])
 
 
-def _client(asking: command.Command) -> adapter.Adapter:
-    manager: Any = asking.app.client_manager
+def _client(caller: command.Command) -> adapter.Adapter:
+    manager: Any = caller.app.client_manager
     client: adapter.Adapter = manager.lease
     return client
 
 
-def _find(client: adapter.Adapter, wanted: str) -> dict[str, Any]:
-    """:raises: CommandError unless there is exactly one"""
-    if utils.is_uuid_like(wanted):
-        return dict(_ask(client, 'get', f'/leases/{wanted}')['lease'])
-    found = _ask(client, 'get', '/leases', params={'name': wanted})['leases']
-    match found:
-        case [lease]:
-            return dict(lease)
-        case []:
-            raise exceptions.CommandError(f'No lease has the name {wanted}')
-    raise exceptions.CommandError(
-        f'{len(found)} leases have the name {wanted}: give the id of one'
-    )
+def _find(client: adapter.Adapter, lease: str) -> dict[str, Any]:
+    """Return the lease with this name or ID.
+
+    :raises: CommandError unless there is exactly one
+    """
+    if utils.is_uuid_like(lease):
+        return dict(_request(client, 'GET', f'/leases/{lease}')['lease'])
+    found = _request(client, 'GET', '/leases', params={'name': lease})[
+        'leases'
+    ]
+    if not found:
+        raise exceptions.CommandError(f'No lease has the name {lease}')
+    if len(found) > 1:
+        raise exceptions.CommandError(
+            f'{len(found)} leases have the name {lease}: give the ID of one'
+        )
+    return dict(found[0])
 
 
-def _ask(
+def _request(
     client: adapter.Adapter,
     method: str,
     path: str,
     body: Any = None,
     params: Any = None,
 ) -> dict[str, Any]:
-    """:raises: CommandError with the words of the API"""
+    """Send a request, and return the body of the response.
+
+    :raises: CommandError, with the message of the API if it gave one
+    """
     sent = {} if body is None else {'json': body}
-    answer = client.request(path, method.upper(), params=params, **sent)
-    if answer.status_code == 204:
+    response = client.request(path, method, params=params, **sent)
+    if response.status_code == 204:
         return {}
     try:
-        said = dict(answer.json())
+        received = dict(response.json())
     except (ValueError, TypeError):
-        said = {}
-    if answer.status_code >= 400 or not said:
+        received = {}
+    if response.status_code >= 400 or not received:
         raise exceptions.CommandError(
-            said.get('error_message')
-            or f'{method.upper()} {answer.url} was answered with '
-            f'{answer.status_code} {answer.reason}'
+            received.get('error_message')
+            or f'{method} {response.url} was answered with '
+            f'{response.status_code} {response.reason}'
         )
-    return said
+    return received
 
 
-def _shown(lease: dict[str, Any]) -> tuple[Sequence[str], Sequence[Any]]:
+def _display(lease: dict[str, Any]) -> tuple[Sequence[str], Sequence[Any]]:
+    """Return the columns and values to show of a lease."""
     hidden = {'trust_id', 'events'}
     shown = {
         key: format_columns.ListDictColumn(value)

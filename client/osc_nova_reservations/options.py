@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the options of commands to the bodies of requests."""
+"""Options of the commands, and the request bodies made from them."""
 
 import argparse
 import json
@@ -8,49 +8,53 @@ from typing import Any
 from osc_lib import exceptions
 
 
-def count(text: str) -> tuple[int, int]:
-    """Return the least and the most, of ``3`` or ``2-5``.
+def host_range(text: str) -> tuple[int, int]:
+    """Return the minimum and maximum in ``3`` or ``2-5``.
 
     :raises: ArgumentTypeError
     """
-    least, dash, most = text.partition('-')
+    minimum, dash, maximum = text.partition('-')
     try:
-        return int(least), int(most) if dash else int(least)
+        return int(minimum), int(maximum) if dash else int(minimum)
     except ValueError as error:
         raise argparse.ArgumentTypeError(
-            f'{text} is no number of hosts, as 3 or 2-5'
+            f'{text} is neither a number of hosts, such as 3, nor a range, '
+            'such as 2-5'
         ) from error
 
 
 def add_lease(parser: argparse.ArgumentParser, **more: Any) -> None:
     parser.add_argument(
-        'lease', metavar='<lease>', help='Name or id of the lease', **more
+        'lease', metavar='<lease>', help='Name or ID of the lease', **more
     )
 
 
 def add_dates(
     parser: argparse.ArgumentParser, start: str | None = None
 ) -> None:
+    """:param start: the default of ``--start``, if it has one"""
     parser.add_argument(
         '--start',
         default=start,
         metavar='<date>',
-        help='When it starts, in UTC: "2050-12-26 12:00", or now'
+        help='Start of the lease, in UTC: "2050-12-26 12:00", or now'
         + (' (default)' if start else ''),
     )
-    parser.add_argument('--end', metavar='<date>', help='When it ends')
+    parser.add_argument(
+        '--end', metavar='<date>', help='End of the lease, in UTC'
+    )
     parser.add_argument(
         '--before-end-date',
         metavar='<date>',
-        help='When what is asked for before the end is done',
+        help='Time of the action named by --before-end, in UTC',
     )
 
 
-def add_endings(parser: argparse.ArgumentParser) -> None:
+def add_end_actions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--before-end',
         metavar='<action>',
-        help='What is done before the end, for example snapshot',
+        help='Action before the end, for example snapshot',
     )
     parser.add_argument(
         '--end-action',
@@ -61,7 +65,7 @@ def add_endings(parser: argparse.ArgumentParser) -> None:
         '--end-grace',
         type=int,
         metavar='<minutes>',
-        help='How long servers may take to stop before that',
+        help='Time that servers have to stop before that',
     )
 
 
@@ -70,99 +74,101 @@ def add_reservations(parser: argparse.ArgumentParser) -> None:
         '--reservation',
         dest='reservations',
         action='append',
-        type=_object,
+        type=_json_object,
         default=[],
         metavar='<json>',
-        help='One reservation as the API takes it, an object of JSON; may '
-        'be repeated',
+        help='A reservation as the API takes it, a JSON object; repeat the '
+        'option for several',
     )
 
 
-def _object(text: str) -> dict[str, Any]:
+def _json_object(text: str) -> dict[str, Any]:
     """:raises: ArgumentTypeError"""
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f'no JSON: {error}') from error
+        raise argparse.ArgumentTypeError(f'not JSON: {error}') from error
     if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError('no object of JSON')
+        raise argparse.ArgumentTypeError('not a JSON object')
     return found
 
 
-def new(asked: argparse.Namespace) -> dict[str, Any]:
-    """Return the body that creates a lease.
+def create_body(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the body of the request that creates a lease.
 
     :raises: CommandError
     """
-    reservations = list(asked.reservations)
-    if asked.hosts:
-        least, most = asked.hosts
+    reservations = list(args.reservations)
+    if args.hosts:
+        minimum, maximum = args.hosts
         reservations.append(
             {
                 'resource_type': 'physical:host',
-                'min': least,
-                'max': most,
-                'hypervisor_properties': asked.hypervisor_properties or '',
-                'resource_properties': asked.resource_properties or '',
+                'min': minimum,
+                'max': maximum,
+                'hypervisor_properties': args.hypervisor_properties or '',
+                'resource_properties': args.resource_properties or '',
             }
         )
-    elif asked.hypervisor_properties or asked.resource_properties:
-        raise exceptions.CommandError('Properties say which --hosts: how many')
+    elif args.hypervisor_properties or args.resource_properties:
+        raise exceptions.CommandError(
+            '--hypervisor-properties and --resource-properties need --hosts'
+        )
     if not reservations:
         raise exceptions.CommandError('Give --hosts, or a --reservation')
+    ending = _end_actions(args)
     return {
         **_given(
-            name=asked.name,
-            lease_type=asked.type,
-            max_retries=asked.max_retries,
-            start_date=asked.start,
-            end_date=asked.end,
-            duration=asked.duration,
-            before_end_date=asked.before_end_date,
+            name=args.name,
+            lease_type=args.type,
+            max_retries=args.max_retries,
+            start_date=args.start,
+            end_date=args.end,
+            duration=args.duration,
+            before_end_date=args.before_end_date,
         ),
-        'reservations': [_endings(asked) | each for each in reservations],
+        'reservations': [ending | each for each in reservations],
     }
 
 
-def changes(
-    asked: argparse.Namespace, lease: dict[str, Any]
+def update_body(
+    args: argparse.Namespace, lease: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the body that changes a lease.
+    """Return the body of the request that updates a lease.
 
-    What is asked of the end is asked of all of its reservations.
+    Options about the end apply to every reservation of the lease.
 
+    :param lease: the lease as the API shows it
     :raises: CommandError
     """
-    reservations = {
-        each['id']: {'id': each['id'], **_endings(asked)}
-        for each in lease['reservations']
-        if _endings(asked)
-    }
-    for each in asked.reservations:
+    ids = [each['id'] for each in lease['reservations']]
+    ending = _end_actions(args)
+    reservations = {each: {'id': each} | ending for each in ids if ending}
+    for each in args.reservations:
         if 'id' not in each:
             raise exceptions.CommandError(
-                'A --reservation that changes needs its "id": '
-                + ', '.join(one['id'] for one in lease['reservations'])
+                'A --reservation needs the "id" of the one to change: '
+                + ', '.join(ids)
             )
         reservations[each['id']] = reservations.get(each['id'], {}) | each
     body = _given(
-        name=asked.name,
-        start_date=asked.start,
-        end_date=asked.end,
-        before_end_date=asked.before_end_date,
+        name=args.name,
+        start_date=args.start,
+        end_date=args.end,
+        before_end_date=args.before_end_date,
         reservations=[*reservations.values()] or None,
-        replace_failed=asked.replace_failed or None,
+        replace_failed=args.replace_failed or None,
     )
     if not body:
-        raise exceptions.CommandError('Say what shall change: see --help')
+        raise exceptions.CommandError('Nothing to change was given')
     return body
 
 
-def _endings(asked: argparse.Namespace) -> dict[str, Any]:
+def _end_actions(args: argparse.Namespace) -> dict[str, Any]:
     return _given(
-        before_end=asked.before_end,
-        end_action=asked.end_action,
-        end_grace=asked.end_grace,
+        before_end=args.before_end,
+        end_action=args.end_action,
+        end_grace=args.end_grace,
     )
 
 

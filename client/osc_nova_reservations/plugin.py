@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What python-openstackclient loads; the names here are its own."""
+"""The plugin that python-openstackclient loads, by the names it expects."""
 
 import argparse
 from typing import Any
@@ -11,27 +11,28 @@ API_VERSION_OPTION = 'os_lease_api_version'
 API_VERSIONS = {'1': 'osc_nova_reservations.plugin'}
 DEFAULT_API_VERSION = '1'
 
-SERVICE = 'reservation'
+SERVICE_TYPE = 'reservation'
+# The path of the lease API below the compute endpoint.
 PATH = '/os-reservations/v1'
 
 
 def make_client(instance: Any) -> adapter.Adapter:
-    """Return what requests of leases are sent with.
+    """Return an adapter that sends requests to the lease API.
 
-    Where the catalog has no entry for reservations, they are where they
-    always are: below the compute API.
+    The endpoint is the catalog's, or below the compute endpoint where the
+    catalog has none of type ``reservation``.
     """
     where = {
         'interface': instance.interface,
         'region_name': instance.region_name,
     }
-    endpoint = instance.get_endpoint_for_service_type(SERVICE, **where)
+    endpoint = instance.get_endpoint_for_service_type(SERVICE_TYPE, **where)
     if endpoint is None:
         compute = instance.get_endpoint_for_service_type('compute', **where)
         endpoint = compute and compute.rstrip('/') + PATH
     return adapter.Adapter(
         session=instance.session,
-        service_type=SERVICE,
+        service_type=SERVICE_TYPE,
         endpoint_override=endpoint,
         raise_exc=False,
         **where,
