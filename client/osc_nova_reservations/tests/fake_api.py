@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lease API in memory, in place of the network under a session."""
+
+import http
+import io
+import json
+from typing import Any
+from urllib import parse
+import uuid
+
+import requests
+from requests import adapters
+
+
+class FakeApi(adapters.BaseAdapter):
+    """Keeps the leases that requests create.
+
+    :ivar leases: leases as the API shows them, by ID
+    :ivar refusal: status and body with which all further requests are refused
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leases: dict[str, dict[str, Any]] = {}
+        self.refusal: tuple[http.HTTPStatus, bytes] | None = None
+
+    def add(
+        self, reservations: Any = ({'id': 'r'},), **values: Any
+    ) -> dict[str, Any]:
+        """Create a lease, and return it as the API shows it."""
+        lease_id = str(uuid.uuid4())
+        lease = values | {
+            'id': lease_id,
+            'status': 'PENDING',
+            'events': [],
+            'trust_id': None,
+            'reservations': [*reservations],
+        }
+        self.leases[lease_id] = lease
+        return lease
+
+    def send(
+        self, request: requests.PreparedRequest, *_: Any, **__: Any
+    ) -> requests.Response:
+        response = requests.Response()
+        response.request = request
+        response.url = request.url or ''
+        status, body = self.refusal or self._answer(request)
+        response.status_code = status
+        response.reason = status.phrase
+        response.raw = io.BytesIO(body)
+        return response
+
+    def close(self) -> None:
+        pass
+
+    def _answer(
+        self, request: requests.PreparedRequest
+    ) -> tuple[http.HTTPStatus, bytes]:
+        url = parse.urlsplit(request.url or '')
+        lease_id = str(url.path).rpartition('/leases')[2].removeprefix('/')
+        if lease_id and lease_id not in self.leases:
+            return http.HTTPStatus.NOT_FOUND, b'{"error_message": "not here"}'
+        body = json.loads(request.body or '{}')
+        shown: dict[str, Any]
+        match request.method, lease_id:
+            case 'GET', '':
+                query = dict(parse.parse_qsl(str(url.query)))
+                shown = {'leases': self._list(**query)}
+            case 'POST', '':
+                shown = {'lease': self.add(**body)}
+            case 'GET', _:
+                shown = {'lease': self.leases[lease_id]}
+            case 'PUT', _:
+                self.leases[lease_id] |= body
+                shown = {'lease': self.leases[lease_id]}
+            case 'DELETE', _:
+                del self.leases[lease_id]
+                return http.HTTPStatus.NO_CONTENT, b''
+            case _:
+                return http.HTTPStatus.METHOD_NOT_ALLOWED, b''
+        return http.HTTPStatus.OK, json.dumps(shown).encode()
+
+    def _list(
+        self,
+        sort_key: str = 'id',
+        sort_dir: str = 'asc',
+        limit: str | None = None,
+        marker: str | None = None,
+        **wanted: str,
+    ) -> list[dict[str, Any]]:
+        found = [
+            lease
+            for lease in self.leases.values()
+            if all(lease[key] == value for key, value in wanted.items())
+        ]
+        found.sort(
+            key=lambda lease: str(lease.get(sort_key)),
+            reverse=sort_dir == 'desc',
+        )
+        ids = [None, *(lease['id'] for lease in found)]
+        return found[ids.index(marker) :][: int(limit) if limit else None]

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands, on an API in memory."""
+
+import http
+import json
+
+from osc_lib import exceptions
+import pytest
+
+from osc_nova_reservations import leases
+
+CREATED = ('--start=2040-01-01 10:00', '--end=2040-01-01 12:00')
+HOSTS = {
+    'resource_type': 'physical:host',
+    'min': 2,
+    'max': 3,
+    'hypervisor_properties': '',
+    'resource_properties': '',
+}
+SLOTS = {'resource_type': 'virtual:instance', 'amount': 4}
+
+
+class TestCreate:
+    def test_leases_hosts(self, run, api):
+        shown = run(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED)
+        lease = api.leases[shown['id']]
+        assert lease['name'] == 'mine'
+        assert lease['start_date'] == '2040-01-01 10:00'
+        assert lease['end_date'] == '2040-01-01 12:00'
+        assert lease['reservations'] == [HOSTS]
+
+    def test_leases_hosts_with_properties(self, run):
+        shown = run(
+            *(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED),
+            '--hypervisor-properties=[">=", "$vcpus", "16"]',
+            '--resource-properties=["==", "$rack", "3"]',
+        )
+        [reservation] = shown['reservations']
+        assert reservation == HOSTS | {
+            'hypervisor_properties': '[">=", "$vcpus", "16"]',
+            'resource_properties': '["==", "$rack", "3"]',
+        }
+
+    def test_leases_what_is_given_as_json(self, run):
+        shown = run(
+            *(leases.CreateLease, 'mine', *CREATED, '--hosts=2-3'),
+            f'--reservation={json.dumps(SLOTS)}',
+        )
+        assert shown['reservations'] == [SLOTS, HOSTS]
+
+    def test_starts_now_unless_told_otherwise(self, run):
+        shown = run(leases.CreateLease, 'mine', '--hosts=1', '--duration=5d')
+        assert (shown['start_date'], shown['duration']) == ('now', '5d')
+        assert 'end_date' not in shown
+
+    def test_sends_the_type_of_the_lease(self, run):
+        shown = run(
+            *(leases.CreateLease, 'mine', '--hosts=1', *CREATED),
+            *('--type=retry', '--max-retries=5'),
+        )
+        assert (shown['lease_type'], shown['max_retries']) == ('retry', 5)
+
+    def test_sends_the_actions_of_the_end_for_each_reservation(self, run):
+        shown = run(
+            *(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED),
+            *('--before-end=snapshot', '--before-end-date=2040-01-01 11:00'),
+            *('--end-action=shelve', '--end-grace=0'),
+            f'--reservation={json.dumps(SLOTS | {"end_action": "delete"})}',
+        )
+        end = {'before_end': 'snapshot', 'end_grace': 0}
+        assert shown['before_end_date'] == '2040-01-01 11:00'
+        assert shown['reservations'] == [
+            SLOTS | end | {'end_action': 'delete'},
+            HOSTS | end | {'end_action': 'shelve'},
+        ]
+
+
+class TestList:
+    def test_shows_pages_in_order(self, run, api):
+        for name in ('b', 'a', 'c'):
+            api.add(name=name)
+        first = run(leases.ListLease, '--sort=name:desc', '--limit=2')
+        assert [row['Name'] for row in first] == ['c', 'b']
+        rest = run(
+            leases.ListLease, '--sort=name:desc', f'--marker={first[-1]["ID"]}'
+        )
+        assert [row['Name'] for row in rest] == ['a']
+
+    def test_sorts_ascending_by_a_bare_key(self, run, api):
+        for name in ('b', 'a'):
+            api.add(name=name)
+        rows = run(leases.ListLease, '--sort=name')
+        assert [row['Name'] for row in rows] == ['a', 'b']
+
+    @pytest.mark.parametrize(
+        'words', [('--name=mine',), ('--project=p',), ('--status=PENDING',)]
+    )
+    def test_shows_only_leases_that_were_asked_for(self, run, api, words):
+        mine = api.add(name='mine', project_id='p')
+        api.add(name='other', project_id='q')['status'] = 'ACTIVE'
+        rows = run(leases.ListLease, *words)
+        assert [row['ID'] for row in rows] == [mine['id']]
+
+    def test_shows_reasons_and_projects_on_request(self, run, api):
+        api.add(name='mine', status_reason='no host', project_id='p')
+        [short] = run(leases.ListLease)
+        [long] = run(leases.ListLease, '--long')
+        assert long == short | {'Reason': 'no host', 'Project': 'p'}
+
+
+class TestShow:
+    @pytest.mark.parametrize('key', ['name', 'id'])
+    def test_finds_a_lease_by_name_or_id(self, run, api, key):
+        lease = api.add(name='mine')
+        assert run(leases.ShowLease, lease[key])['id'] == lease['id']
+
+    def test_leaves_out_columns_of_no_use(self, run, api):
+        api.add(name='mine')
+        shown = run(leases.ShowLease, 'mine')
+        assert shown.keys() == {'id', 'name', 'status', 'reservations'}
+
+
+class TestDelete:
+    def test_deletes_leases_by_name_and_id(self, run, api):
+        api.add(name='a')
+        by_id = api.add(name='b')
+        kept = api.add(name='c')
+        run(leases.DeleteLease, 'a', by_id['id'])
+        assert [*api.leases] == [kept['id']]
+
+    def test_deletes_none_where_one_is_not_found(self, run, api):
+        lease = api.add(name='mine')
+        with pytest.raises(exceptions.CommandError, match='has the name none'):
+            run(leases.DeleteLease, 'mine', 'none')
+        assert [*api.leases] == [lease['id']]
+
+
+class TestSet:
+    def test_changes_name_and_dates(self, run, api):
+        lease = api.add(name='mine', start_date='2040-01-01 10:00')
+        run(
+            *(leases.SetLease, 'mine', '--name=new', '--end=now'),
+            '--before-end-date=2040-01-01 11:00',
+        )
+        changed = api.leases[lease['id']]
+        assert changed == lease | {
+            'name': 'new',
+            'end_date': 'now',
+            'before_end_date': '2040-01-01 11:00',
+        }
+
+    def test_changes_a_reservation_by_its_id(self, run, api):
+        api.add(name='mine', reservations=[{'id': 'r1'}, {'id': 'r2'}])
+        shown = run(
+            leases.SetLease, 'mine', '--reservation={"id": "r2", "max": 2}'
+        )
+        assert shown['reservations'] == [{'id': 'r2', 'max': 2}]
+
+    def test_changes_the_end_of_all_reservations(self, run, api):
+        api.add(name='mine', reservations=[{'id': 'r1'}, {'id': 'r2'}])
+        shown = run(
+            *(leases.SetLease, 'mine', '--end-action=shelve'),
+            '--reservation={"id": "r2", "end_action": "migrate"}',
+        )
+        assert shown['reservations'] == [
+            {'id': 'r1', 'end_action': 'shelve'},
+            {'id': 'r2', 'end_action': 'migrate'},
+        ]
+
+    def test_asks_for_hosts_in_place_of_failed_ones(self, run, api):
+        lease = api.add(name='mine')
+        run(leases.SetLease, 'mine', '--replace-failed')
+        assert api.leases[lease['id']] == lease | {'replace_failed': True}
+
+
+@pytest.mark.parametrize(
+    ('command', 'words', 'reason'),
+    [
+        (leases.CreateLease, ('x', *CREATED), 'Give --hosts, or a --reserv'),
+        (
+            leases.CreateLease,
+            ('x', '--resource-properties=[]', *CREATED),
+            '--resource-properties need --hosts',
+        ),
+        (leases.SetLease, ('none', '--name=x'), 'No lease has the name none'),
+        (leases.SetLease, ('twice', '--name=x'), '2 leases have the name twi'),
+        (leases.SetLease, ('once',), 'Nothing to change was given'),
+        (
+            leases.SetLease,
+            ('once', '--reservation={"max": 2}'),
+            'needs the "id" of the one to change: r1, r2',
+        ),
+    ],
+)
+def test_a_mistake_is_refused_before_anything_changes(
+    run, api, command, words, reason
+):
+    api.add(name='once', reservations=[{'id': 'r1'}, {'id': 'r2'}])
+    for _ in range(2):
+        api.add(name='twice')
+    before = json.dumps(api.leases)
+    with pytest.raises(exceptions.CommandError) as refused:
+        run(command, *words)
+    assert reason in str(refused.value)
+    assert json.dumps(api.leases) == before
+
+
+@pytest.mark.parametrize(
+    ('words', 'reason'),
+    [
+        (('--hosts=few',), 'few is neither a number of hosts'),
+        (('--hosts=3-',), '3- is neither a number of hosts'),
+        (('--reservation={',), 'not JSON'),
+        (('--reservation=[]',), 'not a JSON object'),
+    ],
+)
+def test_a_malformed_option_is_refused(run, capsys, words, reason):
+    with pytest.raises(SystemExit):
+        run(leases.CreateLease, 'x', *words, *CREATED)
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('status', 'body', 'reason'),
+    [
+        (
+            http.HTTPStatus.CONFLICT,
+            b'{"error_message": "Not enough hosts available"}',
+            'Not enough hosts available',
+        ),
+        (
+            http.HTTPStatus.BAD_GATEWAY,
+            b'<html>',
+            'GET http://api/v2.1/os-reservations/v1/leases?name=mine was '
+            'answered with 502 Bad Gateway',
+        ),
+        (http.HTTPStatus.OK, b'[1]', 'was answered with 200 OK'),
+    ],
+)
+def test_a_refusal_by_the_api_is_told(run, api, status, body, reason):
+    api.refusal = status, body
+    with pytest.raises(exceptions.CommandError) as refused:
+        run(leases.ShowLease, 'mine')
+    assert reason in str(refused.value)
