@@ -377,7 +377,7 @@ def places() -> Iterator[tuple[str, range]]:
 
 
 def _writes(node: ast.AST) -> bool:
-    return isinstance(node, ast.LeaseRequest) and ast.unparse(node.func) in (
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in (
         'sa.update',
         'sa.delete',
     )

@@ -21,9 +21,7 @@ from nova_reservations.plugins.event_actions import webhook
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.unit.engine import test_steps
-from nova_reservations.tests.unit.plugins.resource_types.test_types import (
-    RESERVATION,
-)
+from nova_reservations.tests.unit.plugins.resource_types import test_types
 
 SECRET = 'a shared secret'
 
@@ -32,7 +30,7 @@ SECRET = 'a shared secret'
 def occasion():
     booking = base.Booking(
         lease=test_steps.lease('ACTIVE'),
-        reservation=RESERVATION,
+        reservation=test_types.RESERVATION,
         resources=(),
         slots={},
         servers=frozenset(),
