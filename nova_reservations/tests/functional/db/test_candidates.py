@@ -137,10 +137,10 @@ def test_the_nearest_neighbours_are_found_wherever_they_are(session):
 
 
 @pytest.mark.parametrize(
-    ('pivot', 'expected'),
+    ('random_start', 'expected'),
     [(0, ['a', 'b', 'c']), (15, ['b', 'c', 'd']), (35, ['a', 'b', 'd'])],
 )
-def test_the_rest_is_taken_from_the_pivot_on_and_around(
+def test_the_rest_is_taken_from_the_start_on_and_around(
     session, random_start, expected
 ):
     for spread, name in enumerate('abcd', start=1):

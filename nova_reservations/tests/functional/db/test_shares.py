@@ -29,13 +29,13 @@ def find(
         cleaning=datetime.timedelta(0),
         enough=enough,
         random_start=random_start,
-        best_fit=others.pop('snug', False),
+        best_fit=others.pop('best_fit', False),
         keep=others.pop('keep', {}),
         **others,
     )
 
 
-@pytest.mark.parametrize('pivot', [0, 3, 99])
+@pytest.mark.parametrize('random_start', [0, 3, 99])
 def test_each_host_is_looked_at_once_wherever_one_begins(
     session, monkeypatch, random_start
 ):
