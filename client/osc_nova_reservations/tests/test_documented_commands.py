@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each ``openstack lease`` that the documentation shows is one that works."""
+
+from collections.abc import Iterator
+import pathlib
+import shlex
+import types
+from typing import Any
+
+import pytest
+
+from osc_nova_reservations import leases
+from osc_nova_reservations import options
+
+_ROOT = pathlib.Path(__file__).parents[3]
+_COMMANDS = {
+    'create': leases.CreateLease,
+    'delete': leases.DeleteLease,
+    'list': leases.ListLease,
+    'set': leases.SetLease,
+    'show': leases.ShowLease,
+}
+_LEASE = {'reservations': [{'id': 'ab58c4b5-2b0c-4c4a-8a4e-52b7f1e6a1d0'}]}
+
+
+def _documented() -> Iterator[tuple[str, ...]]:
+    """Yield the words after ``openstack lease`` of commands in code blocks."""
+    pages = [_ROOT / 'README.rst', _ROOT / 'client' / 'README.rst']
+    for page in [*pages, *sorted((_ROOT / 'doc' / 'source').rglob('*.rst'))]:
+        lines = iter(page.read_text().splitlines())
+        for line in lines:
+            if line.startswith('    openstack lease '):
+                yield tuple(_words(line, lines)[2:])
+
+
+def _words(line: str, following: Iterator[str]) -> list[str]:
+    """Return the words of a command that may span several lines."""
+    while True:
+        try:
+            if not line.endswith('\\'):
+                return shlex.split(line)
+        except ValueError:  # A quote is still open.
+            line += '\n'
+        line = line.removesuffix('\\') + next(following)
+
+
+@pytest.mark.parametrize('words', sorted(set(_documented())), ids=' '.join)
+def test_a_documented_command_makes_a_request(words: tuple[str, ...]) -> None:
+    command: Any = _COMMANDS[words[0]]
+    app = types.SimpleNamespace(client_manager=None, options=None)
+    parser = command(app, None).get_parser(f'openstack lease {words[0]}')
+
+    parsed = parser.parse_args(words[1:])
+
+    if words[0] == 'create':
+        assert options.create_body(parsed)['reservations']
+    if words[0] == 'set':
+        assert options.update_body(parsed, _LEASE)
