@@ -193,7 +193,7 @@ def _database(conf: cfg.ConfigOpts) -> api.Database:
         group.connection_parameters
         if 'connection_parameters' in group
         else '',
-        {option.dest: group[option.dest] for option in database_options.OPTS},
+        {option.dest: group[option.dest] for option in database_options.POOL},
     )
 
 

@@ -1,10 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How connections to a database of reservations of its own are kept; by the
+"""The database of reservations, and how connections to it are kept; by the
 names and with the defaults that oslo.db has for those to Nova's."""
 
 from oslo_config import cfg
 
-OPTS = [
+CONNECTION = [
+    cfg.StrOpt(
+        'connection',
+        secret=True,
+        help="""
+The database of reservations, as an SQLAlchemy URL.
+
+Its tables have names and a version table of their own, so that they can
+stand beside Nova's.
+
+Possible values:
+
+* An SQLAlchemy URL of MariaDB/MySQL, PostgreSQL or SQLite
+* Unset: the database that ``[api_database] connection`` names
+
+Related options:
+
+* ``[api_database] connection``
+""",
+    ),
+]
+
+POOL = [
     cfg.IntOpt(
         'connection_recycle_time',
         default=3600,
@@ -97,3 +119,5 @@ Related options:
 """,
     ),
 ]
+
+OPTS = CONNECTION + POOL

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of leases: what becomes of their servers, and in what time."""
+
+from oslo_config import cfg
+from oslo_config import types
+
+OPTS = [
+    cfg.ListOpt(
+        'allowed_end_actions',
+        default=['delete', 'shelve', 'migrate'],
+        item_type=types.String(choices=['delete', 'shelve', 'migrate']),
+        help="""
+What reservations may have done to their servers at the end of the lease, by
+``end_action``.
+
+A request that asks for another is refused with 400. One that does not ask
+gets ``delete``, or the first of these where ``delete`` is not among them.
+
+Possible values:
+
+* ``delete``: the servers are deleted
+* ``shelve``: they are shelved and offloaded, so that their data is kept
+* ``migrate``: they are moved to hosts outside of the pool, live if they run;
+  what finds no place there is shelved
+
+Related options:
+
+* ``[service_user]``: all but ``delete`` is refused where it is not
+  configured, for images are made by it
+""",
+    ),
+    cfg.ListOpt(
+        'instance_on_end',
+        default=['delete'],
+        item_type=types.String(choices=['create_image', 'suspend', 'delete']),
+        help="""
+What becomes of a server that carries its own lease at the end of that, unless
+the lease says so itself, by ``on_end``.
+
+Whatever the order here is, it is done in the order below, each when what is
+before it is over.
+
+Possible values:
+
+* ``create_image``: an image is made of it, which belongs to its project; of a
+  server whose disk is a volume, the volume is kept
+* ``suspend``: it is suspended
+* ``delete``: it is deleted
+
+Related options:
+
+* ``[service_user]``: ``create_image`` is refused where it is not configured
+""",
+    ),
+    cfg.IntOpt(
+        'max_end_grace',
+        min=0,
+        max=1440,
+        default=60,
+        help="""
+The most minutes that a reservation may give its servers to shut down, by
+``end_grace``, before its end action is taken.
+
+The hosts are held for so much longer than the lease lasts.
+
+Possible values:
+
+* 0: none may
+* Any number of minutes up to a day
+""",
+    ),
+    cfg.IntOpt(
+        'end_timeout',
+        min=1,
+        default=600,
+        help="""
+Seconds that the end of a lease waits for its servers to be gone before the
+lease is put to ERROR. What a reservation has as ``end_grace`` comes on top.
+
+The hosts that are not empty by then stay out of use, and the end goes on as
+soon as they are: an operator finds the reason in the lease's
+``status_reason``.
+
+Possible values:
+
+* Any number of seconds from 1
+""",
+    ),
+]

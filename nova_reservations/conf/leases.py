@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases of all types: their resources, their dates, and lists of them."""
+
+from oslo_config import cfg
+
+OPTS = [
+    cfg.ListOpt(
+        'resource_types',
+        default=['physical:host'],
+        help="""
+The types of resource that can be leased, by the names of their entry points
+in ``nova_reservations.resources``.
+
+Possible values:
+
+* Names of installed entry points; ``physical:host``, ``virtual:instance`` and
+  ``flavor:instance`` come with the package. A name that is not installed
+  stops the process with one line that says so
+""",
+    ),
+    cfg.StrOpt(
+        'region_name',
+        default='RegionOne',
+        help="""
+The region that this Nova is in.
+
+A requirement on ``region`` is compared with it; another region is refused
+with 400.
+
+Leases that were asked for by another name than it has now end as planned, but
+what fails of them is not replaced, and they can not be changed.
+
+Possible values:
+
+* The region's name in keystone's catalog
+""",
+    ),
+    cfg.IntOpt(
+        'cleaning_time',
+        min=0,
+        default=0,
+        help="""
+Minutes that a host is kept free before and after each lease.
+
+Possible values:
+
+* Any number of minutes from 0
+""",
+    ),
+    cfg.IntOpt(
+        'prepare_ahead',
+        min=0,
+        max=1440,
+        default=10,
+        help="""
+Minutes before the start of a lease at which its hosts are made ready in Nova
+and placement, so that the start itself is one write.
+
+Nobody gets access by it: that begins with the start of the lease.
+
+Possible values:
+
+* 0: nothing is prepared; starts of many hosts take longer
+* Any number of minutes up to a day
+""",
+    ),
+    cfg.IntOpt(
+        'minutes_before_end_lease',
+        min=0,
+        default=60,
+        help="""
+Minutes before its end at which a lease's ``before_end_lease`` event is due,
+when the request does not name a ``before_end_date``.
+
+Possible values:
+
+* 0: no such event unless asked for
+* Any number of minutes; for a lease that is shorter, its start
+""",
+    ),
+    cfg.IntOpt(
+        'list_history',
+        min=0,
+        max=36500,
+        default=30,
+        help="""
+Days for which a lease that is over is still in lists of all leases.
+
+Nothing is deleted: a list that asks for a status, a time or a name, or that
+is read by pages with ``limit``, has older ones too.
+
+Possible values:
+
+* 0: only leases that are not over
+* Any number of days
+""",
+    ),
+]
