@@ -20,6 +20,7 @@ from nova_reservations import plugin_loader
 from nova_reservations import ports
 from nova_reservations.conf import database as database_options
 from nova_reservations.db import api
+from nova_reservations.engine import access
 from nova_reservations.engine import best_effort
 from nova_reservations.engine import clocks
 from nova_reservations.engine import deleted_servers
@@ -29,7 +30,6 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import identity
 from nova_reservations.engine import leases
 from nova_reservations.engine import monitoring
-from nova_reservations.engine import open_reservations
 from nova_reservations.engine import resources
 from nova_reservations.engine import retry
 from nova_reservations.engine import retry_walk
@@ -54,7 +54,7 @@ class Services:
     database: api.Database
     clock: clocks.Clock
     leases: leases.Leases
-    open_reservations: open_reservations.OpenReservations
+    access: access.Access
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     resources: resources.Resources
@@ -95,17 +95,18 @@ def build(
         database, nova, inventory, timing
     )
     promises = leases.Leases(database, types, timing, notify, drainables)
-    queue = retry.Queue(database, types, timing, notify)
+    accesses = access.Access(database, types)
+    queue = retry.Retries(database, types, timing, notify)
     return Services(
         database=database,
         clock=clock,
         leases=promises,
-        open_reservations=open_reservations.OpenReservations(database, types),
-        server_leases=server_leases.ServerLeases(promises, nova),
+        access=accesses,
+        server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
         resources=resources.Resources(database),
         drainable_hosts=drainables,
-        walk=retry_walk.Walk(queue, promises.book),
+        walk=retry_walk.Walk(queue),
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
@@ -116,8 +117,7 @@ def build(
             hunt=best_effort.BestEffort(
                 database,
                 nova,
-                promises.prospect,
-                promises.book,
+                types,
                 shipped.load(conf),
                 timing,
                 notify,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases: what users may ask, in the terms of the engine."""
+"""Leases: requests of users, in the terms of the engine."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api import validation
 from nova_reservations.api.views import leases as view
-from nova_reservations.engine import leases as engine
+from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.policies import leases as policies
@@ -104,7 +104,7 @@ def create(
     return _answer(
         req,
         req.services.leases.create(
-            engine.NewLease(
+            lease_requests.NewLease(
                 name=body['name'],
                 project_id=context.project_id,
                 user_id=context.user_id,
@@ -151,7 +151,7 @@ def _date(
 
 def _new_reservation(
     req: api_request.LeaseRequest, item: dict[str, Any]
-) -> engine.NewReservation:
+) -> lease_requests.NewReservation:
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
     }
@@ -162,7 +162,7 @@ def _new_reservation(
             'it comes with what it is of'
         )
     validation.Schema(kind.schema).check(asked)
-    return engine.NewReservation(item['resource_type'], asked)
+    return lease_requests.NewReservation(item['resource_type'], asked)
 
 
 def _type(req: api_request.LeaseRequest, name: str) -> base.ResourceType:
@@ -187,7 +187,7 @@ def update(
                 'with it'
             )
         return _answer(req, req.services.healing.replace_failed(lease_id, now))
-    changes = engine.LeaseChanges(
+    changes = lease_requests.LeaseChanges(
         name=body.get('name'),
         start=_date(body, 'start_date', now),
         end=_date(body, 'end_date', now),

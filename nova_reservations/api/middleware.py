@@ -125,7 +125,7 @@ class Reservations(wsgi.Middleware):
         context = environ['nova.context']
         services = self.services()
         try:
-            scheduler_hints.check(body, context.project_id, services.leases)
+            scheduler_hints.check(body, context.project_id, services.access)
         except exception.ReservationsError:
             if not _may_create(context):
                 # Nova says so, and no more.
@@ -137,7 +137,7 @@ class Reservations(wsgi.Middleware):
             context.can(policies.CREATE, target=target)
             terms = lease_params.asked
         elif default_lease.is_due(
-            body, context.project_id, options, services.leases
+            body, context.project_id, options, services.access
         ):
             # Whoever may create servers: this is the operator's will.
             terms = functools.partial(default_lease.terms, conf=options)

@@ -24,6 +24,9 @@ from nova_reservations import exception
 
 BUSY_TIMEOUT_MS = 30_000
 
+Session = orm.Session
+"""What a transaction is in: only ``db`` imports SQLAlchemy."""
+
 
 class _utcnow(functions.FunctionElement[Any]):
     type = sa.String()

@@ -35,14 +35,17 @@ from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import leases
+from nova_reservations.engine import allocations
 from nova_reservations.engine import builds
+from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts as donors_engine
 from nova_reservations.engine import notifications
+from nova_reservations.engine import queue
+from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 from nova_reservations.objects import states
-from nova_reservations.planner import draining
 from nova_reservations.plugins.drain_strategies import base
 
 LOG = log.getLogger(__name__)
@@ -50,47 +53,10 @@ LOG = log.getLogger(__name__)
 SOON = datetime.timedelta(seconds=1)
 LATER = datetime.timedelta(seconds=5)
 
-PAGE = 128
-"""Donors beyond those wanted that are compared with each other."""
-
 AT_ONCE = 8
 """Servers that are moved for a lease at the same time."""
 
 TOO_FEW = 'Not enough hosts can be emptied'
-
-MOVABLE = frozenset({'active', 'paused', 'stopped'})
-"""The states of servers that Nova can move: live, or cold."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Prospect:
-    """What a lease could have now.
-
-    :ivar wants: of each of its reservations.
-    :ivar pool: ids of hosts that are free; nobody holds them for it.
-    :ivar taken: donors that are fenced for it.
-    :ivar others: donors that nobody has.
-    """
-
-    wants: tuple[draining.Want, ...]
-    pool: tuple[int, ...]
-    taken: tuple[drainable_hosts.DrainableHost, ...]
-    others: tuple[drainable_hosts.DrainableHost, ...]
-
-    def suffices(self) -> bool:
-        """Whether there would be enough, were all of them empty."""
-        ids = [one.resource.id for one in (*self.taken, *self.others)]
-        return self.choose(ids) is not None
-
-    def choose(self, donor_ids: Sequence[int]) -> set[int] | None:
-        """Return the cheapest that suffice; what is empty costs nothing.
-
-        :param donor_ids: those that may be used, the cheapest first
-        """
-        return draining.cheapest(self.wants, [*self.pool, *donor_ids])
-
-
-Look = Callable[[Any, objects.Lease, datetime.datetime], Prospect]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,54 +67,23 @@ class Pause:
     length: datetime.timedelta = SOON
 
 
-def begin(
-    lease: objects.Lease,
-    prospect: Prospect,
-    refusal: exception.NotEnoughResources,
-    now: datetime.datetime,
-) -> objects.Lease:
-    """Return the lease, that was refused, as its hunt begins.
-
-    :raises: NotEnoughResources if there are too few hosts to empty
-    """
-    retry.window(lease, now)
-    if not prospect.suffices():
-        raise exception.NotEnoughResources(
-            f'{refusal}; {len(prospect.others)} others could be emptied, '
-            'which is too few'
-        )
-    return dataclasses.replace(
-        lease,
-        status=states.Lease.IN_PROGRESS,
-        status_reason='Looking for hosts to be emptied',
-        due_at=now,
-    )
-
-
 class BestEffort:
-    """:param look: of the use cases of leases, as book.
-
-    :param book: plans a lease, and writes what it gets, in the caller's
-        transaction.
-    """
-
     def __init__(
         self,
         database: api.Database,
         cloud: ports.Cloud,
-        look: Look,
-        book: retry.Book,
+        types: resource_types.Types,
         strategy: base.DrainStrategy,
         options: settings.Settings,
         notify: ports.Notifier,
     ) -> None:
         self.database = database
         self.cloud = cloud
-        self.look = look
-        self.book = book
-        self.strategy = strategy
+        self.types = types
         self.options = options
         self.notify = notify
+        self.allocations = allocations.Allocations(types, options)
+        self.candidates = drain_candidates.DrainCandidates(cloud, strategy)
         self.builds = builds.Builds(cloud, options)
 
     def go_on(
@@ -185,7 +120,9 @@ class BestEffort:
             self._end(lease, states.Lease.TIMEDOUT, late, now)
             return None
         with self.database.reader() as session:
-            prospect = self.look(session, lease, now)
+            prospect = drain_candidates.find(
+                session, lease, now, self.types, self.options
+            )
         taken = {one.resource.id: one for one in prospect.taken}
         chosen = prospect.choose(list(taken))
         if chosen is None:
@@ -198,7 +135,7 @@ class BestEffort:
     ) -> objects.Reason | None:
         """Return why the hunt is over; None: it is not."""
         try:
-            retry.window(lease, now)
+            queue.window(lease, now)
         except exception.NotEnoughResources as error:
             return objects.Reason.of(error)
         timeout = self.options.best_effort_timeout
@@ -213,7 +150,10 @@ class BestEffort:
     # Choose, and fence
 
     def _take(
-        self, lease: objects.Lease, prospect: Prospect, now: datetime.datetime
+        self,
+        lease: objects.Lease,
+        prospect: drain_candidates.Prospect,
+        now: datetime.datetime,
     ) -> Pause | None:
         if not prospect.suffices():
             with self.database.reader() as session:
@@ -224,7 +164,7 @@ class BestEffort:
             why = _too_few(reasons)
             self._end(lease, states.Lease.ERROR, why, now)
             return None
-        chosen = self._choose(prospect, now)
+        chosen = self.candidates.choose(prospect, now)
         if not chosen:
             return Pause(
                 objects.Reason.plain(
@@ -235,7 +175,7 @@ class BestEffort:
                 LATER,
             )
 
-        def take(session: Any) -> None:
+        def take(session: api.Session) -> None:
             drainable_hosts.fence(session, chosen, lease.id, now)
 
         self._write(lease, now, take)
@@ -249,98 +189,6 @@ class BestEffort:
             },
         )
         return None
-
-    def _choose(
-        self, prospect: Prospect, now: datetime.datetime
-    ) -> list[drainable_hosts.DrainableHost]:
-        """Return donors to be taken, that suffice beside what there is; none
-        if there are none."""
-        tenants = self.cloud.servers_on(
-            [one.resource for one in prospect.others]
-        )
-        costs = {}
-        for drainable in prospect.others:
-            cost = self._cost(
-                drainable, tenants.get(drainable.resource.name, ())
-            )
-            if cost is not None:
-                costs[drainable.resource.id] = cost
-        known = {one.resource.id: one for one in prospect.others}
-        taken = [one.resource.id for one in prospect.taken]
-        options = sorted(costs, key=lambda key: (costs[key], key))
-        while True:
-            chosen = prospect.choose([*taken, *options])
-            if chosen is None:
-                return []
-            new = [known[key] for key in sorted(chosen & set(options))]
-            hopeless = self._hopeless(
-                [drainable.resource for drainable in new], now
-            )
-            if not hopeless:
-                return new
-            options = [
-                key
-                for key in options
-                if known[key].resource.name not in hopeless
-            ]
-
-    def _cost(
-        self,
-        drainable: drainable_hosts.DrainableHost,
-        tenants: Sequence[ports.PlacedServer],
-    ) -> base.Cost | None:
-        if not all(_is_movable(tenant.server) for tenant in tenants):
-            return None
-        return self.strategy.cost(
-            base.DrainableHost(drainable.resource, tuple(tenants))
-        )
-
-    def _hopeless(
-        self, hosts: Collection[objects.Resource], now: datetime.datetime
-    ) -> Mapping[str, str]:
-        """Return service host -> why it can't be emptied now."""
-        occupancies = self.cloud.occupancy(hosts)
-        reasons = {
-            name: 'something holds it that is no server'
-            for name, occupancy in occupancies.items()
-            if occupancy.leftovers
-        }
-        servers = [
-            server
-            for occupancy in occupancies.values()
-            for server in occupancy.servers
-        ]
-        # Also one that is to come back, or has left half-way.
-        reasons |= {
-            server.host: f'server {server.uuid} is {server.condition}'
-            for server in servers
-            if not _is_movable(server)
-        }
-        return reasons | self._stranded(servers, now)
-
-    def _stranded(
-        self, servers: Collection[ports.Server], now: datetime.datetime
-    ) -> dict[str, str]:
-        """Return service host -> which of its servers has nowhere to go, if
-        all of these leave."""
-        if not servers:
-            return {}
-        leaving = {server.host for server in servers}
-        room = self.cloud.find_room(servers, now)
-        placed = draining.places(
-            room.needs,
-            {
-                uuid: [host for host in hosts if host not in leaving]
-                for uuid, hosts in room.fits.items()
-            },
-            room.free,
-        )
-        return {
-            server.host: f'server {server.uuid} on host {server.host} has '
-            'nowhere to go'
-            for server in servers
-            if server.uuid not in placed
-        }
 
     # Drain
 
@@ -404,7 +252,7 @@ class BestEffort:
         reasons: Mapping[int, str],
         now: datetime.datetime,
     ) -> None:
-        def give_up(session: Any) -> None:
+        def give_up(session: api.Session) -> None:
             drainable_hosts.set_unfit(session, lease.id, reasons, now)
 
         # Before anything is undone.
@@ -425,7 +273,7 @@ class BestEffort:
         servers = self.builds.listed(hosts)
         begun: list[closings.Closing] = []
 
-        def begin(session: Any) -> None:
+        def begin(session: api.Session) -> None:
             begun.clear()
             for host in hosts:
                 closing = closings.begin(session, host.id, lease.id)
@@ -480,12 +328,18 @@ class BestEffort:
             for _, occupancy in sorted(full.items())
             for server in occupancy.servers
         ]
-        idle = [server for server in servers if _is_movable(server)]
-        stranded = self._stranded(idle, now)
+        idle = [
+            server for server in servers if drain_candidates.is_movable(server)
+        ]
+        stranded = self.candidates.stranded(idle, now)
         if stranded:
             return stranded
         # What was begun first, until it is over.
-        begun = [server for server in servers if not _is_movable(server)]
+        begun = [
+            server
+            for server in servers
+            if not drain_candidates.is_movable(server)
+        ]
         batch = [*begun, *idle[: max(0, AT_ONCE - len(begun))]]
         failed: dict[str, str] = {}
         for host in hosts:
@@ -519,7 +373,7 @@ class BestEffort:
                     session,
                     lease,
                     now,
-                    self.book,
+                    self.allocations,
                     empty,
                     best_fit=attempt == 1,
                 )
@@ -556,7 +410,7 @@ class BestEffort:
     ) -> None:
         """Record that it is over, before anything is undone."""
 
-        def end(session: Any) -> None:
+        def end(session: api.Session) -> None:
             leases.set_reservations(
                 session, lease.id, now, status=states.Reservation.ERROR
             )
@@ -592,7 +446,7 @@ class BestEffort:
         self,
         lease: objects.Lease,
         now: datetime.datetime,
-        change: Callable[[Any], None],
+        change: Callable[[api.Session], None],
         **columns: Any,
     ) -> None:
         """Write a change if the worker still holds the lease, as seen.
@@ -624,8 +478,3 @@ def _full(hosts: Mapping[str, ports.Occupancy]) -> objects.Reason:
     return objects.Reason(
         f'{waits} {len(hosts)} hosts', f'{waits} {", ".join(sorted(hosts))}'
     )
-
-
-def _is_movable(server: ports.Server) -> bool:
-    """Whether Nova could begin to move it now."""
-    return server.state in MOVABLE and server.task is None

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-from typing import Any
 import zlib
 
 from oslo_log import log
 
 from nova_reservations import objects
 from nova_reservations.db import allocations
+from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import healing
 from nova_reservations.db import shares
@@ -46,7 +46,7 @@ class Repair:
 
     def __init__(
         self,
-        session: Any,
+        session: api.Session,
         lease: objects.Lease,
         demanded: Mapping[str, demands.Ask | Invalid],
         aftermath: Mapping[str, datetime.timedelta],

@@ -7,22 +7,17 @@ what, in the same transaction, and a worker goes through all that wait
 (``engine/retry_walk.py``). A try is one transaction too, like the creation
 of a lease, and what it finds it starts like any other.
 
-Those who wait have an order, that of their arrival. A host that would do for
-one of them is not for those behind it, also when it is too little for the
-first: else one that wants many hosts would never get them. New leases may
-overtake, except while a worker has the one that waits in its hands.
+A host that would do for one of them is not for those behind it, also when it
+is too little for the first: else one that wants many hosts would never get
+them. ``engine/queue.py`` has their order.
 """
 
-from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
 import contextlib
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log
 
@@ -34,18 +29,15 @@ from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
+from nova_reservations.engine import allocations
 from nova_reservations.engine import notifications
+from nova_reservations.engine import queue
+from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
-from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
-from nova_reservations.objects import requirements
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
-
-ENOUGH = datetime.timedelta(minutes=1)
-"""What must be left of a lease for it to be worth waiting for."""
 
 SELDOM = datetime.timedelta(hours=1)
 """Between two looks at what is free for one that waits. Whatever comes free
@@ -53,107 +45,6 @@ is told to it at once; this finds what a changed configuration allows."""
 
 FEW = 20
 """Resources that can be named as those that somebody may have wanted."""
-
-Types = Mapping[str, base.ResourceType]
-
-Book = Callable[..., None]
-"""Plans a lease, and writes what it gets, in the caller's transaction."""
-
-
-def window(
-    lease: objects.Lease | retry_queue.Waiting, now: datetime.datetime
-) -> interval.Interval:
-    """Return the window of a lease that gets its resources now.
-
-    Waiting moves the end only of a lease that was asked for with a duration.
-
-    :raises: NotEnoughResources if less than a minute would be left
-    """
-    start = max(lease.start_date, now)
-    end = lease.end_date
-    if lease.duration is not None:
-        end = start + datetime.timedelta(seconds=lease.duration)
-    if end - start < ENOUGH:
-        raise exception.NotEnoughResources(
-            reason='less than a minute of its time is left'
-        )
-    return interval.Interval(start, end)
-
-
-def asks(types: Types, lease: objects.Lease) -> Iterator[demands.Ask]:
-    """Yield what the reservations of a lease ask for, as far as that can be
-    told."""
-    for item in lease.reservations:
-        if item.resource_type in types:
-            demand = base.stored_demand(
-                types[item.resource_type], item.params, f'lease {lease.id}'
-            )
-            if demand is not None:
-                yield demand
-
-
-def in_hand(
-    session: Any, lease: objects.Lease, now: datetime.datetime
-) -> list[objects.Lease]:
-    """Return those whose turn it is at this moment, for the same time."""
-    return [
-        other
-        for other in retry_queue.in_hand(session, now)
-        if _competes(other, lease, now)
-    ]
-
-
-def _competes(
-    other: objects.Lease, lease: objects.Lease, now: datetime.datetime
-) -> bool:
-    try:
-        return window(other, now).overlaps(lease.window)
-    except exception.NotEnoughResources:
-        return False
-
-
-def refusal(
-    refusal: exception.NotEnoughResources,
-    lease: objects.Lease,
-    first: Sequence[objects.Lease],
-) -> exception.ReservationsError:
-    """Return what to tell a lease for which nothing was left."""
-    if not first:
-        return refusal
-    if lease.lease_type != states.LeaseType.RETRY:
-        # Only for the moment until a worker has tried it; one that may wait
-        # joins them.
-        return exception.Conflict(kind='Lease', id=first[0].id)
-    return exception.NotEnoughResources(
-        f'{refusal}; {len(first)} leases that came before wait'
-    )
-
-
-def left_over(
-    demand: demands.Ask, others: Iterable[demands.Ask]
-) -> demands.Ask:
-    """Return the demand for what none of the others could have.
-
-    :raises: NotEnoughResources if they could have anything
-    """
-    rivals = {
-        other.requirements
-        for other in others
-        if other.resource_type == demand.resource_type
-    }
-    if None in rivals:
-        raise exception.NotEnoughResources(
-            reason='leases that came before wait for any that match'
-        )
-    if not rivals:
-        return demand
-    parts = [
-        *([demand.requirements] if demand.requirements else []),
-        *(requirements.Not(rival) for rival in rivals if rival),
-    ]
-    return dataclasses.replace(
-        demand, requirements=requirements.AllOf(tuple(parts))
-    )
 
 
 def begin(
@@ -168,7 +59,7 @@ def begin(
     """
     if lease.lease_type != states.LeaseType.RETRY or not lease.max_retries:
         raise refusal
-    window(lease, now)
+    queue.window(lease, now)
     return dataclasses.replace(
         lease,
         status=states.Lease.CREATING,
@@ -187,7 +78,9 @@ def _last(
     last = lease.created_at + patience
     if lease.duration is not None:
         return last
-    return min(last, lease.end_date - ENOUGH + datetime.timedelta(seconds=1))
+    return min(
+        last, lease.end_date - queue.ENOUGH + datetime.timedelta(seconds=1)
+    )
 
 
 def _explain(
@@ -204,10 +97,10 @@ def _outlook(lease: objects.Lease, options: settings.Settings) -> str:
 
 
 def left(
-    session: Any,
+    session: api.Session,
     lease: objects.Lease,
     now: datetime.datetime,
-    types: Types,
+    types: resource_types.Types,
     told: Collection[int | None] = (),
 ) -> None:
     """Tell those behind a lease that it waits no more, or for something else;
@@ -218,27 +111,27 @@ def left(
     if lease.status != states.Lease.CREATING or lease.arrival is None:
         return
     start = max(lease.start_date, now)
-    soon = interval.Interval(start, start + ENOUGH)
+    soon = interval.Interval(start, start + queue.ENOUGH)
     ids = _could_have(session, lease, soon, now, types)
     kept: set[int | None] = {*ids} if len(ids) <= FEW else {None}
     if retry_queue.is_any(session, lease.arrival, starting_after=now):
         # From those it has kept what is taken now, too.
-        for demand in asks(types, lease):
+        for demand in resource_types.asks(types, lease):
             few = candidates.meeting_all(session, demand, limit=FEW + 1)
             kept.update(few if len(few) <= FEW else [None])
     capacity.tell(session, now, kept.difference(told), lease.arrival)
 
 
 def _could_have(
-    session: Any,
+    session: api.Session,
     lease: objects.Lease,
     time: interval.Interval,
     now: datetime.datetime,
-    types: Types,
+    types: resource_types.Types,
 ) -> set[int]:
     """Return the ids of what the lease could want that is free at a time."""
     found: set[int] = set()
-    for demand in asks(types, lease):
+    for demand in resource_types.asks(types, lease):
         found.update(
             candidates.not_taken(
                 session,
@@ -252,10 +145,10 @@ def _could_have(
 
 
 def grant(
-    session: Any,
+    session: api.Session,
     seen: objects.Lease,
     now: datetime.datetime,
-    book: Book,
+    allocations: allocations.Allocations,
     empty: Collection[int] = (),
     *,
     best_fit: bool,
@@ -272,12 +165,12 @@ def grant(
     :raises: ClaimLost unless the worker holds it, as it has seen it
     """
     lease = _current(session, seen)
-    time = window(lease, now)
+    time = queue.window(lease, now)
     granted = dataclasses.replace(
         lease, start_date=time.start, end_date=time.end
     )
     ids = [reservation.id for reservation in lease.reservations]
-    book(
+    allocations.book(
         session,
         granted,
         now,
@@ -307,7 +200,7 @@ def grant(
     )
 
 
-def _current(session: Any, seen: objects.Lease) -> objects.Lease:
+def _current(session: api.Session, seen: objects.Lease) -> objects.Lease:
     try:
         lease = leases.get(session, seen.id)
     except exception.NotFound:
@@ -320,13 +213,13 @@ def _current(session: Any, seen: objects.Lease) -> objects.Lease:
     return lease
 
 
-class Queue:
-    """What becomes of those who wait, while nothing comes free for them."""
+class Retries:
+    """Leases that wait: tried in vain, they wait on or give up."""
 
     def __init__(
         self,
         database: api.Database,
-        types: Types,
+        types: resource_types.Types,
         options: settings.Settings,
         notify: ports.Notifier,
     ) -> None:
@@ -357,7 +250,7 @@ class Queue:
                 session,
                 now,
                 _could_have(
-                    session, lease, window(lease, now), now, self.types
+                    session, lease, queue.window(lease, now), now, self.types
                 ),
                 lease.arrival - 1,
             )
@@ -375,7 +268,7 @@ class Queue:
 
     def _release(
         self,
-        session: Any,
+        session: api.Session,
         lease: objects.Lease,
         told: str,
         now: datetime.datetime,
@@ -394,7 +287,7 @@ class Queue:
         self, lease: objects.Lease, now: datetime.datetime
     ) -> str:
         try:
-            window(lease, now)
+            queue.window(lease, now)
         except exception.NotEnoughResources as error:
             return str(error)
         reason = lease.status_reason or 'It has waited in vain'

@@ -22,7 +22,8 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
+from nova_reservations.db import allocations as allocations_db
+from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import counters
@@ -30,7 +31,9 @@ from nova_reservations.db import freed_resources
 from nova_reservations.db import leases
 from nova_reservations.db import pages
 from nova_reservations.db import retry_queue
+from nova_reservations.engine import allocations
 from nova_reservations.engine import notifications
+from nova_reservations.engine import queue
 from nova_reservations.engine import retry
 from nova_reservations.engine import steps as agenda
 from nova_reservations.engine import transactions
@@ -73,13 +76,13 @@ class Offer:
 
 
 class Walk:
-    """:param book: of the use cases of leases."""
-
-    def __init__(self, queue: retry.Queue, book: retry.Book) -> None:
-        self.queue = queue
-        self.database = queue.database
-        self.options = queue.options
-        self.book = book
+    def __init__(self, retries: retry.Retries) -> None:
+        self.retries = retries
+        self.database = retries.database
+        self.options = retries.options
+        self.allocations = allocations.Allocations(
+            retries.types, retries.options
+        )
         self._parsed: dict[str, _Asked | None] = {}
 
     def run(self, now: datetime.datetime) -> None:
@@ -109,7 +112,7 @@ class Walk:
         found = []
         for row in rows:
             try:
-                window = retry.window(row, now)
+                window = queue.window(row, now)
             except exception.NotEnoughResources:
                 # It is about to give up.
                 continue
@@ -142,7 +145,7 @@ class Walk:
         return found
 
     def _parse(self, wanted: retry_queue.Wanted) -> _Asked | None:
-        kind = self.queue.types.get(wanted.resource_type)
+        kind = self.retries.types.get(wanted.resource_type)
         if kind is None:
             return None
         demand = base.stored_demand(
@@ -222,13 +225,13 @@ class Walk:
                 lambda attempt: self._grant(lease, offer, now, attempt)
             )
         except exception.NotEnoughResources as refusal:
-            self.queue.wait_on(lease, str(refusal), now)
-            self.queue.notify(
+            self.retries.wait_on(lease, str(refusal), now)
+            self.retries.notify(
                 notifications.RETRY, notifications.payload(lease)
             )
             return None
         except exception.InvalidInput as refusal:
-            self.queue.give_up(lease, str(refusal), now)
+            self.retries.give_up(lease, str(refusal), now)
             return ()
 
     def _grant(
@@ -245,15 +248,17 @@ class Walk:
                 session,
                 lease,
                 now,
-                self.book,
+                self.allocations,
                 best_fit=attempt == 1,
                 among=offer.among,
             )
             leases.release(
                 session, granted, agenda.due_at(granted, now, self.options)
             )
-            retry.left(session, lease, now, self.queue.types, told=offer.told)
-            taken = allocations.held_by(session, lease)
+            retry.left(
+                session, lease, now, self.retries.types, told=offer.told
+            )
+            taken = allocations_db.held_by(session, lease)
         LOG.info(
             'Lease %(lease)s of project %(project)s has waited, and is '
             'promised from %(start)s to %(end)s',
@@ -316,7 +321,9 @@ class _Steps:
             self.upto = queued.arrival
         return None
 
-    def _learn(self, session: Any, resource_ids: Collection[int]) -> None:
+    def _learn(
+        self, session: api.Session, resource_ids: Collection[int]
+    ) -> None:
         for thing in freed_resources.load(session, resource_ids):
             self.freed_resources[thing.id] = thing
 
@@ -366,7 +373,10 @@ class _Steps:
         return True
 
     def _find(
-        self, session: Any, queued: queueing.QueuedLease, wish: queueing.Wish
+        self,
+        session: api.Session,
+        queued: queueing.QueuedLease,
+        wish: queueing.Wish,
     ) -> list[int]:
         """Return what it could have: surely enough, if there is."""
         enough = candidates.PAGE + sum(

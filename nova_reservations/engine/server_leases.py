@@ -11,7 +11,6 @@ tell how far it has come.
 
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log
 
@@ -19,9 +18,12 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import allocations
+from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
+from nova_reservations.engine import access
+from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leases
 from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
@@ -36,15 +38,16 @@ CARRYING = states.OPEN | {states.Lease.CREATING}
 
 
 class ServerLeases:
-    """:param promises: the use cases of leases."""
-
-    def __init__(self, promises: leases.Leases, cloud: ports.Cloud) -> None:
-        self.promises = promises
+    def __init__(
+        self, leases: leases.Leases, access: access.Access, cloud: ports.Cloud
+    ) -> None:
+        self.leases = leases
+        self.access = access
         self.cloud = cloud
-        self.database = promises.database
+        self.database = leases.database
 
     def request(
-        self, asked: leases.NewLease, now: datetime.datetime
+        self, asked: lease_requests.NewLease, now: datetime.datetime
     ) -> objects.Lease:
         """Write the lease of servers that Nova is asked for next.
 
@@ -53,15 +56,15 @@ class ServerLeases:
         if asked.start > now:
             self._check_shelving()
         draft = dataclasses.replace(
-            self.promises.draft(asked, now),
+            self.leases.requests.draft(asked, now),
             status=states.Lease.CREATING,
             # From here on there may be something of it.
             in_nova=True,
         )
         lease = dataclasses.replace(
-            draft, due_at=steps.due_at(draft, now, self.promises.options)
+            draft, due_at=steps.due_at(draft, now, self.leases.options)
         )
-        self.promises.promise(lease, now)
+        self.leases.promise(lease, now)
         return lease
 
     def _check_shelving(self) -> None:
@@ -93,11 +96,11 @@ class ServerLeases:
         resources, left = base.parts(held[reservation.id])
 
         def check() -> None:
-            seen = self.promises.get(lease.id)
+            seen = self.leases.get(lease.id)
             if seen.status != states.Lease.CREATING:
                 raise _given_up(seen)
 
-        self.promises.types[reservation.resource_type].receive(
+        self.leases.types[reservation.resource_type].receive(
             base.Booking(
                 lease=lease,
                 reservation=reservation,
@@ -115,7 +118,7 @@ class ServerLeases:
     def _has_place(self, lease: objects.Lease) -> bool:
         """Whether Nova may have what its servers land on, before them."""
         reservation = _reservation(lease)
-        kind = self.promises.types[reservation.resource_type]
+        kind = self.leases.types[reservation.resource_type]
         return lease.is_used and kind.demand(reservation.params) is not None
 
     def check_resize(self, server_uuid: str, flavor_id: str) -> None:
@@ -126,17 +129,17 @@ class ServerLeases:
         """
         with self.database.reader() as session:
             carried = leased_servers.reservation_of(session, server_uuid)
-        access = self.promises.access(carried) if carried else None
-        if access is None or access.status not in CARRYING:
+        found = self.access.find(carried) if carried else None
+        if found is None or found.status not in CARRYING:
             return
-        share = self.promises.share(access)
+        share = self.access.share(found)
         if share is None:
             return
-        if objects.is_id(flavor_id) and self.promises.access(flavor_id):
+        if objects.is_id(flavor_id) and self.access.find(flavor_id):
             reason = 'a server can be in one reservation only'
         else:
             try:
-                known = self.cloud.find_flavor(flavor_id, access.project_id)
+                known = self.cloud.find_flavor(flavor_id, found.project_id)
             except exception.CloudRefused:
                 # Nova says so, or the scheduler, who knows the server too.
                 return
@@ -146,7 +149,7 @@ class ServerLeases:
         raise exception.InvalidState(
             kind='Server',
             id=server_uuid,
-            status=f'guaranteed a place by lease {access.lease_id}',
+            status=f'guaranteed a place by lease {found.lease_id}',
             reason=reason,
         )
 
@@ -186,7 +189,7 @@ class ServerLeases:
                 if seen.status != states.Lease.CREATING:
                     return seen
                 lease = dataclasses.replace(seen, status=states.Lease.PENDING)
-                due_at = steps.due_at(lease, now, self.promises.options)
+                due_at = steps.due_at(lease, now, self.leases.options)
                 rows.change(
                     session,
                     seen,
@@ -212,9 +215,7 @@ class ServerLeases:
                 'end': lease.end_date,
             },
         )
-        self.promises.notify(
-            notifications.CREATE, notifications.payload(lease)
-        )
+        self.leases.notify(notifications.CREATE, notifications.payload(lease))
 
     def refuse(self, lease_id: str, now: datetime.datetime) -> None:
         """Undo the lease: Nova has refused the request.
@@ -245,7 +246,7 @@ class ServerLeases:
     def _left_something(self, lease_id: str) -> bool:
         """Whether Nova may have anything of the lease."""
         try:
-            lease = self.promises.get(lease_id)
+            lease = self.leases.get(lease_id)
             if self._has_place(lease):
                 return True
             recorded = [one.uuid for one in _reservation(lease).servers]
@@ -260,7 +261,7 @@ class ServerLeases:
             return True
 
     def _undo(
-        self, session: Any, seen: objects.Lease, now: datetime.datetime
+        self, session: api.Session, seen: objects.Lease, now: datetime.datetime
     ) -> None:
         """Have a worker delete what there is of the lease, and the lease."""
         if states.Lease.DELETING not in states.LEASE_TRANSITIONS[seen.status]:

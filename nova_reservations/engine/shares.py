@@ -4,9 +4,9 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
-from typing import Any
 
 from nova_reservations import exception
+from nova_reservations.db import api
 from nova_reservations.db import shares
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
@@ -14,7 +14,7 @@ from nova_reservations.planner import shares as sharing
 
 
 def ask(
-    session: Any,
+    session: api.Session,
     wanted: demand.Share,
     window: interval.Interval,
     now: datetime.datetime,
@@ -53,7 +53,7 @@ def ask(
 
 
 def refusal(
-    session: Any, ask: sharing.Ask, siblings: int
+    session: api.Session, ask: sharing.Ask, siblings: int
 ) -> exception.NotEnoughResources:
     """Count why the ask can't be fulfilled; reads the whole cloud."""
     share = ask.share

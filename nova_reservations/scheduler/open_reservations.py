@@ -119,7 +119,7 @@ def _first() -> Iterator[Run]:
 
 class OpenSlots:
     def __init__(self, services: bootstrap.Services) -> None:
-        self._open = services.open_reservations
+        self._open = services.access
 
     def send(
         self,
@@ -152,7 +152,7 @@ class OpenSlots:
         request_spec: nova_objects.RequestSpec,
         exists: Callable[[nova_objects.RequestSpec], bool],
     ) -> str | None:
-        opened = self._open.of(request_spec.project_id)
+        opened = self._open.open_to(request_spec.project_id)
         if not opened:
             return None
         asked = amounts(request_spec)

@@ -167,7 +167,7 @@ class ReservedHosts:
         ):
             run = open_reservations.run()
             chosen = run is not None and run.is_sent
-            self.services.leases.record_server(
+            self.services.access.record_server(
                 server, admission.reservation_id, self._now(), chosen
             )
             if run is not None and chosen:
@@ -191,7 +191,7 @@ class ReservedHosts:
             return None
         access = None
         if objects.is_id(carried):
-            access = self.services.leases.access(carried)
+            access = self.services.access.find(carried)
         if access is None or access.project_id != request_spec.project_id:
             refusal = f'The hint {CARRIED} is of no lease.'
         elif access.status not in server_leases.CARRYING:
@@ -208,7 +208,7 @@ class ReservedHosts:
         self, access: objects.Access, request_spec: nova_objects.RequestSpec
     ) -> Admission | None:
         """Return where a lease that stands has its server."""
-        share = self.services.leases.share(access)
+        share = self.services.access.share(access)
         if share is None or not _is_in_place(access, request_spec):
             return None
         if not access.hosts:
@@ -227,7 +227,7 @@ class ReservedHosts:
                 f'{asked.reservation!r} is not the id of one reservation.'
             )
         try:
-            return self.services.leases.admit(
+            return self.services.access.admit(
                 asked.reservation, project_id, in_slot=asked.in_slot
             )
         except (

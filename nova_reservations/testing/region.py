@@ -27,12 +27,14 @@ from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
+from nova_reservations.engine import access
 from nova_reservations.engine import best_effort as best_effort
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import identity
+from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leases
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import resources
@@ -132,9 +134,7 @@ class Region:
             self._notify,
             self.drainable_hosts,
         )
-        self.server_leases = server_leases.ServerLeases(
-            self.leases, self.cloud
-        )
+        self.access = access.Access(self.database, self.types)
         self.monitoring = monitoring.Monitoring(
             self.database,
             [kind(self.cloud, opts) for kind in monitors],
@@ -145,15 +145,15 @@ class Region:
             self.database, self.types, self.options, self._notify
         )
         self.server_leases = server_leases.ServerLeases(
-            self.leases, self.cloud
+            self.leases, self.access, self.cloud
         )
         self.deleted_servers = deleted_servers.DeletedServers(
             self.database, self.cloud
         )
-        self.queue = waiting.Queue(
+        self.queue = waiting.Retries(
             self.database, self.types, self.options, self._notify
         )
-        self.walk = retry_walk.Walk(self.queue, self.leases.book)
+        self.walk = retry_walk.Walk(self.queue)
         self.opts = opts
         self.tasks = periodic.all_of(
             self.hosts,
@@ -219,7 +219,7 @@ class Region:
     ) -> objects.Lease:
         """:param more: of a new lease, such as its type"""
         return self.leases.create(
-            leases.NewLease(
+            lease_requests.NewLease(
                 name='a lease',
                 project_id=project,
                 user_id='user',
@@ -229,7 +229,7 @@ class Region:
                 if before_end is None
                 else self.now + minutes(before_end),
                 reservations=tuple(
-                    leases.NewReservation(*item) for item in items
+                    lease_requests.NewReservation(*item) for item in items
                 ),
                 **more,
             ),
@@ -300,7 +300,7 @@ class Region:
         name = changes.pop('name', None)
         return self.leases.update(
             lease.id,
-            leases.LeaseChanges(
+            lease_requests.LeaseChanges(
                 name=name,
                 reservations={lease.reservations[0].id: changes}
                 if changes
@@ -314,7 +314,7 @@ class Region:
         """Know that resources of the lease were changed."""
         self.leases.update(
             lease.id,
-            leases.LeaseChanges(
+            lease_requests.LeaseChanges(
                 acknowledged=[item.id for item in lease.reservations]
             ),
             self.now,
@@ -349,8 +349,7 @@ class Region:
                 hunt=best_effort.BestEffort(
                     self.database,
                     self.cloud,
-                    self.leases.prospect,
-                    self.leases.book,
+                    self.types,
                     shipped.load(self.opts),
                     self.options,
                     self._notify,

@@ -66,7 +66,7 @@ def create(layout: lo.Layout, rounds: int) -> dict[str, str]:
     from nova_reservations import bootstrap
     from nova_reservations import conf
     from nova_reservations import objects
-    from nova_reservations.engine import leases
+    from nova_reservations.engine import lease_requests
 
     conf.register_opts(CONF)
     services = bootstrap.build(CONF, notify=lambda *_: None)
@@ -75,7 +75,7 @@ def create(layout: lo.Layout, rounds: int) -> dict[str, str]:
     now = services.database.now()
     for number in range(-1, rounds):
         start = now + datetime.timedelta(days=1, hours=7 * max(number, 0))
-        asked = leases.NewLease(
+        asked = lease_requests.NewLease(
             name='probe',
             project_id='probe',
             user_id='probe',
@@ -83,7 +83,9 @@ def create(layout: lo.Layout, rounds: int) -> dict[str, str]:
             end=start + datetime.timedelta(minutes=30),
             before_end=None,
             reservations=(
-                leases.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
+                lease_requests.NewReservation(
+                    objects.HOST, {'min': 1, 'max': 1}
+                ),
             ),
         )
         if number == 0:

@@ -24,7 +24,7 @@ from nova_reservations.db import hosts
 from nova_reservations.db import leases as rows
 from nova_reservations.db import migration
 from nova_reservations.db import retry_queue
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from sandbox.bench import subject as su
 from sandbox.bench.report import Figure
@@ -115,7 +115,7 @@ class _Crowd:
     ) -> objects.Lease:
         """Ask for a host; wait for any if no name is given."""
         return self.services.leases.create(
-            leases.NewLease(
+            lease_requests.NewLease(
                 name='bench',
                 project_id='bench',
                 user_id='bench',
@@ -123,7 +123,7 @@ class _Crowd:
                 end=self.now + end,
                 before_end=None,
                 reservations=(
-                    leases.NewReservation(
+                    lease_requests.NewReservation(
                         objects.HOST,
                         {
                             'min': 1,

@@ -218,7 +218,7 @@ def _access(
     # Hints of servers that are older than this filter may be anything.
     if not objects.is_id(reservation_id):
         return None
-    return services.leases.access(reservation_id)
+    return services.access.find(reservation_id)
 
 
 def _refusal(

@@ -28,7 +28,7 @@ from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
-from nova_reservations.engine import leases as engine
+from nova_reservations.engine import lease_requests
 
 CONF = nova.conf.CONF
 LOG = log.getLogger(__name__)
@@ -94,7 +94,7 @@ def _asked(
     body: Any,
     terms: lease_params.Terms,
     services: bootstrap.Services,
-) -> engine.NewLease:
+) -> lease_requests.NewLease:
     """:raises: InvalidInput"""
     kind = services.leases.types.get(objects.SERVER)
     if kind is None:
@@ -109,7 +109,7 @@ def _asked(
         )
     context = request.environ['nova.context']
     flavor = scheduler_hints.flavor(body)
-    if services.leases.has_flavor(context.project_id, flavor):
+    if services.access.has_flavor(context.project_id, flavor):
         raise exception.InvalidInput(
             f'Flavor {flavor} is that of a reservation, whose lease its '
             f'servers are in: the hint "{scheduler_hints.LEASE}" asks for '

@@ -16,7 +16,7 @@ from nova_reservations.api import dates
 from nova_reservations.api import validation
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
-from nova_reservations.engine import leases as engine
+from nova_reservations.engine import access
 
 _UNNAMED = 'server'
 
@@ -55,7 +55,7 @@ def is_due(
     body: Any,
     project_id: str,
     conf: cfg.ConfigOpts,
-    promises: engine.Leases,
+    access: access.Access,
 ) -> bool:
     """Whether the servers that the body asks for get a lease.
 
@@ -75,7 +75,7 @@ def is_due(
     flavor = scheduler_hints.flavor(body)
     if flavor in group.default_reservation_exempt_flavors:
         return False
-    return not promises.has_flavor(project_id, flavor)
+    return not access.has_flavor(project_id, flavor)
 
 
 def terms(

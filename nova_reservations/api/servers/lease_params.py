@@ -15,7 +15,7 @@ from nova_reservations.api import dates
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import leases as schemas
 from nova_reservations.api.servers import scheduler_hints
-from nova_reservations.engine import leases as engine
+from nova_reservations.engine import lease_requests
 
 MAX_LENGTH = 16384
 
@@ -89,13 +89,17 @@ def _either(params: Mapping[str, Any], *names: str) -> str:
     return date
 
 
-def new_lease(terms: Terms, project_id: str, user_id: str) -> engine.NewLease:
-    return engine.NewLease(
+def new_lease(
+    terms: Terms, project_id: str, user_id: str
+) -> lease_requests.NewLease:
+    return lease_requests.NewLease(
         name=terms.name,
         project_id=project_id,
         user_id=user_id,
         start=terms.start,
         end=terms.end,
         before_end=terms.before_end,
-        reservations=(engine.NewReservation(objects.SERVER, terms.asked),),
+        reservations=(
+            lease_requests.NewReservation(objects.SERVER, terms.asked),
+        ),
     )

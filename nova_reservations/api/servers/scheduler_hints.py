@@ -7,7 +7,7 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import leases
+from nova_reservations.engine import access
 
 # Nova takes the first of these that is there.
 KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
@@ -24,7 +24,7 @@ def may_ask(body: bytes) -> bool:
     ) or b'\\u' in body
 
 
-def check(body: Any, project_id: str, engine: leases.Leases) -> None:
+def check(body: Any, project_id: str, access: access.Access) -> None:
     """Refuse a reservation that the new server could not use.
 
     :param body: of the request, parsed as Nova does; what Nova's own schema
@@ -33,7 +33,7 @@ def check(body: Any, project_id: str, engine: leases.Leases) -> None:
     """
     reservation_id = asked(body)
     if reservation_id is not None:
-        engine.admit(
+        access.admit(
             reservation_id,
             project_id,
             in_slot=flavor(body) == reservation_id,

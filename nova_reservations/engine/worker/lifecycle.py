@@ -79,7 +79,7 @@ class Lifecycle:
         options: settings.Settings,
         notify: ports.Notifier,
         clock: Callable[[], datetime.datetime],
-        queue: retry.Queue,
+        queue: retry.Retries,
         hunt: best_effort.BestEffort,
     ) -> None:
         self.database = database

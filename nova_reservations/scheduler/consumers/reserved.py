@@ -79,7 +79,7 @@ class ReservedAggregates(base.Consumer):
         if not ids or reserved_hosts is None:
             return
         try:
-            owners = reserved_hosts.services.leases.owners(ids)
+            owners = reserved_hosts.services.access.owners(ids)
         except exception.DatabaseUnavailable as error:
             LOG.error('Hosts are weighed without reservations: %s', error)
             return

@@ -14,7 +14,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.api.servers import lease_params
 from nova_reservations.db import models
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.plugins.resource_types import server as server_plugin
@@ -115,7 +115,7 @@ class TestEachType:
         [reservation] = lease.reservations
         region.leases.update(
             lease.id,
-            leases.LeaseChanges(
+            lease_requests.LeaseChanges(
                 reservations={reservation.id: {'before_end': 'snapshot'}}
             ),
             region.now,

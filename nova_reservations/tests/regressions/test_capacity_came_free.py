@@ -17,7 +17,7 @@ from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import leases as lease_rows
 from nova_reservations.db import models
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.plugins.monitors import base
 from nova_reservations.plugins.resource_types import host
@@ -96,7 +96,7 @@ def a_start_that_is_missed(region):
 def a_request_for_servers_that_nova_refuses(region):
     region.cloud.known_flavors['half'] = HALF
     lease = region.server_leases.request(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='a lease',
             project_id='lessee',
             user_id='user',
@@ -104,7 +104,7 @@ def a_request_for_servers_that_nova_refuses(region):
             end=region.now + minutes(60),
             before_end=None,
             reservations=(
-                leases.NewReservation(
+                lease_requests.NewReservation(
                     objects.SERVER,
                     {
                         'guaranteed': True,

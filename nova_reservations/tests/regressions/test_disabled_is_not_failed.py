@@ -62,7 +62,7 @@ def flags(region, lease):
 
 
 def used(region, lease):
-    access = region.leases.access(lease.reservations[0].id)
+    access = region.access.find(lease.reservations[0].id)
     assert region.aggregate_of(lease) == access.hosts
     return access.hosts
 

@@ -9,7 +9,6 @@ import pytest
 
 from nova_reservations import objects
 from nova_reservations.db import healing
-from nova_reservations.engine import open_reservations
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
@@ -103,10 +102,7 @@ def test_other_open_reservations_of_its_project_can_be_used(region):
         )
     region.work()
     rename(region)
-    found = open_reservations.OpenReservations(
-        region.database, region.types
-    ).of('lessee')
-    assert len(found) == 1
+    assert len(region.access.open_to('lessee')) == 1
 
 
 def test_a_hunt_for_it_is_given_up(region):

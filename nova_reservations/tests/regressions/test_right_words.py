@@ -28,9 +28,9 @@ def test_a_hint_with_the_id_of_a_lease_is_told_of(region):
     lease = region.active_lease(project='ours')
     [reservation] = lease.reservations
     with pytest.raises(exception.InvalidInput, match=reservation.id):
-        region.leases.admit(lease.id, 'ours', in_slot=False)
+        region.access.admit(lease.id, 'ours', in_slot=False)
     with pytest.raises(exception.NotFound) as refusal:
-        region.leases.admit(lease.id, 'theirs', in_slot=False)
+        region.access.admit(lease.id, 'theirs', in_slot=False)
     assert reservation.id not in str(refusal.value)
 
 

@@ -3,7 +3,7 @@ import datetime
 
 from nova_reservations import objects
 from nova_reservations.cmd import status
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.tests.unit.cmd import test_configuration as files
 
 SUCCESS, WARNING, FAILURE = status.Code
@@ -13,7 +13,7 @@ def lease_a_host(controller):
     services = controller.services()
     now = services.database.now()
     services.leases.create(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='lease',
             project_id='project',
             user_id='user',
@@ -21,7 +21,9 @@ def lease_a_host(controller):
             end=now + datetime.timedelta(hours=2),
             before_end=None,
             reservations=(
-                leases.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
+                lease_requests.NewReservation(
+                    objects.HOST, {'min': 1, 'max': 1}
+                ),
             ),
         ),
         now,

@@ -119,8 +119,8 @@ def test_a_host_that_is_enrolled_is_seen_by_the_next_request(region):
 def test_who_came_without_asking_is_known_until_it_is_forgotten(region):
     lease = opened(region)
     key = lease.reservations[0].id
-    region.leases.record_server('asked', key, region.now)
-    region.leases.record_server('came', key, region.now, chosen=True)
+    region.access.record_server('asked', key, region.now)
+    region.access.record_server('came', key, region.now, chosen=True)
     with region.database.writer() as session:
         assert slot_servers.chosen(session, key) == {'came'}
         assert slot_servers.choice(session, 'came') == key

@@ -150,7 +150,7 @@ class Machine(stateful.RuleBasedStateMachine):
         """As Nova's scheduler lets them: into the slots that are free."""
         region, one = self.region, self.made[lease]
         key = one and one.reservations[0].id
-        access = key and region.leases.access(key)
+        access = key and region.access.find(key)
         if not access or access.status != states.Lease.ACTIVE:
             return
         if key not in region.cloud.classes:
@@ -227,7 +227,7 @@ class Machine(stateful.RuleBasedStateMachine):
         offered = {one.host: one.slots for one in mine if one not in lacking}
         assert region.cloud.classes[reservation.id] == offered
         assert region.cloud.aggregates[reservation.id] == set(offered)
-        access = region.leases.access(reservation.id)
+        access = region.access.find(reservation.id)
         assert access.hosts == set(offered)
         for one in lacking:
             room = self._room(lease, params, mine, held)
@@ -301,9 +301,7 @@ class Machine(stateful.RuleBasedStateMachine):
             for lease in region.leases.find(objects.LeaseQuery())
             if lease.status == states.Lease.ACTIVE
         }
-        usable = {
-            one: region.leases.access(one).hosts for one in sorted(active)
-        }
+        usable = {one: region.access.find(one).hosts for one in sorted(active)}
         for host in HOSTS:
             used = [
                 one

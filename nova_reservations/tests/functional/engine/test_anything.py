@@ -132,7 +132,7 @@ class Machine(stateful.RuleBasedStateMachine):
     def boot(self, lease, slow):
         """As Nova's scheduler lets them: only while the lease is active."""
         region, one = self.region, self.made[lease]
-        access = one and region.leases.access(one.reservations[0].id)
+        access = one and region.access.find(one.reservations[0].id)
         if not access or access.status != states.Lease.ACTIVE:
             return
         for host in sorted(access.hosts & region.aggregate_of(one)):
@@ -215,9 +215,7 @@ class Machine(stateful.RuleBasedStateMachine):
             host
             for lease in self.region.leases.find(objects.LeaseQuery())
             if lease.status == states.Lease.ACTIVE
-            for host in self.region.leases.access(
-                lease.reservations[0].id
-            ).hosts
+            for host in self.region.access.find(lease.reservations[0].id).hosts
         ]
         assert len(used) == len(set(used))
 

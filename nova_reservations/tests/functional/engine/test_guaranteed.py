@@ -14,7 +14,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.engine import audit
 from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.plugins.resource_types import server as server_plugin
@@ -57,7 +57,7 @@ def region(cloud_of):
 
 def request(region, amount=1, start=0, end=60, **asked):
     return region.server_leases.request(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='mine',
             project_id='lessee',
             user_id='user',
@@ -65,7 +65,7 @@ def request(region, amount=1, start=0, end=60, **asked):
             end=region.now + minutes(end),
             before_end=None,
             reservations=(
-                leases.NewReservation(
+                lease_requests.NewReservation(
                     objects.SERVER,
                     {
                         'guaranteed': True,

@@ -56,7 +56,7 @@ def on(name):
 
 
 def used(region, lease):
-    access = region.leases.access(lease.reservations[0].id)
+    access = region.access.find(lease.reservations[0].id)
     return set(access.hosts)
 
 

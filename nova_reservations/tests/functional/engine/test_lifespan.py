@@ -11,7 +11,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import server as server_plugin
 from nova_reservations.testing.region import Killed
 from nova_reservations.testing.region import minutes
@@ -35,14 +35,16 @@ def server_id(number):
 def asked_for(region, count=1, start=0, end=60, state='', **asked):
     """Return a lease and its servers, which run, or are in this state."""
     lease = region.server_leases.request(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='mine',
             project_id='lessee',
             user_id='user',
             start=region.now + minutes(start),
             end=region.now + minutes(end),
             before_end=None,
-            reservations=(leases.NewReservation(objects.SERVER, asked),),
+            reservations=(
+                lease_requests.NewReservation(objects.SERVER, asked),
+            ),
         ),
         region.now,
     )

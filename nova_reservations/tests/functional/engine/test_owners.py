@@ -8,7 +8,7 @@ def test_hosts_are_their_lessees_while_the_lease_is_active(region):
     ids = [each.reservations[0].id for each in (lease, later)]
 
     def owners():
-        return region.leases.owners([*ids, 'unknown'])
+        return region.access.owners([*ids, 'unknown'])
 
     region.forward(until=4)
     assert owners() == {}

@@ -11,7 +11,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import Killed
@@ -29,14 +29,16 @@ def region(make_region):
 
 def request(region, start=0, end=60, **asked):
     return region.server_leases.request(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='a lease',
             project_id='lessee',
             user_id='user',
             start=region.now + minutes(start),
             end=region.now + minutes(end),
             before_end=None,
-            reservations=(leases.NewReservation(objects.SERVER, asked),),
+            reservations=(
+                lease_requests.NewReservation(objects.SERVER, asked),
+            ),
         ),
         region.now,
     )

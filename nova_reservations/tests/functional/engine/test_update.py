@@ -4,7 +4,7 @@ import datetime
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
@@ -149,7 +149,7 @@ class TestDates:
         lease = region.lease(start=30)
         start = region.now - 40 * SECOND
         region.leases.update(
-            lease.id, leases.LeaseChanges(start=start), region.now
+            lease.id, lease_requests.LeaseChanges(start=start), region.now
         )
         region.work()
         assert region.status(lease) == 'ACTIVE'
@@ -313,7 +313,7 @@ class TestDemand:
         with pytest.raises(exception.InvalidInput, match='IDs are: x'):
             region.leases.update(
                 lease.id,
-                leases.LeaseChanges(reservations={'x': {'min': 1}}),
+                lease_requests.LeaseChanges(reservations={'x': {'min': 1}}),
                 region.now,
             )
 
@@ -327,7 +327,7 @@ class TestDemand:
         with pytest.raises(exception.NotEnoughResources):
             region.leases.update(
                 lease.id,
-                leases.LeaseChanges(
+                lease_requests.LeaseChanges(
                     name='new',
                     reservations={
                         first: {'min': 2, 'max': 2},

@@ -28,7 +28,7 @@ from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests import template
 
@@ -207,7 +207,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """Lease hosts for an hour, and begin if it is from now on."""
         start = self.now + starts_in
         lease = self.services.leases.create(
-            leases.NewLease(
+            lease_requests.NewLease(
                 name='lease',
                 project_id=project_id,
                 user_id='user',
@@ -215,7 +215,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                 end=start + datetime.timedelta(hours=1),
                 before_end=None,
                 reservations=(
-                    leases.NewReservation(
+                    lease_requests.NewReservation(
                         objects.HOST, {'min': hosts, 'max': hosts, **asked}
                     ),
                 ),
@@ -240,7 +240,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     def hosts_of(self, lease: objects.Lease) -> set[str]:
         [reservation] = lease.reservations
-        access = self.services.leases.access(reservation.id)
+        access = self.services.access.find(reservation.id)
         assert access is not None
         return set(access.hosts)
 

@@ -7,7 +7,7 @@ import fixtures
 from nova.virt import fake
 
 from nova_reservations import ports
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_guaranteed
@@ -60,7 +60,9 @@ class HostsTest(BeforeEndTestCase):
         """Return a lease that is warned in an hour."""
         lease = self.lease(**asked)
         return self.services.leases.update(
-            lease.id, leases.LeaseChanges(end=lease.end_date + HOUR), self.now
+            lease.id,
+            lease_requests.LeaseChanges(end=lease.end_date + HOUR),
+            self.now,
         )
 
     def test_each_server_has_an_image_that_belongs_to_its_project(self):

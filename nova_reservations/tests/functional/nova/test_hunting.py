@@ -14,7 +14,7 @@ from nova_reservations.cloud import placement
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.db import drainable_hosts
 from nova_reservations.engine import audit
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 
@@ -59,7 +59,7 @@ class HuntingTest(base.NovaTestCase):
 
     def best_effort(self, hosts=2):
         return self.services.leases.create(
-            leases.NewLease(
+            lease_requests.NewLease(
                 name='lease',
                 project_id=base.MINE,
                 user_id='user',
@@ -67,7 +67,7 @@ class HuntingTest(base.NovaTestCase):
                 end=self.now + datetime.timedelta(hours=2),
                 before_end=None,
                 reservations=(
-                    leases.NewReservation(
+                    lease_requests.NewReservation(
                         objects.HOST, {'min': hosts, 'max': hosts}
                     ),
                 ),

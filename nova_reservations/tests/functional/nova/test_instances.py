@@ -9,7 +9,7 @@ from nova.tests.functional.api import client as api_client
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leftovers
 from nova_reservations.tests.functional.nova import base
 
@@ -50,14 +50,14 @@ class InstancesTestCase(base.NovaTestCase):
         asked |= others
         kind = 'flavor:instance' if flavor_id else 'virtual:instance'
         lease = self.services.leases.create(
-            leases.NewLease(
+            lease_requests.NewLease(
                 name='lease',
                 project_id=project_id,
                 user_id='user',
                 start=start,
                 end=start + lasts,
                 before_end=None,
-                reservations=(leases.NewReservation(kind, asked),),
+                reservations=(lease_requests.NewReservation(kind, asked),),
             ),
             self.now,
         )
@@ -72,7 +72,9 @@ class InstancesTestCase(base.NovaTestCase):
         """Change the lease's only reservation, and have Nova follow."""
         self.services.leases.update(
             lease.id,
-            leases.LeaseChanges(reservations={self.id_of(lease): asked}),
+            lease_requests.LeaseChanges(
+                reservations={self.id_of(lease): asked}
+            ),
             self.now,
         )
         self.work()

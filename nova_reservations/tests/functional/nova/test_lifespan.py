@@ -8,7 +8,7 @@ from nova.tests import fixtures as nova_fixtures
 
 from nova_reservations.db import counters
 from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_server_leases
@@ -346,7 +346,7 @@ class EndTest(LifespanTestCase):
         later = lease.end_date + datetime.timedelta(hours=1)
         self.services.leases.update(
             lease.id,
-            leases.LeaseChanges(
+            lease_requests.LeaseChanges(
                 end=later,
                 reservations={
                     lease.reservations[0].id: {'on_end': ['suspend']}
@@ -422,7 +422,7 @@ class DefaultTest(LifespanTestCase):
         lease = self.until('ACTIVE')
         self.services.leases.update(
             lease.id,
-            leases.LeaseChanges(
+            lease_requests.LeaseChanges(
                 end=lease.end_date + datetime.timedelta(days=300)
             ),
             self.now,

@@ -25,11 +25,13 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
+from nova_reservations.engine import access
 from nova_reservations.engine import best_effort
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leases
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import retry
@@ -179,7 +181,7 @@ class Party:
             self.monitoring,
             self.healing,
             self.deleted_servers,
-            self.drainable_hosts,
+            self.drainables,
             self.walk,
             OPTIONS,
         )
@@ -204,14 +206,16 @@ def join(url: str, *names: str) -> Party:
     inventory = hosts.Hosts(database, cloud, OPTIONS)
     giver = drainable_hosts.DrainableHosts(database, cloud, inventory, OPTIONS)
     promises = leases.Leases(database, types, OPTIONS, journal.notify, giver)
-    queue = retry.Queue(database, types, OPTIONS, journal.notify)
+    queue = retry.Retries(database, types, OPTIONS, journal.notify)
     return Party(
         database=database,
         leases=promises,
-        server_leases=server_leases.ServerLeases(promises, cloud),
+        server_leases=server_leases.ServerLeases(
+            promises, access.Access(database, types), cloud
+        ),
         hosts=inventory,
         drainables=giver,
-        walk=retry_walk.Walk(queue, promises.book),
+        walk=retry_walk.Walk(queue),
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
@@ -222,8 +226,7 @@ def join(url: str, *names: str) -> Party:
             hunt=best_effort.BestEffort(
                 database,
                 cloud,
-                promises.prospect,
-                promises.book,
+                types,
                 shipped.load(opts),
                 OPTIONS,
                 journal.notify,
@@ -299,14 +302,14 @@ def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
             },
         )
     lease = party.leases.create(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='race',
             project_id='p',
             user_id='u',
             start=start,
             end=end,
             before_end=None,
-            reservations=(leases.NewReservation(kind, asked),),
+            reservations=(lease_requests.NewReservation(kind, asked),),
         ),
         now,
     )
@@ -324,10 +327,10 @@ def _update(party: Party, dice: random.Random, mine: list[str]) -> None:
         asked = {'amount': maximum}
     change = dice.choice(
         [
-            leases.LeaseChanges(name='other'),
-            leases.LeaseChanges(end=end),
-            leases.LeaseChanges(start=start, end=end),
-            leases.LeaseChanges(
+            lease_requests.LeaseChanges(name='other'),
+            lease_requests.LeaseChanges(end=end),
+            lease_requests.LeaseChanges(start=start, end=end),
+            lease_requests.LeaseChanges(
                 reservations={lease.reservations[0].id: asked}
             ),
         ]
@@ -356,14 +359,14 @@ def one_of_all(
     answers: Counter[str] = Counter()
     now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
     for item in list(items or [ONE_HOST]) * attempts:
-        asked = leases.NewLease(
+        asked = lease_requests.NewLease(
             name='race',
             project_id='p',
             user_id='u',
             start=now + datetime.timedelta(hours=1),
             end=now + datetime.timedelta(hours=2),
             before_end=None,
-            reservations=(leases.NewReservation(*item),),
+            reservations=(lease_requests.NewReservation(*item),),
         )
         try:
             party.leases.create(asked, now)
@@ -382,7 +385,7 @@ def server_of_all(url: str, attempts: int) -> Counter[str]:
     answers: Counter[str] = Counter()
     now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
     for _ in range(attempts):
-        asked = leases.NewLease(
+        asked = lease_requests.NewLease(
             name='race',
             project_id='p',
             user_id='u',
@@ -390,7 +393,7 @@ def server_of_all(url: str, attempts: int) -> Counter[str]:
             end=now + datetime.timedelta(hours=1),
             before_end=None,
             reservations=(
-                leases.NewReservation(
+                lease_requests.NewReservation(
                     objects.SERVER,
                     {
                         'guaranteed': True,

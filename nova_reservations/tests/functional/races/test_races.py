@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import models
-from nova_reservations.engine import leases
+from nova_reservations.engine import lease_requests
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
@@ -234,14 +234,14 @@ def nothing_is_lost(party):
     now = party.database.now()
     every = {'min': len(HOSTS), 'max': len(HOSTS)}
     party.leases.create(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='all',
             project_id='p',
             user_id='u',
             start=now,
             end=now + datetime.timedelta(hours=1),
             before_end=None,
-            reservations=(leases.NewReservation(objects.HOST, every),),
+            reservations=(lease_requests.NewReservation(objects.HOST, every),),
         ),
         now,
     )
@@ -323,7 +323,7 @@ def host_for(party, start, minutes, **more):
     now = party.database.now()
     start = now + datetime.timedelta(minutes=start)
     return party.leases.create(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='one',
             project_id='p',
             user_id='u',
@@ -331,7 +331,9 @@ def host_for(party, start, minutes, **more):
             end=start + datetime.timedelta(minutes=minutes),
             before_end=None,
             reservations=(
-                leases.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
+                lease_requests.NewReservation(
+                    objects.HOST, {'min': 1, 'max': 1}
+                ),
             ),
             **more,
         ),
@@ -391,7 +393,7 @@ def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
 def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
     now = party.database.now()
     lease = party.leases.create(
-        leases.NewLease(
+        lease_requests.NewLease(
             name='killed',
             project_id='p',
             user_id='u',
@@ -399,7 +401,9 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
             end=now + datetime.timedelta(hours=1),
             before_end=None,
             reservations=(
-                leases.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
+                lease_requests.NewReservation(
+                    objects.HOST, {'min': 1, 'max': 1}
+                ),
             ),
         ),
         now,

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Access of projects and their servers to reservations.
+
+A server uses a reservation that its request names, or, of an open one, that
+its scheduling chooses.
+"""
+
+from collections.abc import Collection
+from collections.abc import Sequence
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import leases
+from nova_reservations.db import slot_servers
+from nova_reservations.engine import resource_types
+from nova_reservations.engine import transactions
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Open:
+    """:ivar slots: on hosts that can be used now, free or not.
+
+    :ivar share: what each of them holds.
+    """
+
+    reservation_id: str
+    slots: int
+    share: demands.Share
+
+
+class Access:
+    def __init__(
+        self, database: api.Database, types: resource_types.Types
+    ) -> None:
+        self.database = database
+        self.types = types
+
+    def find(self, reservation_id: str) -> objects.Access | None:
+        """Return what decides who may use the reservation."""
+        with self.database.reader() as session:
+            return allocations.access(session, reservation_id)
+
+    def has_flavor(self, project_id: str, flavor_id: str | None) -> bool:
+        """Whether it is the flavor of a reservation of the project; Nova
+        gives nobody else that flavor."""
+        if not objects.is_id(flavor_id):
+            return False
+        access = self.find(flavor_id)
+        return access is not None and access.project_id == project_id
+
+    def admit(
+        self, reservation_id: str, project_id: str, *, in_slot: bool
+    ) -> objects.Access:
+        """Return where a server of the project may land in the reservation.
+
+        :param in_slot: whether the server has the reservation's flavor
+        :raises: NotFound, InvalidState, InvalidInput
+        :raises: NotEnoughResources if there is no host at this moment
+        """
+        access = self.find(reservation_id)
+        if access is None or access.project_id != project_id:
+            self._check_is_no_lease(reservation_id, project_id)
+            raise exception.NotFound(kind='Reservation', id=reservation_id)
+        if access.status != states.Lease.ACTIVE:
+            raise exception.InvalidState(
+                kind='Lease',
+                id=access.lease_id,
+                status=access.status,
+                reason='servers can land in it only while it is ACTIVE',
+            )
+        if not access.hosts and not access.unusable:
+            raise exception.InvalidInput(
+                f'Reservation {reservation_id} is of {access.resource_type}, '
+                'on which no server can land'
+            )
+        if access.in_slots and not in_slot:
+            raise exception.InvalidInput(
+                f'Servers of reservation {reservation_id} must have its '
+                'flavor, which has the same id; no hint is needed then'
+            )
+        if not access.hosts:
+            raise exception.NotEnoughResources(
+                reason=f'those of reservation {reservation_id} have failed, '
+                'or are not free yet'
+            )
+        return access
+
+    def _check_is_no_lease(self, given: str, project_id: str) -> None:
+        """Say so if a reservation was asked for by its lease's id.
+
+        :raises: InvalidInput
+        """
+        try:
+            with self.database.reader() as session:
+                lease = leases.get(session, given)
+        except exception.NotFound:
+            return
+        if lease.project_id == project_id:
+            ids = ', '.join(item.id for item in lease.reservations)
+            raise exception.InvalidInput(
+                f'{given} is the id of a lease: give that of its reservation '
+                f'instead: {ids}'
+            )
+
+    def share(self, access: objects.Access) -> demands.Share | None:
+        """Return what one slot of the reservation holds, if it is of any."""
+        kind = self.types.get(access.resource_type)
+        demand = kind.demand(access.params) if kind else None
+        return demand if isinstance(demand, demands.Share) else None
+
+    def owners(
+        self, reservation_ids: Collection[str]
+    ) -> dict[str, tuple[str, frozenset[str]]]:
+        """Return reservation -> (project, resource names), of the active.
+
+        :raises: DatabaseUnavailable
+        """
+        with self.database.reader() as session:
+            return allocations.owners(session, reservation_ids)
+
+    def record_server(
+        self,
+        server_uuid: str,
+        reservation_id: str,
+        now: datetime.datetime,
+        chosen: bool = False,
+    ) -> None:
+        """Remember that the server was created in the reservation.
+
+        :param chosen: whether its request did not name any
+        :raises: Contended, DatabaseUnavailable
+        """
+
+        def record(_: int) -> None:
+            with self.database.writer() as session:
+                if not slot_servers.is_recorded(session, server_uuid):
+                    slot_servers.record(
+                        session, server_uuid, reservation_id, now, chosen
+                    )
+
+        transactions.retry(record)
+
+    def open_to(self, project_id: str) -> Sequence[Open]:
+        """Return those of the project that can be used now, those first that
+        end first; three queries, whatever there is of others.
+
+        :raises: DatabaseUnavailable
+        """
+        with self.database.reader() as session:
+            found = slot_servers.open_to(session, project_id)
+        opened = []
+        for item in found:
+            # A type may have been switched off after the lease was made.
+            if item.resource_type in self.types:
+                share = base.stored_demand(
+                    self.types[item.resource_type],
+                    item.params,
+                    f'reservation {item.id}',
+                )
+                if isinstance(share, demands.Share):
+                    opened.append(Open(item.id, item.slots, share))
+        return opened
+
+    def choice(self, server_uuid: str) -> str | None:
+        """Return the reservation that the server was created in without
+        having asked for it, if any."""
+        with self.database.reader() as session:
+            return slot_servers.choice(session, server_uuid)
+
+    def forget(self, server_uuids: Collection[str]) -> None:
+        """Forget servers that were to be created in a reservation, and were
+        not.
+
+        :raises: Contended, DatabaseUnavailable
+        """
+
+        def forget(_: int) -> None:
+            with self.database.writer() as session:
+                slot_servers.unrecord(session, server_uuids)
+
+        transactions.retry(forget)

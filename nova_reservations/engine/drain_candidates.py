@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that could be emptied for a best-effort lease, and the choice among
+them: the cheapest that suffice, and whose servers have somewhere to go."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+import zlib
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import candidates
+from nova_reservations.db import drainable_hosts
+from nova_reservations.engine import queue
+from nova_reservations.engine import resource_types
+from nova_reservations.engine import settings
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import states
+from nova_reservations.planner import draining
+from nova_reservations.plugins.drain_strategies import base
+
+PAGE = 128
+"""Drainable hosts beyond those wanted that are compared with each other."""
+
+MOVABLE = frozenset({'active', 'paused', 'stopped'})
+"""The states of servers that Nova can move: live, or cold."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prospect:
+    """What a lease could have now.
+
+    :ivar wants: of each of its reservations.
+    :ivar pool: ids of hosts that are free; nobody holds them for it.
+    :ivar taken: donors that are fenced for it.
+    :ivar others: donors that nobody has.
+    """
+
+    wants: tuple[draining.Want, ...]
+    pool: tuple[int, ...]
+    taken: tuple[drainable_hosts.DrainableHost, ...]
+    others: tuple[drainable_hosts.DrainableHost, ...]
+
+    def suffices(self) -> bool:
+        """Whether there would be enough, were all of them empty."""
+        ids = [one.resource.id for one in (*self.taken, *self.others)]
+        return self.choose(ids) is not None
+
+    def choose(self, donor_ids: Sequence[int]) -> set[int] | None:
+        """Return the cheapest that suffice; what is empty costs nothing.
+
+        :param donor_ids: those that may be used, the cheapest first
+        """
+        return draining.cheapest(self.wants, [*self.pool, *donor_ids])
+
+
+def find(
+    session: api.Session,
+    lease: objects.Lease,
+    now: datetime.datetime,
+    types: resource_types.Types,
+    options: settings.Settings,
+) -> Prospect:
+    """Return what a lease that can't be booked now could have if hosts
+    were emptied for it: a bounded number of each kind."""
+    time = queue.window(lease, now)
+    wants = []
+    pool: dict[int, None] = {}
+    known: dict[int, drainable_hosts.DrainableHost] = {}
+    granted = dataclasses.replace(
+        lease, start_date=time.start, end_date=time.end
+    )
+    demanded = [
+        (reservation, demand)
+        for reservation in lease.reservations
+        if isinstance(
+            demand := resource_types.demand(types, reservation), demands.Demand
+        )
+    ]
+    wanted = sum(demand.maximum for _, demand in demanded)
+    for reservation, demand in demanded:
+        window = resource_types.window(types, granted, reservation).padded(
+            options.cleaning_time
+        )
+        free = candidates.find(
+            session,
+            demand,
+            window,
+            now,
+            page=candidates.PAGE + wanted,
+            random_start=zlib.crc32(lease.id.encode()) >> 1,
+        )
+        offered = drainable_hosts.offers(
+            session,
+            lease.id,
+            demand.requirements,
+            window,
+            limit=PAGE + wanted,
+        )
+        pool |= dict.fromkeys(candidate.resource.id for candidate in free)
+        known |= {offer.resource.id: offer for offer in offered}
+        wants.append(
+            draining.Want(
+                demand.minimum,
+                {
+                    *(candidate.resource.id for candidate in free),
+                    *(offer.resource.id for offer in offered),
+                },
+            )
+        )
+    return Prospect(
+        wants=tuple(wants),
+        pool=tuple(pool),
+        taken=tuple(host for host in known.values() if host.fenced_for),
+        others=tuple(host for host in known.values() if not host.fenced_for),
+    )
+
+
+def begin(
+    lease: objects.Lease,
+    prospect: Prospect,
+    refusal: exception.NotEnoughResources,
+    now: datetime.datetime,
+) -> objects.Lease:
+    """Return the lease, that was refused, as hosts are looked for.
+
+    :raises: NotEnoughResources if there are too few hosts to empty
+    """
+    queue.window(lease, now)
+    if not prospect.suffices():
+        raise exception.NotEnoughResources(
+            f'{refusal}; {len(prospect.others)} others could be emptied, '
+            'which is too few'
+        )
+    return dataclasses.replace(
+        lease,
+        status=states.Lease.IN_PROGRESS,
+        status_reason='Looking for hosts to be emptied',
+        due_at=now,
+    )
+
+
+class DrainCandidates:
+    def __init__(
+        self, cloud: ports.Cloud, strategy: base.DrainStrategy
+    ) -> None:
+        self.cloud = cloud
+        self.strategy = strategy
+
+    def choose(
+        self, prospect: Prospect, now: datetime.datetime
+    ) -> list[drainable_hosts.DrainableHost]:
+        """Return donors to be taken, that suffice beside what there is; none
+        if there are none."""
+        tenants = self.cloud.servers_on(
+            [one.resource for one in prospect.others]
+        )
+        costs = {}
+        for drainable in prospect.others:
+            cost = self._cost(
+                drainable, tenants.get(drainable.resource.name, ())
+            )
+            if cost is not None:
+                costs[drainable.resource.id] = cost
+        known = {one.resource.id: one for one in prospect.others}
+        taken = [one.resource.id for one in prospect.taken]
+        options = sorted(costs, key=lambda key: (costs[key], key))
+        while True:
+            chosen = prospect.choose([*taken, *options])
+            if chosen is None:
+                return []
+            new = [known[key] for key in sorted(chosen & set(options))]
+            hopeless = self._hopeless(
+                [drainable.resource for drainable in new], now
+            )
+            if not hopeless:
+                return new
+            options = [
+                key
+                for key in options
+                if known[key].resource.name not in hopeless
+            ]
+
+    def _cost(
+        self,
+        drainable: drainable_hosts.DrainableHost,
+        tenants: Sequence[ports.PlacedServer],
+    ) -> base.Cost | None:
+        if not all(is_movable(tenant.server) for tenant in tenants):
+            return None
+        return self.strategy.cost(
+            base.DrainableHost(drainable.resource, tuple(tenants))
+        )
+
+    def _hopeless(
+        self, hosts: Collection[objects.Resource], now: datetime.datetime
+    ) -> Mapping[str, str]:
+        """Return service host -> why it can't be emptied now."""
+        occupancies = self.cloud.occupancy(hosts)
+        reasons = {
+            name: 'something holds it that is no server'
+            for name, occupancy in occupancies.items()
+            if occupancy.leftovers
+        }
+        servers = [
+            server
+            for occupancy in occupancies.values()
+            for server in occupancy.servers
+        ]
+        # Also one that is to come back, or has left half-way.
+        reasons |= {
+            server.host: f'server {server.uuid} is {server.condition}'
+            for server in servers
+            if not is_movable(server)
+        }
+        return reasons | self.stranded(servers, now)
+
+    def stranded(
+        self, servers: Collection[ports.Server], now: datetime.datetime
+    ) -> dict[str, str]:
+        """Return service host -> which of its servers has nowhere to go, if
+        all of these leave."""
+        if not servers:
+            return {}
+        leaving = {server.host for server in servers}
+        room = self.cloud.find_room(servers, now)
+        placed = draining.places(
+            room.needs,
+            {
+                uuid: [host for host in hosts if host not in leaving]
+                for uuid, hosts in room.fits.items()
+            },
+            room.free,
+        )
+        return {
+            server.host: f'server {server.uuid} on host {server.host} has '
+            'nowhere to go'
+            for server in servers
+            if server.uuid not in placed
+        }
+
+
+def is_movable(server: ports.Server) -> bool:
+    """Whether Nova could begin to move it now."""
+    return server.state in MOVABLE and server.task is None

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of a lease, as they are written: name, window, params, resources,
+and what its owner has acknowledged.
+
+Everything joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_reservations import objects
+from nova_reservations.db import allocations as allocations_db
+from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import healing
+from nova_reservations.db import leases
+from nova_reservations.engine import allocations
+from nova_reservations.engine import lease_requests
+from nova_reservations.engine import resource_types
+from nova_reservations.engine import retry
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import states
+
+
+class LeaseChanges:
+    def __init__(
+        self, types: resource_types.Types, options: settings.Settings
+    ) -> None:
+        self.types = types
+        self.options = options
+        self.allocations = allocations.Allocations(types, options)
+        self.requests = lease_requests.LeaseRequests(types, options)
+
+    def write(
+        self,
+        session: api.Session,
+        seen: objects.Lease,
+        changes: lease_requests.LeaseChanges,
+        now: datetime.datetime,
+    ) -> None:
+        columns: dict[str, Any] = {}
+        held = allocations_db.held_by(session, seen)
+        slots = _slots(session, seen)
+        if changes.name is not None:
+            columns['name'] = changes.name
+        if not changes.only_rename:
+            columns |= self._reschedule(session, seen, changes, now)
+        if changes.acknowledged:
+            columns |= self._acknowledge(session, seen, changes, now)
+        leases.change(session, seen, now, **columns)
+        if not changes.only_rename:
+            capacity.freed(
+                session, now, _given_back(session, seen, held, slots)
+            )
+            retry.left(session, seen, now, self.types)
+
+    def _acknowledge(
+        self,
+        session: api.Session,
+        seen: objects.Lease,
+        changes: lease_requests.LeaseChanges,
+        now: datetime.datetime,
+    ) -> dict[str, Any]:
+        """Have the owner know that resources were changed."""
+        degraded = False
+        for item in leases.get(session, seen.id).reservations:
+            known = item.id in changes.acknowledged
+            if known:
+                healing.acknowledge(session, item.id, now)
+                healing.set_flags(
+                    session, item.id, item.missing_resources, False, now
+                )
+            degraded |= item.missing_resources or (
+                item.resources_changed and not known
+            )
+        return {'degraded': degraded}
+
+    def _reschedule(
+        self,
+        session: api.Session,
+        seen: objects.Lease,
+        changes: lease_requests.LeaseChanges,
+        now: datetime.datetime,
+    ) -> dict[str, Any]:
+        """Write new dates and resources; return columns of the lease."""
+        window = lease_requests.new_dates(seen, changes, now)
+        params = self.requests.new_params(seen, changes)
+        lease = dataclasses.replace(
+            seen,
+            start_date=window.start,
+            end_date=window.end,
+            reservations=tuple(
+                dataclasses.replace(
+                    reservation,
+                    params=params.get(reservation.id, reservation.params),
+                )
+                for reservation in seen.reservations
+            ),
+            events=self.requests.moved_events(seen, changes, window, now),
+        )
+        _write_events(session, seen, lease.events, now)
+        if seen.status in states.WAITING and seen.server_reservation is None:
+            _set_params(session, lease, params, now)
+        elif _books(seen, lease):
+            ids = [item.id for item in seen.reservations]
+            before = self._part(session, seen, now)
+            slots = allocations_db.slots(session, ids)
+            _set_params(session, lease, params, now)
+            self.allocations.book(
+                session, lease, now, held=before, recheck=params
+            )
+            if (
+                before != self._held(session, seen)
+                or slots != allocations_db.slots(session, ids)
+                or any(
+                    isinstance(
+                        resource_types.demand(self.types, item), demands.Share
+                    )
+                    for item in seen.reservations
+                    if item.id in params
+                )
+            ):
+                lease = dataclasses.replace(lease, prepared=False)
+            # What it has now was found anew, and its owner has asked for it.
+            for reservation in seen.reservations:
+                healing.set_flags(session, reservation.id, False, False, now)
+            lease = dataclasses.replace(lease, degraded=False)
+        else:
+            for reservation in lease.reservations:
+                allocations_db.move(
+                    session,
+                    reservation.id,
+                    resource_types.window(self.types, lease, reservation),
+                )
+        return {
+            'start_date': window.start,
+            'end_date': window.end,
+            'duration': None if changes.end else seen.duration,
+            'prepared': lease.prepared,
+            'degraded': lease.degraded,
+            'status_reason': None,
+            'due_at': due_at(lease, now, self.options),
+        }
+
+    def _held(
+        self, session: api.Session, lease: objects.Lease
+    ) -> dict[str, list[int]]:
+        """Return reservation id -> what it has."""
+        held = allocations_db.holdings(
+            session, [item.id for item in lease.reservations]
+        )
+        return {
+            reservation_id: [
+                one.resource.id for one in holdings if not one.replaced
+            ]
+            for reservation_id, holdings in held.items()
+        }
+
+    def _part(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> dict[str, list[int]]:
+        """Have a lease that is used leave what it can't use, so that it is
+        planned anew with the rest; return that."""
+        if lease.is_used:
+            held = allocations_db.holdings(
+                session, [item.id for item in lease.reservations]
+            )
+            for reservation_id, holdings in held.items():
+                healing.replace(
+                    session,
+                    reservation_id,
+                    [
+                        one.resource.id
+                        for one in holdings
+                        if not one.usable and not one.replaced
+                    ],
+                    now,
+                )
+        return self._held(session, lease)
+
+
+def due_at(
+    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
+) -> datetime.datetime | None:
+    """Return when a worker must look at a lease that is changed now."""
+    # A worker that holds the lease finds the changes when it is done.
+    if lease.claimed_by is not None:
+        return lease.due_at
+    return steps.due_at(lease, now, options)
+
+
+def _write_events(
+    session: api.Session,
+    seen: objects.Lease,
+    events: Collection[objects.Event],
+    now: datetime.datetime,
+) -> None:
+    """Write those of a lease's events that are new, or were moved."""
+    for event in events:
+        old = seen.event(event.event_type)
+        if old is None:
+            leases.insert_event(session, event)
+        elif old != event:
+            leases.set_event(
+                session,
+                seen.id,
+                event.event_type,
+                now,
+                time=event.time,
+                status=event.status,
+            )
+
+
+def _set_params(
+    session: api.Session,
+    lease: objects.Lease,
+    changed: Collection[str],
+    now: datetime.datetime,
+) -> None:
+    """Write the params of those of the lease's reservations that change."""
+    for reservation in lease.reservations:
+        if reservation.id in changed:
+            leases.set_params(session, lease, reservation, now)
+
+
+def _books(old: objects.Lease, new: objects.Lease) -> bool:
+    """Whether the change asks for anything that may be taken: giving back
+    time never has to be planned."""
+    return (
+        new.start_date < old.start_date
+        or new.end_date > old.end_date
+        or [item.params for item in new.reservations]
+        != [item.params for item in old.reservations]
+    )
+
+
+def _slots(
+    session: api.Session, lease: objects.Lease
+) -> dict[tuple[str, int], int]:
+    """Return (reservation id, resource id) -> slots."""
+    found = allocations_db.slots(
+        session, [item.id for item in lease.reservations]
+    )
+    return {
+        (reservation_id, resource_id): count
+        for reservation_id, its in found.items()
+        for resource_id, count in its.items()
+    }
+
+
+def _given_back(
+    session: api.Session,
+    seen: objects.Lease,
+    held: set[int],
+    slots: Mapping[tuple[str, int], int],
+) -> set[int]:
+    """Return the ids of what a lease, that was changed, has not any more, or
+    for less time.
+
+    Who gives back nothing must not have workers go through all who wait: any
+    member can extend a lease again and again.
+    """
+    lease = leases.get(session, seen.id)
+    if (
+        lease.start_date > seen.start_date
+        or lease.end_date < seen.end_date
+        or [item.params for item in lease.reservations]
+        != [item.params for item in seen.reservations]
+    ):
+        return held
+    kept = _slots(session, lease)
+    fewer = {
+        resource_id
+        for (reservation_id, resource_id), count in slots.items()
+        if kept.get((reservation_id, resource_id), 0) < count
+    }
+    return fewer | (held - allocations_db.held_by(session, lease))

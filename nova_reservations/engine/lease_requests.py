@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests for leases, and the leases that they describe.
+
+Defaults, dates, events and params are settled here. Nothing is written; a
+resource type may ask Nova about a flavor.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+import uuid
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.engine import resource_types
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
+
+CHANGEABLE = frozenset(
+    {*states.WAITING, states.Lease.PENDING, states.Lease.ACTIVE}
+)
+
+LONGEST = datetime.timedelta(days=24_855)
+"""Of a duration that is kept: its seconds are 31 bits in the database."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewReservation:
+    """:ivar asked: has passed the schema of its resource type."""
+
+    resource_type: str
+    asked: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NewLease:
+    """:ivar before_end: when the owner is warned; None: as configured.
+
+    :ivar lease_type: None: as its start says.
+    :ivar max_retries: for so many times ``create_retry_interval`` it waits,
+        if it may; None: as long as is allowed.
+    :ivar duration: given in place of end, which is as if it started at its
+        start.
+    """
+
+    name: str
+    project_id: str
+    user_id: str
+    start: datetime.datetime
+    end: datetime.datetime
+    before_end: datetime.datetime | None
+    reservations: tuple[NewReservation, ...]
+    lease_type: states.LeaseType | None = None
+    max_retries: int | None = None
+    duration: datetime.timedelta | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaseChanges:
+    """Changes of a lease; None leaves a value as it is.
+
+    :ivar reservations: reservation id -> what of its request changes.
+    :ivar acknowledged: ids of reservations whose owner knows by now that
+        resources of theirs were changed.
+    """
+
+    name: str | None = None
+    start: datetime.datetime | None = None
+    end: datetime.datetime | None = None
+    before_end: datetime.datetime | None = None
+    reservations: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    acknowledged: Collection[str] = ()
+
+    @property
+    def only_rename(self) -> bool:
+        return not (
+            self.start or self.end or self.before_end or self.reservations
+        )
+
+
+class LeaseRequests:
+    def __init__(
+        self, types: resource_types.Types, options: settings.Settings
+    ) -> None:
+        self.types = types
+        self.options = options
+
+    def draft(self, asked: NewLease, now: datetime.datetime) -> objects.Lease:
+        """Return the lease as it would begin, of which nothing is written.
+
+        :raises: InvalidInput
+        """
+        if asked.start < now.replace(second=0):
+            raise exception.InvalidInput(
+                'Start date must be later than current date'
+            )
+        if asked.end <= asked.start or asked.end <= now:
+            raise exception.InvalidInput(
+                'End date must be later than start date.'
+            )
+        lease_id = str(uuid.uuid4())
+        kind = _lease_type(asked, now)
+        lease = objects.Lease(
+            id=lease_id,
+            name=asked.name,
+            project_id=asked.project_id,
+            user_id=asked.user_id,
+            start_date=asked.start,
+            end_date=asked.end,
+            lease_type=kind,
+            max_retries=self._max_retries(asked, kind),
+            arrival=None,
+            duration=_duration(asked, kind),
+            status=states.Lease.PENDING,
+            status_reason=None,
+            degraded=False,
+            in_nova=False,
+            prepared=False,
+            version=0,
+            attempt=0,
+            claimed_by=None,
+            due_at=None,
+            created_at=now,
+            updated_at=None,
+            reservations=tuple(
+                self._new_reservation(lease_id, asked.project_id, item, now)
+                for item in asked.reservations
+            ),
+            events=self._new_events(lease_id, asked, now),
+        )
+        if kind == states.LeaseType.BEST_EFFORT:
+            for item in lease.reservations:
+                self._check_whole_hosts(item)
+        return dataclasses.replace(
+            lease, due_at=steps.due_at(lease, now, self.options)
+        )
+
+    def _check_whole_hosts(self, reservation: objects.Reservation) -> None:
+        """:raises: InvalidInput unless it is of what can be emptied"""
+        demand = resource_types.demand(self.types, reservation)
+        if (
+            not isinstance(demand, demands.Demand)
+            or demand.resource_type != objects.HOST
+        ):
+            raise exception.InvalidInput(
+                f'lease_type {states.LeaseType.BEST_EFFORT} is for whole '
+                f'hosts, not for {reservation.resource_type}'
+            )
+
+    def _max_retries(
+        self, asked: NewLease, kind: states.LeaseType
+    ) -> int | None:
+        if kind == states.LeaseType.RETRY:
+            most = self.options.max_create_retries
+            return (
+                most
+                if asked.max_retries is None
+                else min(asked.max_retries, most)
+            )
+        if asked.max_retries is not None:
+            raise exception.InvalidInput(
+                f'max_retries is for leases of type {states.LeaseType.RETRY}'
+            )
+        return None
+
+    def _new_reservation(
+        self,
+        lease_id: str,
+        project_id: str,
+        item: NewReservation,
+        now: datetime.datetime,
+    ) -> objects.Reservation:
+        kind = resource_types.get(self.types, item.resource_type)
+        return objects.Reservation(
+            id=str(uuid.uuid4()),
+            lease_id=lease_id,
+            resource_type=item.resource_type,
+            status=states.Reservation.PENDING,
+            params=kind.validate(kind.look_up(item.asked, project_id)),
+            missing_resources=False,
+            resources_changed=False,
+            created_at=now,
+            updated_at=None,
+        )
+
+    def _new_events(
+        self, lease_id: str, asked: NewLease, now: datetime.datetime
+    ) -> tuple[objects.Event, ...]:
+        times = {
+            states.EventType.START: asked.start,
+            states.EventType.END: asked.end,
+        }
+        warning = self._warning(asked.before_end, asked.start, asked.end)
+        if warning is not None:
+            times[states.EventType.BEFORE_END] = warning
+        return tuple(
+            _new_event(lease_id, kind, time, now)
+            for kind, time in sorted(times.items(), key=lambda item: item[1])
+        )
+
+    def _warning(
+        self,
+        asked: datetime.datetime | None,
+        start: datetime.datetime,
+        end: datetime.datetime,
+    ) -> datetime.datetime | None:
+        if asked is not None:
+            if not start < asked < end:
+                raise exception.InvalidInput(
+                    'Datetime is out of lease limits: before_end_date must '
+                    'be between start_date and end_date'
+                )
+            return asked
+        if self.options.before_end:
+            return max(start, end - self.options.before_end)
+        return None
+
+    def look_up(
+        self, seen: objects.Lease, changes: LeaseChanges
+    ) -> LeaseChanges:
+        """Ask the cloud what must be asked, before the transaction."""
+        types = {item.id: item.resource_type for item in seen.reservations}
+        return dataclasses.replace(
+            changes,
+            reservations={
+                key: resource_types.get(self.types, types[key]).look_up(
+                    asked, seen.project_id
+                )
+                if key in types
+                else asked
+                for key, asked in changes.reservations.items()
+            },
+        )
+
+    def new_params(
+        self, seen: objects.Lease, changes: LeaseChanges
+    ) -> dict[str, dict[str, Any]]:
+        """Return the params of each reservation that is asked to change."""
+        known = {item.id: item for item in seen.reservations}
+        unknown = sorted(set(changes.reservations) - set(known))
+        if unknown:
+            raise exception.InvalidInput(
+                'Please enter valid reservation IDs. Invalid reservation '
+                f'IDs are: {",".join(unknown)}'
+            )
+        params = {}
+        for key, asked in changes.reservations.items():
+            kind = resource_types.get(self.types, known[key].resource_type)
+            params[key] = kind.validate({**known[key].params, **asked})
+            if seen.status == states.Lease.ACTIVE:
+                kind.check_active_change(known[key], params[key])
+        return params
+
+    def moved_events(
+        self,
+        seen: objects.Lease,
+        changes: LeaseChanges,
+        window: interval.Interval,
+        now: datetime.datetime,
+    ) -> tuple[objects.Event, ...]:
+        """Return the events as they are in the new window; the warning keeps
+        its distance to the end, and is due again if that is still to come."""
+        times = {
+            states.EventType.START: window.start,
+            states.EventType.END: window.end,
+        }
+        warning = seen.event(states.EventType.BEFORE_END)
+        if changes.before_end is not None:
+            times[states.EventType.BEFORE_END] = (
+                self._warning(changes.before_end, window.start, window.end)
+                or window.end
+            )
+        elif warning is not None:
+            times[states.EventType.BEFORE_END] = max(
+                window.start, warning.time + (window.end - seen.end_date)
+            )
+        events = []
+        for kind, time in times.items():
+            event = seen.event(kind)
+            if event is None:
+                event = _new_event(seen.id, kind, time, now)
+            elif time != event.time:
+                status = states.Event.UNDONE if time > now else event.status
+                event = dataclasses.replace(event, time=time, status=status)
+            events.append(event)
+        return tuple(events)
+
+
+def new_dates(
+    seen: objects.Lease, changes: LeaseChanges, now: datetime.datetime
+) -> interval.Interval:
+    """Return the lease's new window.
+
+    :raises: InvalidInput, InvalidState
+    """
+    start = changes.start or seen.start_date
+    end = changes.end or seen.end_date
+    if seen.duration is not None and not changes.end:
+        end = start + datetime.timedelta(seconds=seen.duration)
+    if seen.status in (states.Lease.TERMINATED, states.Lease.TERMINATING):
+        raise exception.InvalidInput('Terminated leases can only be renamed')
+    if seen.status not in CHANGEABLE:
+        raise exception.InvalidState(
+            kind='Lease',
+            id=seen.id,
+            status=seen.status,
+            reason='only a lease that is CREATING, IN_PROGRESS, PENDING or '
+            'ACTIVE can be changed',
+        )
+    if seen.is_used:
+        if start != seen.start_date:
+            raise exception.InvalidInput(
+                'Cannot modify the start date of already started leases'
+            )
+        # What is ended in the second of its start has lasted for one.
+        end = max(end, start + datetime.timedelta(seconds=1))
+    elif seen.status == states.Lease.IN_PROGRESS and changes.start:
+        raise exception.InvalidInput(
+            'Hosts are being emptied for a start as soon as possible, which '
+            'can not be moved'
+        )
+    elif changes.start and start < now.replace(second=0):
+        raise exception.InvalidInput(
+            'Start date must be later than current date'
+        )
+    if end < now.replace(second=0) or end <= start:
+        raise exception.InvalidInput(
+            'End date must be later than current and start date'
+        )
+    return interval.Interval(start, end)
+
+
+def _lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
+    """:raises: InvalidInput"""
+    if asked.lease_type is None:
+        if asked.start <= now:
+            return states.LeaseType.IMMEDIATE
+        return states.LeaseType.SCHEDULED
+    if (
+        asked.lease_type
+        in (states.LeaseType.IMMEDIATE, states.LeaseType.BEST_EFFORT)
+        and asked.start > now
+    ):
+        raise exception.InvalidInput(
+            f'A lease of type {asked.lease_type} starts now: ask for a '
+            'scheduled one, or for no type, with a later start_date'
+        )
+    return asked.lease_type
+
+
+def _duration(asked: NewLease, kind: states.LeaseType) -> int | None:
+    """Return the seconds that a lease has which may start later than asked;
+    of all others the end is known.
+
+    :raises: InvalidInput
+    """
+    if asked.duration is None or kind not in (
+        states.LeaseType.RETRY,
+        states.LeaseType.BEST_EFFORT,
+    ):
+        return None
+    if asked.duration > LONGEST:
+        raise exception.InvalidInput(
+            f'The duration of a lease of type {kind} can be {LONGEST.days} '
+            'days at most'
+        )
+    return int(asked.duration.total_seconds())
+
+
+def _new_event(
+    lease_id: str,
+    kind: states.EventType,
+    time: datetime.datetime,
+    now: datetime.datetime,
+) -> objects.Event:
+    return objects.Event(
+        id=str(uuid.uuid4()),
+        lease_id=lease_id,
+        event_type=kind,
+        time=time,
+        status=states.Event.UNDONE,
+        created_at=now,
+        updated_at=None,
+    )

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of leases that wait: the rules that a booking obeys.
+
+Those who wait have an order, that of their arrival. New leases may overtake,
+except while a worker has the one that waits in its hands: what that one could
+have is not for them. Decision 0008:
+doc/source/decisions/0008-those-who-wait-have-an-order
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db import retry_queue
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
+from nova_reservations.objects import states
+
+ENOUGH = datetime.timedelta(minutes=1)
+"""What must be left of a lease for it to be worth waiting for."""
+
+
+def window(
+    lease: objects.Lease | retry_queue.Waiting, now: datetime.datetime
+) -> interval.Interval:
+    """Return the window of a lease that gets its resources now.
+
+    Waiting moves the end only of a lease that was asked for with a duration.
+
+    :raises: NotEnoughResources if less than a minute would be left
+    """
+    start = max(lease.start_date, now)
+    end = lease.end_date
+    if lease.duration is not None:
+        end = start + datetime.timedelta(seconds=lease.duration)
+    if end - start < ENOUGH:
+        raise exception.NotEnoughResources(
+            reason='less than a minute of its time is left'
+        )
+    return interval.Interval(start, end)
+
+
+def in_hand(
+    session: api.Session, lease: objects.Lease, now: datetime.datetime
+) -> list[objects.Lease]:
+    """Return those whose turn it is at this moment, for the same time."""
+    return [
+        other
+        for other in retry_queue.in_hand(session, now)
+        if _competes(other, lease, now)
+    ]
+
+
+def _competes(
+    other: objects.Lease, lease: objects.Lease, now: datetime.datetime
+) -> bool:
+    try:
+        return window(other, now).overlaps(lease.window)
+    except exception.NotEnoughResources:
+        return False
+
+
+def refusal(
+    refusal: exception.NotEnoughResources,
+    lease: objects.Lease,
+    first: Sequence[objects.Lease],
+) -> exception.ReservationsError:
+    """Return what to tell a lease for which nothing was left."""
+    if not first:
+        return refusal
+    if lease.lease_type != states.LeaseType.RETRY:
+        # Only for the moment until a worker has tried it; one that may wait
+        # joins them.
+        return exception.Conflict(kind='Lease', id=first[0].id)
+    return exception.NotEnoughResources(
+        f'{refusal}; {len(first)} leases that came before wait'
+    )
+
+
+def left_over(
+    demand: demands.Ask, others: Iterable[demands.Ask]
+) -> demands.Ask:
+    """Return the demand for what none of the others could have.
+
+    :raises: NotEnoughResources if they could have anything
+    """
+    rivals = {
+        other.requirements
+        for other in others
+        if other.resource_type == demand.resource_type
+    }
+    if None in rivals:
+        raise exception.NotEnoughResources(
+            reason='leases that came before wait for any that match'
+        )
+    if not rivals:
+        return demand
+    parts = [
+        *([demand.requirements] if demand.requirements else []),
+        *(requirements.Not(rival) for rival in rivals if rival),
+    ]
+    return dataclasses.replace(
+        demand, requirements=requirements.AllOf(tuple(parts))
+    )

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The resource types that are switched on, and what they say of leases."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import interval
+from nova_reservations.plugins.resource_types import base
+
+Types = Mapping[str, base.ResourceType]
+"""Name -> the resource type."""
+
+
+def get(types: Types, name: str) -> base.ResourceType:
+    """:raises: InvalidInput for one that is not switched on"""
+    try:
+        return types[name]
+    except KeyError:
+        raise exception.InvalidInput(
+            f'The {name} resource type is not supported'
+        ) from None
+
+
+def demand(
+    types: Types, reservation: objects.Reservation
+) -> demands.Ask | None:
+    """Return what a reservation asks for; None: nothing that is planned.
+
+    :raises: InvalidInput
+    """
+    return get(types, reservation.resource_type).demand(reservation.params)
+
+
+def window(
+    types: Types, lease: objects.Lease, reservation: objects.Reservation
+) -> interval.Interval:
+    """Return for how long the reservation has its resources.
+
+    :raises: InvalidInput
+    """
+    kind = get(types, reservation.resource_type)
+    return interval.Interval(
+        lease.start_date, lease.end_date + kind.aftermath(reservation.params)
+    )
+
+
+def asks(types: Types, lease: objects.Lease) -> Iterator[demands.Ask]:
+    """Yield what the reservations of a lease ask for, as far as that can be
+    told."""
+    for item in lease.reservations:
+        if item.resource_type in types:
+            found = base.stored_demand(
+                types[item.resource_type], item.params, f'lease {lease.id}'
+            )
+            if found is not None:
+                yield found
