@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test may ask for: databases, fresh and gone afterwards.
+"""Databases, fresh for each test and gone afterwards; and the tests' tiers.
 
 A test whose database server does not answer is skipped. Where the
 environment has NOVA_RESERVATIONS_TEST_REQUIRE_SERVICES=1, as in CI, a test
@@ -30,11 +30,24 @@ import sqlalchemy as sa
 
 from nova_reservations.db import api
 from nova_reservations.db import migration
+from nova_reservations.tests import profile
 from nova_reservations.tests import template
 
 # How long an example takes is the machine's load: that is no test.
-hypothesis.settings.register_profile('untimed', deadline=None)
-hypothesis.settings.load_profile('untimed')
+hypothesis.settings.register_profile(
+    'ci', deadline=None, max_examples=profile.ALL
+)
+hypothesis.settings.register_profile('fast', deadline=None, max_examples=20)
+hypothesis.settings.load_profile('fast')
+
+FOLDERS = {
+    'functional/cmd': 'functional',
+    'functional/db': 'backends',
+    'functional/nova': 'functional',
+    'functional/races': 'backends',
+    'functional/sandbox': 'scenarios',
+}
+TIERS = ('unit', 'functional', 'backends', 'fuzz', 'scenarios')
 
 SERVERS = {
     'mysql': os.environ.get(
@@ -66,28 +79,52 @@ def pytest_make_collect_report():
     return _fail_if_skipped((yield))
 
 
-@pytest.fixture(autouse=True)
-def _connections_stay_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[None]:
-    """Keep connections to files of SQLite, as those to a server are.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its tier, before ``-m`` chooses by it."""
+    for item in items:
+        if not any(item.get_closest_marker(tier) for tier in TIERS):
+            item.add_marker(_tier(item))
 
-    By itself oslo.db opens one for each transaction, and closes it after,
-    which is a fifth of the time of a test with a whole Nova.
+
+def _tier(item: pytest.Item) -> str:
+    """Return the tier of a test that has no marker of its own."""
+    if 'database_url' in getattr(item, 'fixturenames', ()):
+        return 'backends'
+    folder = item.path.parent.relative_to(pathlib.Path(__file__).parent)
+    return FOLDERS.get(folder.as_posix(), 'unit')
+
+
+@pytest.fixture(autouse=True)
+def _sqlite_is_fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep connections to files of SQLite open, as those to a server are,
+    and do not wait for the disk.
+
+    By itself oslo.db opens a connection for each transaction and closes it
+    after, and each commit waits for the disk, longer than most tests compute.
     """
     create = sa.create_engine
     engines = []
 
-    def create_with_pool(url: str | sa.URL, **options: Any) -> sa.Engine:
-        if options.get('poolclass') is sa.NullPool and _is_sqlite(url):
-            options |= {'poolclass': sa.QueuePool, 'max_overflow': -1}
-        engines.append(create(url, **options))
-        return engines[-1]
+    def create_fast(url: str | sa.URL, **options: Any) -> sa.Engine:
+        if not _is_sqlite(url):
+            engine = create(url, **options)
+        else:
+            if options.get('poolclass') is sa.NullPool:
+                options |= {'poolclass': sa.QueuePool, 'max_overflow': -1}
+            engine = create(url, **options)
+            sa.event.listen(engine, 'connect', _do_not_wait_for_disk)
+        engines.append(engine)
+        return engine
 
-    monkeypatch.setattr(sa, 'create_engine', create_with_pool)
+    monkeypatch.setattr(sa, 'create_engine', create_fast)
     yield
     for engine in engines:
         engine.dispose()
+
+
+def _do_not_wait_for_disk(connection: Any, _: Any) -> None:
+    connection.execute('PRAGMA synchronous = OFF')
 
 
 def _is_sqlite(url: str | sa.URL) -> bool:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nova_reservations import exception
 from nova_reservations.testing import region as regions
+from nova_reservations.tests import profile
 
 HOSTS = ('one', 'two', 'three', 'four')
 STEP = 20
@@ -82,7 +83,7 @@ conditions = st.sampled_from(
 
 
 @hypothesis.settings(
-    max_examples=40,
+    max_examples=profile.examples(40),
     deadline=None,
     suppress_health_check=[
         hypothesis.HealthCheck.too_slow,

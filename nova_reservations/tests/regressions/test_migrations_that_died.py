@@ -17,6 +17,8 @@ from nova_reservations.db import migration
 from nova_reservations.db import models
 from nova_reservations.tests import conftest
 
+pytestmark = pytest.mark.backends
+
 WRITE = re.compile(r'\s*(CREATE|ALTER|DROP|INSERT|UPDATE)\b')
 
 

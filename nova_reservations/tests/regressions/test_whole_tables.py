@@ -26,6 +26,8 @@ from nova_reservations.testing import region as regions
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
 
+pytestmark = pytest.mark.backends
+
 OTHERS = range(1, 2001)
 """Leases of one day, each of a slot of the one other host."""
 

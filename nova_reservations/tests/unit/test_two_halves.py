@@ -19,6 +19,7 @@ from nova_reservations.compute import resctrl
 from nova_reservations.scheduler.consumers import base
 from nova_reservations.scheduler.consumers import handler
 from nova_reservations.scheduler.consumers import needs
+from nova_reservations.tests import profile
 from nova_reservations.tests.unit.compute import hosts as computes
 from nova_reservations.tests.unit.scheduler import hosts
 from nova_reservations.tracking import stats
@@ -100,7 +101,7 @@ def will_do(host, flavor, consumers):
 
 @pytest.mark.parametrize('name', sorted(COMPUTE.names))
 @pytest.mark.usefixtures('_capacities')
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=profile.examples(50))
 @given(flavors=st.lists(FLAVORS, max_size=8))
 def test_they_agree(name, flavors):
     plugin = COMPUTE[name].load()(CONF)

@@ -22,7 +22,10 @@ from schemathesis import checks
 import sqlalchemy as sa
 
 from nova_reservations import objects
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.api import conftest
+
+pytestmark = pytest.mark.fuzz
 
 # Too many requests are refused, of those that fit the schema, for what a
 # schema can't say; and what is deleted may take its time to go.
@@ -42,7 +45,7 @@ LEASE = {
     'reservations': [{'resource_type': 'physical:host', 'min': 1, 'max': 1}],
 }
 SETTINGS = settings(
-    max_examples=100,
+    max_examples=profile.examples(100),
     derandomize=True,
     database=None,
     deadline=None,
@@ -241,7 +244,7 @@ def test_any_chain_of_requests_has_answers_of_the_document(
     create = api['/v1/leases']['POST']
     then = api.include(path_regex='leases').as_strategy() | api.as_strategy()
 
-    @settings(SETTINGS, max_examples=20)
+    @settings(SETTINGS, max_examples=profile.examples(20))
     @given(strategies.lists(then, min_size=4, max_size=8), DRAWS)
     def many(cases, draw):
         world.restore()

@@ -10,6 +10,7 @@ import nova.conf
 import pytest
 
 from nova_reservations.api import routes
+from nova_reservations.tests import profile
 
 # For each path a request that is well formed, so that only the policy can
 # refuse it.
@@ -310,7 +311,7 @@ LEASE = strategies.fixed_dictionaries(
 
 @given(body=LEASE | JSON)
 @settings(
-    max_examples=300,
+    max_examples=profile.examples(300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -14,6 +14,7 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.planner import whole
 from nova_reservations.tests import booking
+from nova_reservations.tests import profile
 
 HOURS = 12
 """Everything happens in so many hours, of which some are over."""
@@ -98,7 +99,7 @@ class _Undone(Exception):
     random_start=st.integers(0, 6),
 )
 @settings(
-    max_examples=150,
+    max_examples=profile.examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

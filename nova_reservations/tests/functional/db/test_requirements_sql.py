@@ -20,6 +20,7 @@ from nova_reservations.db import requirements as sql
 from nova_reservations.objects import requirements
 from nova_reservations.tests import booking
 from nova_reservations.tests import brute_force
+from nova_reservations.tests import profile
 
 NUMBER_KEYS = sorted(requirements.NUMBERS - {'id'})
 TEXT_KEYS = sorted(requirements.TEXTS)
@@ -172,7 +173,7 @@ def test_every_database_compares_text_alike(any_database: api.Database):
 
 @given(given_hosts, st.lists(trees, min_size=1, max_size=4))
 @settings(
-    max_examples=150,
+    max_examples=profile.examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -5,12 +5,16 @@ from hypothesis import HealthCheck
 from hypothesis import settings
 from hypothesis import stateful
 from hypothesis import strategies as st
+import pytest
 
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_anything
+
+pytestmark = pytest.mark.fuzz
 
 HOW = [{}, {'disabled': True}, {'forced_down': True}]
 
@@ -79,7 +83,7 @@ class Machine(test_anything.Machine):
 
 TestAnyFailure = Machine.TestCase
 TestAnyFailure.settings = settings(
-    max_examples=20,
+    max_examples=profile.examples(20),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

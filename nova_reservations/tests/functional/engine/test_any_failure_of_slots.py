@@ -12,6 +12,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings
 from hypothesis import stateful
 from hypothesis import strategies as st
+import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
@@ -19,7 +20,10 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_instances
+
+pytestmark = pytest.mark.fuzz
 
 HOSTS = ('one', 'two', 'three', 'four')
 VCPUS = 64
@@ -375,7 +379,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
 TestAnyFailureOfSlots = Machine.TestCase
 TestAnyFailureOfSlots.settings = settings(
-    max_examples=20,
+    max_examples=profile.examples(20),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -10,11 +10,15 @@ from hypothesis import HealthCheck
 from hypothesis import settings
 from hypothesis import stateful
 from hypothesis import strategies as st
+import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.tests import profile
+
+pytestmark = pytest.mark.fuzz
 
 HOSTS = ('one', 'two', 'three')
 REFUSALS = (
@@ -247,7 +251,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
 TestAnything = Machine.TestCase
 TestAnything.settings = settings(
-    max_examples=25,
+    max_examples=profile.examples(25),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

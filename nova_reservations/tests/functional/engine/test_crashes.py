@@ -19,6 +19,8 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import Steps
 from nova_reservations.tests.functional.engine import stories
 
+pytestmark = pytest.mark.fuzz
+
 
 def kill(step):
     raise Killed(step)

@@ -528,6 +528,7 @@ def ask(region, start):
         asked_for(region, 2, start=start)
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize('start', [0, 3])
 def test_whenever_the_request_dies_its_place_is_resolved(cloud_of, start):
     for number in itertools.count(1):
@@ -552,6 +553,7 @@ def test_whenever_the_request_dies_its_place_is_resolved(cloud_of, start):
     assert number >= (8 if start == 0 else 4)
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize('start', [0, 3])
 def test_another_worker_finishes_what_a_killed_one_began(cloud_of, start):
     for number in itertools.count(1):

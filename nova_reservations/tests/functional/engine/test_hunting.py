@@ -735,6 +735,7 @@ def in_all_places(make_clouds, part, act, check):
     assert number > 2 * PARTS
 
 
+@pytest.mark.fuzz
 @in_parts
 def test_another_worker_finishes_a_hunt(make_clouds, part):
     def check(region, lease):
@@ -751,6 +752,7 @@ def test_another_worker_finishes_a_hunt(make_clouds, part):
     in_all_places(make_clouds, part, lambda region, lease: None, check)
 
 
+@pytest.mark.fuzz
 @in_parts
 def test_another_worker_gives_back_what_a_deleted_hunt_took(make_clouds, part):
     def check(region, lease):
@@ -763,6 +765,7 @@ def test_another_worker_gives_back_what_a_deleted_hunt_took(make_clouds, part):
     )
 
 
+@pytest.mark.fuzz
 def test_another_worker_undoes_a_hunt_that_is_timed_out(make_clouds):
     for number in itertools.count(1):
         region = make_clouds('green', 'red')

@@ -337,6 +337,7 @@ def kill(step):
     raise regions.Killed
 
 
+@pytest.mark.fuzz
 def test_another_worker_finishes_a_start_that_a_killed_one_began(make_region):
     for number in itertools.count(1):
         region = make_region('one', 'two', types=TYPES)
@@ -356,6 +357,7 @@ def test_another_worker_finishes_a_start_that_a_killed_one_began(make_region):
     assert number > 8
 
 
+@pytest.mark.fuzz
 def test_another_worker_finishes_an_end_that_a_killed_one_began(make_region):
     for number in itertools.count(1):
         region = make_region('one', 'two', types=TYPES)
@@ -385,6 +387,7 @@ def failing(region):
     return lease, host
 
 
+@pytest.mark.fuzz
 def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
     for number in itertools.count(1):
         region = make_region('one', 'two', types=TYPES)

@@ -426,6 +426,7 @@ def story(make_region, *, kill_at=0):
     return region, lease, seen, steps.reached
 
 
+@pytest.mark.fuzz
 def test_another_worker_finishes_what_a_killed_one_began(make_region):
     for number in itertools.count(1):
         region, lease, seen, reached = story(make_region, kill_at=number)

@@ -488,6 +488,7 @@ def crash(region, number):
     return steps.reached
 
 
+@pytest.mark.fuzz
 def test_whenever_a_worker_is_killed_all_get_what_they_waited_for(
     make_region,
 ):
@@ -511,6 +512,7 @@ def test_whenever_a_worker_is_killed_all_get_what_they_waited_for(
     assert number > 3
 
 
+@pytest.mark.fuzz
 def test_whenever_a_worker_is_killed_the_wait_has_its_end(make_region):
     for number in itertools.count(1):
         region = make_region('one')

@@ -21,6 +21,7 @@ from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import region as regions
+from nova_reservations.tests import profile
 
 SHARE = 'test:share'
 HOURS = 6
@@ -388,7 +389,7 @@ def check_instants(capacities, taken):
     dice=st.randoms(use_true_random=False),
 )
 @settings(
-    max_examples=25,
+    max_examples=profile.examples(25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -460,7 +461,7 @@ def minutes(window):
     asked=st.lists(wanted, min_size=2, max_size=4),
 )
 @settings(
-    max_examples=40,
+    max_examples=profile.examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -21,6 +21,7 @@ from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api import client as api_client
 from oslo_policy import opts as policy_opts
+import pytest
 
 from nova_reservations import bootstrap
 from nova_reservations import conf
@@ -58,6 +59,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     :ivar now: what the databases say it is.
     """
 
+    pytestmark = pytest.mark.functional
     compute_driver = 'fake.MediumFakeDriver'
     hosts: tuple[str, ...] = ('host1', 'host2', 'host3')
     api_is_ours = True
