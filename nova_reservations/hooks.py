@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every hook into Nova, and the check of it when a process starts.
+"""The table of all that we use of Nova, and the check of it at start.
 
-What is here is wrapped, extended or called, and is no interface that Nova
-promises to keep: a release that changed it must stop us with one clear line,
-not surprise a server.
+Nova promises none of it to anybody: a release that changed it must stop us
+with one clear line, not surprise a server.
 """
 
 from collections.abc import Callable
@@ -21,25 +20,369 @@ from nova_reservations import exception
 SUPPORTED = range(32, 35)
 """The major releases of Nova that have been looked at."""
 
-API = frozenset({'api'})
-SCHEDULER = frozenset({'scheduler'})
-COMPUTE = frozenset({'compute'})
-CONDUCTOR = frozenset({'conductor'})
-BOTH = API | SCHEDULER
-CLAIMING = SCHEDULER | CONDUCTOR
+TABLE = """
+nova-api, nova-scheduler, nova-conductor
+  the hint
+    nova.objects.request_spec:RequestSpec.get_scheduler_hint
+        (self, hint_name, default)
+  placement
+    nova.scheduler.client.report:SchedulerReportClient.get
+        (self, url, version, global_request_id)
+    nova.scheduler.client.report:SchedulerReportClient.put
+        (self, url, data, version, global_request_id)
+    nova.scheduler.client.report:report_client_singleton()
+
+nova-api, nova-scheduler
+  starts do not wait for the message bus
+    nova.objects.aggregate:_aggregate_create_in_db(context, values, metadata)
+  every call of Nova
+    nova.conf:CONF is object
+    nova.context:RequestContext is type
+    nova.context:get_admin_context(read_deleted)
+    nova.context:target_cell(context, cell_mapping)
+  hosts and servers of all cells
+    nova.context:CELL_TIMEOUT is int
+    nova.context:scatter_gather_cells
+        (context, cell_mappings, timeout, fn, args, kwargs)
+    nova.objects.cell_mapping:CellMapping is type
+    nova.objects.cell_mapping:CellMappingList.get_all(context)
+  cells that do not answer
+    nova.context:is_cell_failure_sentinel(record)
+  the hosts of aggregates
+    nova.db.api.api:context_manager.reader is object
+    nova.db.api.api:context_manager.writer is object
+    nova.db.api.models:AggregateHost.aggregate_id is object
+    nova.db.api.models:AggregateHost.host is object
+    nova.db.api.models:HostMapping.host is object
+  slots in placement
+    nova.scheduler.client.report:SchedulerReportClient.delete
+        (self, url, version, global_request_id)
+    nova.scheduler.client.report:SchedulerReportClient.post
+        (self, url, data, version, global_request_id)
+  what flavors ask for
+    nova.scheduler.utils:ResourceRequest.XS_KEYPAT is Pattern
+    nova.scheduler.utils:ResourceRequest.merged_resources(self)
+  flavors of reservations
+    nova.objects.flavor:Flavor.add_access(self, project_id)
+    nova.objects.flavor:Flavor.create(self)
+    nova.objects.flavor:Flavor.destroy(self)
+    nova.objects.flavor:Flavor.get_by_flavor_id
+        (context, flavor_id, read_deleted)
+    nova.objects.request_spec:RequestGroup is type
+  server groups of reservations
+    nova.objects.instance_group:InstanceGroup.create(self)
+    nova.objects.instance_group:InstanceGroup.destroy(self)
+    nova.objects.instance_group:InstanceGroup.get_by_uuid(context, uuid)
+  which hosts may fail together
+    nova.objects.host_mapping:HostMappingList.get_all(context)
+  builds in flight
+    nova.db.api.models:BuildRequest.instance_uuid is object
+    nova.db.api.models:BuildRequest.project_id is object
+    nova.db.api.models:InstanceMapping.cell_id is object
+    nova.objects.host_mapping:HostMapping.get_by_host(context, host)
+  stored flavors
+    nova.db.api.models:RequestSpec.instance_uuid is object
+    nova.db.api.models:RequestSpec.spec is object
+    nova.db.main.api:get_context_manager(context)
+    nova.db.main.models:InstanceExtra.deleted is object
+    nova.db.main.models:InstanceExtra.flavor is object
+    nova.db.main.models:InstanceExtra.instance_uuid is object
+    nova.objects.instance:Instance.save
+        (self, expected_vm_state, expected_task_state, admin_state_reset)
+  aggregates and availability zones
+    nova.objects.aggregate:AggregateList.get_by_metadata_key
+        (context, key, hosts)
+  aggregates
+    nova.objects.aggregate:Aggregate.create(self)
+    nova.objects.aggregate:Aggregate.destroy(self)
+    nova.objects.aggregate:Aggregate.get_by_uuid(context, aggregate_uuid)
+    nova.objects.aggregate:Aggregate.update_metadata(self, updates)
+    nova.objects.aggregate:AggregateList.get_all(context)
+    nova.scheduler.rpcapi:SchedulerAPI.delete_aggregate(self, ctxt, aggregate)
+    nova.scheduler.rpcapi:SchedulerAPI.update_aggregates
+        (self, ctxt, aggregates)
+  hosts
+    nova.objects.compute_node:ComputeNode is type
+    nova.objects.compute_node:ComputeNodeList.get_all(context)
+    nova.objects.compute_node:ComputeNodeList.get_all_by_host
+        (context, host, use_slave)
+    nova.objects.compute_node:ComputeNodeList.get_all_by_uuids
+        (context, compute_uuids)
+    nova.objects.compute_node:ComputeNodeList.get_by_hypervisor
+        (context, hypervisor_match)
+  servers
+    nova.objects.build_request:BuildRequest.get_by_instance_uuid
+        (context, instance_uuid)
+    nova.objects.instance:Instance.get_by_uuid
+        (context, uuid, expected_attrs, use_slave)
+    nova.objects.instance:InstanceList.get_by_filters
+        (context, filters, sort_key, sort_dir, limit, marker, expected_attrs,
+        use_slave, sort_keys, sort_dirs)
+    nova.objects.instance_fault:InstanceFaultList.get_latest_by_instance_uuids
+        (context, instance_uuids)
+    nova.objects.instance_mapping:InstanceMapping.get_by_instance_uuid
+        (context, instance_uuid)
+    nova.objects.instance_mapping:InstanceMappingList.get_by_instance_uuids
+        (context, uuids)
+    nova.objects.migration:MigrationList.get_by_filters
+        (context, filters, sort_keys, sort_dirs, limit, marker)
+    nova.objects.migration:MigrationList.get_in_progress_by_instance
+        (context, instance_uuid, migration_type)
+  the end of servers
+    nova.compute.api:API.confirm_resize(self, context, instance, migration)
+    nova.compute.api:API.delete(self, context, instance)
+    nova.compute.api:API.get
+        (self, context, instance_id, expected_attrs, cell_down_support)
+    nova.compute.api:API.shelve(self, context, instance, clean_shutdown)
+    nova.compute.api:API.shelve_offload
+        (self, context, instance, clean_shutdown)
+    nova.compute.api:API.stop(self, context, instance, do_cast, clean_shutdown)
+    nova.compute.api:API.unrescue(self, context, instance)
+  moves past the scheduler; the end of servers
+    nova.compute.api:API.live_migrate
+        (self, context, instance, block_migration, disk_over_commit,
+        host_name, force, async_)
+  moves past the scheduler; servers on hosts that have failed
+    nova.compute.api:API.evacuate
+        (self, context, instance, host, on_shared_storage, admin_password,
+        force, target_state)
+  flavors of others; the end of servers
+    nova.compute.api:API.resize
+        (self, context, instance, flavor_id, clean_shutdown, host_name,
+        auto_disk_config)
+  snapshots
+    nova.compute.api:API.snapshot
+        (self, context, instance, name, extra_properties)
+    nova.compute.api:API.suspend(self, context, instance)
+    nova.compute.api:API.unpause(self, context, instance)
+    nova.compute.api:API.unshelve(self, context, instance, new_az, host)
+    nova.compute.utils:is_volume_backed_instance(context, instance, bdms)
+    nova.image.glance:API.create(self, context, image_info, data)
+    nova.image.glance:API.delete(self, context, id_or_uri)
+    nova.image.glance:API.get_all(self, context, kwargs)
+    nova.image.glance:API.update
+        (self, context, id_or_uri, image_info, data, purge_props)
+    nova.objects.block_device:BlockDeviceMappingList.get_by_instance_uuid
+        (context, instance_uuid, use_slave)
+  what was begun with servers
+    nova.compute.instance_actions:
+        {CREATE_IMAGE, DELETE, SHELVE, SUSPEND, UNSHELVE} is str
+    nova.objects.instance_action:InstanceAction.finish(self)
+    nova.objects.instance_action:InstanceAction.get_by_request_id
+        (context, instance_uuid, request_id)
+    nova.objects.instance_action:InstanceActionEvent is type
+    nova.objects.instance_action:InstanceActionEventList.get_by_action
+        (context, action_id)
+    nova.objects.instance_action:InstanceActionList.get_by_instance_uuid
+        (context, instance_uuid, limit, marker, filters)
+  notifications
+    nova.rpc:LEGACY_NOTIFIER is object
+    nova.rpc:NOTIFICATION_TRANSPORT is object
+    nova.rpc:NOTIFIER is object
+    nova.rpc:init(conf)
+  whether nova-compute works
+    nova.objects.service:Service.get_by_compute_host(context, host, use_slave)
+    nova.objects.service:Service.get_by_host_and_binary(context, host, binary)
+    nova.objects.service:ServiceList.get_by_binary
+        (context, binary, include_disabled)
+    nova.servicegroup.api:API.service_is_up(self, member)
+  states of servers
+    nova.compute.task_states:
+        {DELETING, IMAGE_PENDING_UPLOAD, IMAGE_SNAPSHOT,
+        IMAGE_SNAPSHOT_PENDING, IMAGE_UPLOADING, MIGRATING, POWERING_OFF,
+        REBUILDING, REBUILD_BLOCK_DEVICE_MAPPING, REBUILD_SPAWNING,
+        RESIZE_FINISH, RESIZE_MIGRATED, RESIZE_MIGRATING, RESIZE_PREP,
+        RESIZE_REVERTING, SHELVING, SHELVING_IMAGE_PENDING_UPLOAD,
+        SHELVING_IMAGE_UPLOADING, SHELVING_OFFLOADING, SUSPENDING,
+        UNSHELVING} is str
+    nova.compute.vm_states:
+        {ACTIVE, BUILDING, ERROR, PAUSED, RESCUED, RESIZED, SHELVED,
+        SHELVED_OFFLOADED, SOFT_DELETED, STOPPED, SUSPENDED} is str
+  room for servers that are moved
+    nova.scheduler.utils:resources_from_request_spec
+        (ctxt, spec_obj, host_manager, enable_pinning_translate)
+  refusals of Nova
+    nova.exception:
+        {AggregateNameExists, AggregateNotFound, AllocationUpdateFailed,
+        BuildRequestNotFound, ComputeHostNotFound, FlavorAccessExists,
+        FlavorExists, FlavorIdExists, FlavorNotFound, HostMappingNotFound,
+        InstanceGroupIdExists, InstanceGroupNotFound,
+        InstanceMappingNotFound, InstanceNotFound, MigrationNotFoundByStatus,
+        NovaException, PolicyNotAuthorized, RequestFilterFailed,
+        RequestSpecNotFound} is type
+  commands of ours
+    nova.config:parse_args is function
+    nova.monkey_patch:patch is function
+    nova.objects:register_all()
+
+nova-api
+  the paste filter
+    nova.api.wsgi:Middleware.factory(global_config, local_config)
+    nova.api.wsgi:Request is type
+  refusals in the words of Nova
+    nova.api.openstack.wsgi:Fault.__init__(self, exception)
+  our policy rules
+    nova.context:RequestContext.can(self, action, target, fatal)
+    nova.policies.servers:SERVERS is str
+    nova.policies:list_rules()
+    nova.policy:_ENFORCER is object
+  which lease a server is in
+    nova.objects.request_spec:RequestSpec.get_by_instance_uuid
+        (context, instance_uuid)
+  servers with a lease are known before they are made
+    nova.compute.api:API._create_reqspec_buildreq_instmapping
+        (context, rs, br, im)
+  extra specs of ours
+    nova.api.validation.extra_specs.base:ExtraSpecValidator is type
+
+nova-scheduler
+  the request filter
+    nova.scheduler.request_filter:ALL_REQUEST_FILTERS is list
+    nova.scheduler.request_filter:process_reqspec(ctxt, request_spec)
+  the host filter
+    nova.scheduler.filters:BaseHostFilter.host_passes
+        (self, host_state, filter_properties)
+  open reservations
+    nova.scheduler.manager:SchedulerManager.select_destinations(args, kwargs)
+    nova.scheduler.rpcapi:SchedulerAPI.select_destinations
+        (self, ctxt, spec_obj, instance_uuids, return_objects,
+        return_alternates)
+  flavors with numbered groups
+    nova.scheduler.utils:ResourceRequest.from_request_spec
+        (request_spec, enable_pinning_translate)
+    nova.scheduler.utils:ResourceRequest.get_request_group(self, ident)
+  a reservation's aggregate
+    nova.objects.request_spec:Destination.require_aggregates(self, aggregates)
+  the pool's trait
+    nova.objects.request_spec:RequestSpec.root_forbidden is property
+  workers have connections of their own
+    nova.scheduler.client.report:PLACEMENTCLIENT is object
+    nova.scheduler.manager:SchedulerManager.pre_start_hook(self, service_ref)
+  the loop starts
+    nova.scheduler.manager:SchedulerManager.post_start_hook(self)
+  the loop stops
+    nova.service:Service.stop(self)
+  the loop's watchdog
+    nova.scheduler.manager:SchedulerManager._add_periodic_task(task)
+    nova.scheduler.manager:SchedulerManager._periodic_tasks is list
+  consumers are loaded
+    nova.scheduler.host_manager:HostManager._choose_host_filters
+        (self, filter_cls_names)
+  consumers read
+    nova.scheduler.host_manager:HostState._update_from_compute_node
+        (self, compute)
+  consumers consume
+    nova.scheduler.host_manager:HostState._locked_consume_from_request
+        (self, spec_obj)
+  consumers look at all hosts of a run
+    nova.scheduler.manager:SchedulerManager._get_all_host_states
+        (self, context, spec_obj, provider_summaries)
+  the weighers
+    nova.scheduler.utils:get_weight_multiplier
+        (host_state, multiplier_name, multiplier_config)
+    nova.scheduler.weights:BaseHostWeigher.weigh_objects
+        (self, weighed_obj_list, weight_properties)
+    nova.weights:normalize(weight_list, minval, maxval)
+  what flavors ask for
+    nova.scheduler.utils:ResourceRequest.XS_RES_PREFIX is str
+
+nova-scheduler, nova-conductor
+  the last look
+    nova.scheduler.utils:claim_resources
+        (ctx, client, spec_obj, instance_uuid, alloc_req,
+        allocation_request_version)
+  requests that claim nothing
+    nova.scheduler.utils:request_is_rebuild(spec_obj)
+
+nova-conductor
+  moves by force
+    nova.exception:NoValidHost is type
+    nova.scheduler.utils:claim_resources_on_destination
+        (context, reportclient, instance, source_node, dest_node,
+        source_allocations, consumer_generation)
+
+nova-compute
+  plugins start
+    nova.compute.manager:ComputeManager.pre_start_hook(self, service_ref)
+  resource plugins refuse a live migration
+    nova.compute.manager:ComputeManager._get_nodename(self, instance, refresh)
+    nova.compute.manager:ComputeManager.check_can_live_migrate_destination
+        (self, ctxt, instance, block_migration, disk_over_commit, migration,
+        limits)
+    nova.exception:MigrationPreCheckError is type
+  one change of the books at a time
+    nova.compute.resource_tracker:COMPUTE_RESOURCE_SEMAPHORE is str
+    nova.utils:synchronized is object
+  the books of resource plugins
+    nova.compute.resource_tracker:ResourceTracker.__init__
+        (self, host, driver, reportclient)
+  what the hypervisor reports
+    nova.compute.resource_tracker:ResourceTracker._init_compute_node
+        (self, context, resources)
+  after an audit
+    nova.compute.resource_tracker:ResourceTracker._update_available_resource
+        (self, context, resources, startup)
+  the books begin anew
+    nova.compute.resource_tracker:ResourceTracker._update_usage_from_instances
+        (self, context, instances, nodename)
+  whose usage it is
+    nova.compute.resource_tracker:ResourceTracker._get_usage_dict
+        (self, object_or_dict, instance, updates)
+  servers come and go
+    nova.compute.resource_tracker:ResourceTracker._update_usage
+        (self, usage, nodename, sign)
+  reports of plugins
+    nova.compute.resource_tracker:ResourceTracker._update
+        (self, context, compute_node, startup)
+  nodes that leave
+    nova.compute.resource_tracker:ResourceTracker.remove_node(self, nodename)
+  resource plugins refuse a claim
+    nova.compute.claims:Claim._claim_test(self, compute_node, limits)
+    nova.compute.claims:MoveClaim._claim_test(self, compute_node, limits)
+    nova.exception:ComputeResourcesUnavailable is type
+  inventories of plugins
+    nova.virt.driver:ComputeDriver.update_provider_tree
+        (self, provider_tree, nodename, allocations)
+  metric plugins stop
+    nova.compute.manager:ComputeManager.cleanup_host(self)
+  volumes that are measured
+    nova.compute.manager:ComputeManager._update_volume_usage_cache
+        (self, context, vol_usages)
+  servers that are measured
+    nova.compute.resource_tracker:ResourceTracker._update_usage_from_instance
+        (self, context, instance, nodename, is_removed)
+  metadata of servers that are measured
+    nova.objects.instance:InstanceList.get_by_host_and_node
+        (context, host, node, expected_attrs)
+  what servers use
+    nova.exception:InstanceNotRunning is type
+    nova.virt.driver:ComputeDriver.get_diagnostics(self, instance)
+    nova.virt.driver:ComputeDriver.get_instance_diagnostics(self, instance)
+  what the host uses
+    nova.virt.driver:ComputeDriver.get_host_cpu_stats(self)
+  notifications of metrics
+    nova.rpc:LEGACY_NOTIFIER is object
+    nova.rpc:NOTIFICATION_TRANSPORT is object
+    nova.rpc:NOTIFIER is object
+"""
+"""Processes, what they need it for, and what they need of Nova.
+
+A row is ``module:name(parameters)`` of what is called, wrapped or extended,
+or ``module:name is type`` of everything else; ``{}`` holds several names.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hook:
-    """:ivar expected: the names of its parameters, or its type.
+    """:ivar expected: the names of its parameters, or the name of its type.
 
-    :ivar purpose: what we do with it.
+    :ivar purpose: what we need it for.
     """
 
     processes: frozenset[str]
     module: str
     attribute: str
-    expected: tuple[str, ...] | type
+    expected: tuple[str, ...] | str
     purpose: str
 
     def misfit(self) -> str | None:
@@ -52,11 +395,13 @@ class Hook:
             )
         except (ImportError, AttributeError):
             return self._said('is missing')
-        if isinstance(self.expected, type):
-            if isinstance(found, self.expected):
+        if isinstance(self.expected, str):
+            if any(
+                kind.__name__ == self.expected for kind in type(found).__mro__
+            ):
                 return None
             return self._said(
-                f'is a {type(found).__name__}, not a {self.expected.__name__}'
+                f'is a {type(found).__name__}, not a {self.expected}'
             )
         if not callable(found):
             return self._said('can not be called')
@@ -71,771 +416,47 @@ class Hook:
         return f'{self.module}:{self.attribute} {what} ({self.purpose})'
 
 
-HOOKS = (
-    # nova-api
-    Hook(
-        API,
-        'nova.api.wsgi',
-        'Middleware.factory',
-        ('global_config', 'local_config'),
-        'the paste filter',
-    ),
-    Hook(
-        API,
-        'nova.api.openstack.wsgi',
-        'Fault.__init__',
-        ('self', 'exception'),
-        'refusals in the words of Nova',
-    ),
-    Hook(API, 'nova.policies', 'list_rules', (), 'our policy rules'),
-    Hook(
-        API,
-        'nova.context',
-        'RequestContext.can',
-        ('self', 'action', 'target', 'fatal'),
-        'our policy rules',
-    ),
-    Hook(
-        API,
-        'nova.objects.request_spec',
-        'RequestSpec.get_by_instance_uuid',
-        ('context', 'instance_uuid'),
-        'which lease a server is in',
-    ),
-    Hook(
-        API,
-        'nova.compute.api',
-        'API._create_reqspec_buildreq_instmapping',
-        ('context', 'rs', 'br', 'im'),
-        'servers with a lease are known before they are made',
-    ),
-    # nova-scheduler
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.request_filter',
-        'ALL_REQUEST_FILTERS',
-        list,
-        'the request filter',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.request_filter',
-        'process_reqspec',
-        ('ctxt', 'request_spec'),
-        'the request filter',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.filters',
-        'BaseHostFilter.host_passes',
-        ('self', 'host_state', 'filter_properties'),
-        'the host filter',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.manager',
-        'SchedulerManager.select_destinations',
-        # What oslo.messaging makes of it; the names are those of the call.
-        ('args', 'kwargs'),
-        'open reservations',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.rpcapi',
-        'SchedulerAPI.select_destinations',
-        (
-            'self',
-            'ctxt',
-            'spec_obj',
-            'instance_uuids',
-            'return_objects',
-            'return_alternates',
-        ),
-        'open reservations',
-    ),
-    Hook(
-        CLAIMING,
-        'nova.scheduler.utils',
-        'claim_resources',
-        (
-            'ctx',
-            'client',
-            'spec_obj',
-            'instance_uuid',
-            'alloc_req',
-            'allocation_request_version',
-        ),
-        'the last look',
-    ),
-    Hook(
-        CONDUCTOR,
-        'nova.scheduler.utils',
-        'claim_resources_on_destination',
-        (
-            'context',
-            'reportclient',
-            'instance',
-            'source_node',
-            'dest_node',
-            'source_allocations',
-            'consumer_generation',
-        ),
-        'moves by force',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.utils',
-        'ResourceRequest.from_request_spec',
-        ('request_spec', 'enable_pinning_translate'),
-        'flavors with numbered groups',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.utils',
-        'ResourceRequest.get_request_group',
-        ('self', 'ident'),
-        'flavors with numbered groups',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.objects.request_spec',
-        'Destination.require_aggregates',
-        ('self', 'aggregates'),
-        "a reservation's aggregate",
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.objects.request_spec',
-        'RequestSpec.root_forbidden',
-        property,
-        "the pool's trait",
-    ),
-    Hook(
-        BOTH | CONDUCTOR,
-        'nova.objects.request_spec',
-        'RequestSpec.get_scheduler_hint',
-        ('self', 'hint_name', 'default'),
-        'the hint',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.manager',
-        'SchedulerManager.pre_start_hook',
-        ('self', 'service_ref'),
-        'workers have connections of their own',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.client.report',
-        'PLACEMENTCLIENT',
-        object,
-        'workers have connections of their own',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.manager',
-        'SchedulerManager.post_start_hook',
-        ('self',),
-        'the loop starts',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.aggregate',
-        '_aggregate_create_in_db',
-        ('context', 'values', 'metadata'),
-        'starts do not wait for the message bus',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.service',
-        'Service.stop',
-        ('self',),
-        'the loop stops',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.manager',
-        'SchedulerManager._add_periodic_task',
-        ('task',),
-        "the loop's watchdog",
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.manager',
-        'SchedulerManager._periodic_tasks',
-        list,
-        "the loop's watchdog",
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.host_manager',
-        'HostManager._choose_host_filters',
-        ('self', 'filter_cls_names'),
-        'consumers are loaded',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.host_manager',
-        'HostState._update_from_compute_node',
-        ('self', 'compute'),
-        'consumers read',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.host_manager',
-        'HostState._locked_consume_from_request',
-        ('self', 'spec_obj'),
-        'consumers consume',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.manager',
-        'SchedulerManager._get_all_host_states',
-        ('self', 'context', 'spec_obj', 'provider_summaries'),
-        'consumers look at all hosts of a run',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.weights',
-        'BaseHostWeigher.weigh_objects',
-        ('self', 'weighed_obj_list', 'weight_properties'),
-        'the weighers',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.utils',
-        'get_weight_multiplier',
-        ('host_state', 'multiplier_name', 'multiplier_config'),
-        'the weighers',
-    ),
-    Hook(
-        CLAIMING,
-        'nova.scheduler.utils',
-        'request_is_rebuild',
-        ('spec_obj',),
-        'requests that claim nothing',
-    ),
-    # nova-compute
-    Hook(
-        COMPUTE,
-        'nova.compute.manager',
-        'ComputeManager.pre_start_hook',
-        ('self', 'service_ref'),
-        'plugins start',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.manager',
-        'ComputeManager.check_can_live_migrate_destination',
-        (
-            'self',
-            'ctxt',
-            'instance',
-            'block_migration',
-            'disk_over_commit',
-            'migration',
-            'limits',
-        ),
-        'resource plugins refuse a live migration',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.manager',
-        'ComputeManager._get_nodename',
-        ('self', 'instance', 'refresh'),
-        'resource plugins refuse a live migration',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'COMPUTE_RESOURCE_SEMAPHORE',
-        str,
-        'one change of the books at a time',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.utils',
-        'synchronized',
-        # Nova's fixtures stand in its place.
-        object,
-        'one change of the books at a time',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker.__init__',
-        ('self', 'host', 'driver', 'reportclient'),
-        'the books of resource plugins',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker._init_compute_node',
-        ('self', 'context', 'resources'),
-        'what the hypervisor reports',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker._update_available_resource',
-        ('self', 'context', 'resources', 'startup'),
-        'after an audit',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker._update_usage_from_instances',
-        ('self', 'context', 'instances', 'nodename'),
-        'the books begin anew',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker._get_usage_dict',
-        ('self', 'object_or_dict', 'instance', 'updates'),
-        'whose usage it is',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker._update_usage',
-        ('self', 'usage', 'nodename', 'sign'),
-        'servers come and go',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker._update',
-        ('self', 'context', 'compute_node', 'startup'),
-        'reports of plugins',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker.remove_node',
-        ('self', 'nodename'),
-        'nodes that leave',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.claims',
-        'Claim._claim_test',
-        ('self', 'compute_node', 'limits'),
-        'resource plugins refuse a claim',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.claims',
-        'MoveClaim._claim_test',
-        ('self', 'compute_node', 'limits'),
-        'resource plugins refuse a claim',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.virt.driver',
-        'ComputeDriver.update_provider_tree',
-        ('self', 'provider_tree', 'nodename', 'allocations'),
-        'inventories of plugins',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.manager',
-        'ComputeManager.cleanup_host',
-        ('self',),
-        'metric plugins stop',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.manager',
-        'ComputeManager._update_volume_usage_cache',
-        ('self', 'context', 'vol_usages'),
-        'volumes that are measured',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.compute.resource_tracker',
-        'ResourceTracker._update_usage_from_instance',
-        ('self', 'context', 'instance', 'nodename', 'is_removed'),
-        'servers that are measured',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.objects.instance',
-        'InstanceList.get_by_host_and_node',
-        ('context', 'host', 'node', 'expected_attrs'),
-        'metadata of servers that are measured',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.virt.driver',
-        'ComputeDriver.get_diagnostics',
-        ('self', 'instance'),
-        'what servers use',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.virt.driver',
-        'ComputeDriver.get_instance_diagnostics',
-        ('self', 'instance'),
-        'what servers use',
-    ),
-    Hook(
-        COMPUTE,
-        'nova.virt.driver',
-        'ComputeDriver.get_host_cpu_stats',
-        ('self',),
-        'what the host uses',
-    ),
-    # cloud/, in whatever process
-    Hook(
-        BOTH,
-        'nova.context',
-        'get_admin_context',
-        ('read_deleted',),
-        'every call of Nova',
-    ),
-    Hook(
-        BOTH,
-        'nova.context',
-        'scatter_gather_cells',
-        ('context', 'cell_mappings', 'timeout', 'fn', 'args', 'kwargs'),
-        'hosts and servers of all cells',
-    ),
-    Hook(
-        BOTH,
-        'nova.context',
-        'is_cell_failure_sentinel',
-        ('record',),
-        'cells that do not answer',
-    ),
-    Hook(
-        BOTH | CONDUCTOR,
-        'nova.scheduler.client.report',
-        'report_client_singleton',
-        (),
-        'placement',
-    ),
-    Hook(
-        BOTH | CONDUCTOR,
-        'nova.scheduler.client.report',
-        'SchedulerReportClient.get',
-        ('self', 'url', 'version', 'global_request_id'),
-        'placement',
-    ),
-    Hook(
-        BOTH | CONDUCTOR,
-        'nova.scheduler.client.report',
-        'SchedulerReportClient.put',
-        ('self', 'url', 'data', 'version', 'global_request_id'),
-        'placement',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.api.api',
-        'context_manager.writer',
-        object,
-        'the hosts of aggregates',
-    ),
-    Hook(
-        BOTH,
-        'nova.scheduler.client.report',
-        'SchedulerReportClient.post',
-        ('self', 'url', 'data', 'version', 'global_request_id'),
-        'slots in placement',
-    ),
-    Hook(
-        BOTH,
-        'nova.scheduler.client.report',
-        'SchedulerReportClient.delete',
-        ('self', 'url', 'version', 'global_request_id'),
-        'slots in placement',
-    ),
-    Hook(
-        BOTH,
-        'nova.scheduler.utils',
-        'ResourceRequest.merged_resources',
-        ('self',),
-        'what flavors ask for',
-    ),
-    Hook(
-        BOTH,
-        'nova.scheduler.utils',
-        'ResourceRequest.XS_KEYPAT',
-        re.Pattern,
-        'what flavors ask for',
-    ),
-    Hook(
-        SCHEDULER,
-        'nova.scheduler.utils',
-        'ResourceRequest.XS_RES_PREFIX',
-        str,
-        'what flavors ask for',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.flavor',
-        'Flavor.get_by_flavor_id',
-        ('context', 'flavor_id', 'read_deleted'),
-        'flavors of reservations',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.flavor',
-        'Flavor.add_access',
-        ('self', 'project_id'),
-        'flavors of reservations',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.instance_group',
-        'InstanceGroup.get_by_uuid',
-        ('context', 'uuid'),
-        'server groups of reservations',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.api.models',
-        'AggregateHost.aggregate_id',
-        object,
-        'the hosts of aggregates',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.api.models',
-        'AggregateHost.host',
-        object,
-        'the hosts of aggregates',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.api.models',
-        'HostMapping.host',
-        object,
-        'the hosts of aggregates',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.host_mapping',
-        'HostMappingList.get_all',
-        ('context',),
-        'which hosts may fail together',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.api.models',
-        'BuildRequest.instance_uuid',
-        object,
-        'builds in flight',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.api.models',
-        'InstanceMapping.cell_id',
-        object,
-        'builds in flight',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.host_mapping',
-        'HostMapping.get_by_host',
-        ('context', 'host'),
-        'builds in flight',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.main.api',
-        'get_context_manager',
-        ('context',),
-        'stored flavors',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.main.models',
-        'InstanceExtra.flavor',
-        object,
-        'stored flavors',
-    ),
-    Hook(
-        BOTH,
-        'nova.db.api.models',
-        'RequestSpec.spec',
-        object,
-        'stored flavors',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.aggregate',
-        'AggregateList.get_by_metadata_key',
-        ('context', 'key', 'hosts'),
-        'aggregates and availability zones',
-    ),
-    Hook(
-        BOTH,
-        'nova.scheduler.rpcapi',
-        'SchedulerAPI.update_aggregates',
-        ('self', 'ctxt', 'aggregates'),
-        'aggregates',
-    ),
-    Hook(
-        BOTH,
-        'nova.scheduler.rpcapi',
-        'SchedulerAPI.delete_aggregate',
-        ('self', 'ctxt', 'aggregate'),
-        'aggregates',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.compute_node',
-        'ComputeNodeList.get_all_by_uuids',
-        ('context', 'compute_uuids'),
-        'hosts',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.instance_mapping',
-        'InstanceMappingList.get_by_instance_uuids',
-        ('context', 'uuids'),
-        'servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.get',
-        (
-            'self',
-            'context',
-            'instance_id',
-            'expected_attrs',
-            'cell_down_support',
-        ),
-        'the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.delete',
-        ('self', 'context', 'instance'),
-        'the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.stop',
-        ('self', 'context', 'instance', 'do_cast', 'clean_shutdown'),
-        'the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.shelve',
-        ('self', 'context', 'instance', 'clean_shutdown'),
-        'the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.live_migrate',
-        (
-            'self',
-            'context',
-            'instance',
-            'block_migration',
-            'disk_over_commit',
-            'host_name',
-            'force',
-            'async_',
-        ),
-        'moves past the scheduler; the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.evacuate',
-        (
-            'self',
-            'context',
-            'instance',
-            'host',
-            'on_shared_storage',
-            'admin_password',
-            'force',
-            'target_state',
-        ),
-        'moves past the scheduler; servers on hosts that have failed',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.resize',
-        (
-            'self',
-            'context',
-            'instance',
-            'flavor_id',
-            'clean_shutdown',
-            'host_name',
-            'auto_disk_config',
-        ),
-        'flavors of others; the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.snapshot',
-        ('self', 'context', 'instance', 'name', 'extra_properties'),
-        'snapshots',
-    ),
-    Hook(
-        BOTH,
-        'nova.image.glance',
-        'API.create',
-        ('self', 'context', 'image_info', 'data'),
-        'snapshots',
-    ),
-    Hook(
-        BOTH,
-        'nova.image.glance',
-        'API.update',
-        ('self', 'context', 'id_or_uri', 'image_info', 'data', 'purge_props'),
-        'snapshots',
-    ),
-    Hook(
-        BOTH,
-        'nova.image.glance',
-        'API.get_all',
-        ('self', 'context', 'kwargs'),
-        'snapshots',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.shelve_offload',
-        ('self', 'context', 'instance', 'clean_shutdown'),
-        'the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.compute.api',
-        'API.confirm_resize',
-        ('self', 'context', 'instance', 'migration'),
-        'the end of servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.instance_action',
-        'InstanceAction.get_by_request_id',
-        ('context', 'instance_uuid', 'request_id'),
-        'what was begun with servers',
-    ),
-    Hook(
-        BOTH,
-        'nova.objects.instance_action',
-        'InstanceActionList.get_by_instance_uuid',
-        ('context', 'instance_uuid', 'limit', 'marker', 'filters'),
-        'what was begun with servers',
-    ),
-    Hook(BOTH, 'nova.rpc', 'init', ('conf',), 'notifications'),
+_ROW = re.compile(
+    r'(?P<module>[\w.]+):(?P<names>[\w.]+|{[^}]+})'
+    r'(\((?P<parameters>[^)]*)\)| is (?P<type>\w+))'
 )
+
+
+def _parse(table: str) -> Iterator[Hook]:
+    # A line that is indented deeper than a row goes on with it.
+    joined = re.sub(r'\n {8}(?=[({])', '', table)
+    joined = re.sub(r'\n {8}', ' ', joined)
+    processes: frozenset[str] = frozenset()
+    purpose = ''
+    for line in joined.splitlines():
+        text = line.strip()
+        match len(line) - len(line.lstrip()):
+            case 0:
+                processes = frozenset(text.split(', '))
+            case 2:
+                purpose = text
+            case _:
+                yield from _hooks(text, processes, purpose)
+
+
+def _hooks(
+    row: str, processes: frozenset[str], purpose: str
+) -> Iterator[Hook]:
+    found = _ROW.fullmatch(row)
+    assert found, row
+    parameters = found['parameters']
+    for name in found['names'].strip('{}').split(', '):
+        yield Hook(
+            processes,
+            found['module'],
+            name,
+            found['type']
+            or tuple(parameters.split(', ') if parameters else ()),
+            purpose,
+        )
+
+
+HOOKS = tuple(_parse(TABLE))
 
 
 def arguments(
@@ -870,5 +491,5 @@ def misfits(process: str) -> Iterator[str]:
     if major not in SUPPORTED:
         yield f'supported are {SUPPORTED[0]} to {SUPPORTED[-1]}'
     for hook in HOOKS:
-        if process in hook.processes and (misfit := hook.misfit()):
+        if f'nova-{process}' in hook.processes and (misfit := hook.misfit()):
             yield misfit

@@ -53,6 +53,12 @@ def test_a_release_that_nobody_looked_at_is_refused(monkeypatch):
 
 def test_every_hook_says_what_it_is_for():
     assert all(hook.purpose for hook in hooks.HOOKS)
-    assert len({(h.module, h.attribute) for h in hooks.HOOKS}) == len(
-        hooks.HOOKS
-    )
+
+
+def test_no_process_has_a_row_twice():
+    rows = [
+        (process, hook.module, hook.attribute)
+        for hook in hooks.HOOKS
+        for process in hook.processes
+    ]
+    assert len(rows) == len(set(rows))
