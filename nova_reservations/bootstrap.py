@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 import functools
@@ -14,7 +15,7 @@ from oslo_config import cfg
 from oslo_utils import timeutils
 
 from nova_reservations import cloud
-from nova_reservations import conf as options
+from nova_reservations import conf as configuration
 from nova_reservations import exception
 from nova_reservations import plugin_loader
 from nova_reservations import ports
@@ -38,7 +39,7 @@ from nova_reservations.engine import settings
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import worker
-from nova_reservations.objects import states
+from nova_reservations.plugins.drain_strategies import base as drain
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.resource_types import base
@@ -49,7 +50,11 @@ MONITORS = 'nova_reservations.monitors'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Services:
-    """What the processes of Nova use of us; opens nothing until used."""
+    """The use cases that Nova's processes have of us; opens nothing until
+    used.
+
+    :ivar tasks: the periodic tasks of workers.
+    """
 
     database: api.Database
     clock: clocks.Clock
@@ -59,11 +64,23 @@ class Services:
     hosts: hosts.Hosts
     resources: resources.Resources
     drainable_hosts: drainable_hosts.DrainableHosts
-    walk: retry_walk.Walk
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
-    deleted_servers: deleted_servers.DeletedServers
+    tasks: Sequence[periodic.Task]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plugins:
+    """The plugins that conf names.
+
+    :ivar types: name -> type of resource that can be leased.
+    :ivar monitors: those of these types.
+    """
+
+    types: Mapping[str, base.ResourceType]
+    monitors: Sequence[monitor.Monitor]
+    drain_strategy: drain.DrainStrategy
 
 
 def build(
@@ -79,24 +96,56 @@ def build(
     :raises: cfg.ConfigFileValueError if one of its values is not allowed
     :raises: DatabaseUnavailable if conf names none that can be used
     """
-    options.check(conf)
-    timing = _timing(conf)
+    configuration.check(conf)
     database = _database(conf)
-    clock = clocks.Clock(database.now, own_time)
     nova = nova or cloud.NovaCloud(
         conf,
         functools.partial(hosts.remember, database),
         functools.partial(identity.of, database),
     )
-    notify = notify or cloud.notify
-    types = _resource_types(conf, nova)
-    inventory = hosts.Hosts(database, nova, timing)
-    drainables = drainable_hosts.DrainableHosts(
-        database, nova, inventory, timing
+    return assemble(
+        database,
+        nova,
+        _plugins(conf, nova),
+        settings.Settings.of(conf),
+        notify or cloud.notify,
+        clocks.Clock(database.now, own_time),
     )
-    promises = leases.Leases(database, types, timing, notify, drainables)
+
+
+def assemble(
+    database: api.Database,
+    nova: ports.Cloud,
+    plugins: Plugins,
+    options: settings.Settings,
+    notify: ports.Notifier,
+    clock: clocks.Clock,
+) -> Services:
+    """Return services made of these parts: each use case gets its own.
+
+    Nothing is opened, and no option is read.
+    """
+    types = plugins.types
+    inventory = hosts.Hosts(database, nova, options)
+    drainables = drainable_hosts.DrainableHosts(
+        database, nova, inventory, options
+    )
+    promises = leases.Leases(database, types, options, notify, drainables)
     accesses = access.Access(database, types)
-    queue = retry.Retries(database, types, timing, notify)
+    queue = retry.Retries(database, types, options, notify)
+    monitors = monitoring.Monitoring(
+        database, plugins.monitors, options, notify
+    )
+    healer = healing.Healing(database, types, options, notify)
+    deleted = deleted_servers.DeletedServers(database, nova)
+    hunt = best_effort.BestEffort(
+        database,
+        nova,
+        types,
+        plugins.drain_strategy,
+        options,
+        notify,
+    )
     return Services(
         database=database,
         clock=clock,
@@ -105,29 +154,27 @@ def build(
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
         resources=resources.Resources(database),
-        drainable_hosts=drainables,
-        walk=retry_walk.Walk(queue),
         lifecycle=lifecycle.Lifecycle(
             database,
             types,
-            timing,
+            options,
             notify,
             clock=clock.now,
             queue=queue,
-            hunt=best_effort.BestEffort(
-                database,
-                nova,
-                types,
-                shipped.load(conf),
-                timing,
-                notify,
-            ),
+            hunt=hunt,
         ),
-        monitoring=monitoring.Monitoring(
-            database, _monitors(conf, nova, types), timing, notify
+        drainable_hosts=drainables,
+        monitoring=monitors,
+        healing=healer,
+        tasks=periodic.all_of(
+            inventory,
+            monitors,
+            healer,
+            deleted,
+            drainables,
+            retry_walk.Walk(queue),
+            options,
         ),
-        healing=healing.Healing(database, types, timing, notify),
-        deleted_servers=deleted_servers.DeletedServers(database, nova),
     )
 
 
@@ -144,10 +191,8 @@ def check(conf: cfg.ConfigOpts) -> None:
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy
     :raises: cfg.ConfigFileValueError
     """
-    options.check(conf)
-    shipped.load(conf)
-    nova = cloud.NovaCloud(conf, moved=_forget, identity=str)
-    _monitors(conf, nova, _resource_types(conf, nova))
+    configuration.check(conf)
+    _plugins(conf, cloud.NovaCloud(conf, moved=_forget, identity=str))
 
 
 def _forget(_: Mapping[str, ports.Move]) -> None:
@@ -160,15 +205,7 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
         f'{socket.gethostname()}:{os.getpid()}',
         services.database,
         services.lifecycle,
-        periodic.all_of(
-            services.hosts,
-            services.monitoring,
-            services.healing,
-            services.deleted_servers,
-            services.drainable_hosts,
-            services.walk,
-            services.lifecycle.options,
-        ),
+        services.tasks,
         conf.reservations.engine_threads,
     )
 
@@ -197,35 +234,13 @@ def _database(conf: cfg.ConfigOpts) -> api.Database:
     )
 
 
-def _timing(conf: cfg.ConfigOpts) -> settings.Settings:
-    group = conf.reservations
-    return settings.Settings(
-        cleaning_time=datetime.timedelta(minutes=group.cleaning_time),
-        prepare_ahead=datetime.timedelta(minutes=group.prepare_ahead),
-        before_end=datetime.timedelta(minutes=group.minutes_before_end_lease),
-        end_timeout=datetime.timedelta(seconds=group.end_timeout),
-        host_refresh_interval=datetime.timedelta(
-            seconds=group.host_refresh_interval
-        ),
-        create_retry_interval=datetime.timedelta(
-            seconds=group.create_retry_interval
-        ),
-        max_create_retries=group.max_create_retries,
-        conductors_guarded=group.conductors_guarded,
-        build_wait=datetime.timedelta(seconds=group.build_wait),
-        best_effort_aggregate=group.best_effort_aggregate,
-        best_effort_timeout=datetime.timedelta(
-            seconds=group.best_effort_timeout
-        ),
-        polling_interval=datetime.timedelta(seconds=group.polling_interval),
-        down_after=datetime.timedelta(seconds=group.down_after),
-        healing_interval=datetime.timedelta(minutes=group.healing_interval),
-        heal_active=states.HealActive(group.heal_active),
-        heal_limit=group.heal_limit,
-        enable_polling_monitor=group.enable_polling_monitor,
-        enable_notification_monitor=group.enable_notification_monitor,
-        list_history=datetime.timedelta(days=group.list_history),
-    )
+def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> Plugins:
+    """Load the plugins that conf names.
+
+    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy
+    """
+    types = _resource_types(conf, nova)
+    return Plugins(types, _monitors(conf, nova, types), shipped.load(conf))
 
 
 def _resource_types(

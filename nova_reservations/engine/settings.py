@@ -3,36 +3,80 @@
 
 import dataclasses
 import datetime
+from typing import Self
+
+from oslo_config import cfg
 
 from nova_reservations.objects import states
 
+SETTLE = datetime.timedelta(seconds=2)
+"""How long a request that was let in may take until it is seen on its host.
+Whole seconds are stored: the shortest that is surely more than none is two."""
 
-@dataclasses.dataclass(frozen=True, slots=True)
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Each is the option of the same name.
+    """Each is the option of ``[reservations]`` with the same name.
 
-    :ivar settle: no option: how long a request that was let in may take
-        until it is seen on its host. Whole seconds are stored: the shortest
-        that is surely more than none is two.
+    :ivar before_end: the option ``minutes_before_end_lease``.
+    :ivar settle: no option: ``SETTLE``, but in tests.
     """
 
-    cleaning_time: datetime.timedelta = datetime.timedelta(0)
-    prepare_ahead: datetime.timedelta = datetime.timedelta(minutes=10)
-    before_end: datetime.timedelta = datetime.timedelta(minutes=60)
-    end_timeout: datetime.timedelta = datetime.timedelta(seconds=600)
-    host_refresh_interval: datetime.timedelta = datetime.timedelta(seconds=60)
-    create_retry_interval: datetime.timedelta = datetime.timedelta(seconds=60)
-    max_create_retries: int = 60
-    conductors_guarded: bool = False
-    build_wait: datetime.timedelta = datetime.timedelta(seconds=1800)
-    best_effort_aggregate: str | None = None
-    best_effort_timeout: datetime.timedelta = datetime.timedelta(seconds=900)
-    polling_interval: datetime.timedelta = datetime.timedelta(seconds=60)
-    down_after: datetime.timedelta = datetime.timedelta(seconds=120)
-    healing_interval: datetime.timedelta = datetime.timedelta(minutes=60)
-    heal_active: states.HealActive = states.HealActive.FAILED
-    heal_limit: int = 30
-    enable_polling_monitor: bool = True
-    enable_notification_monitor: bool = False
-    list_history: datetime.timedelta = datetime.timedelta(days=30)
-    settle: datetime.timedelta = datetime.timedelta(seconds=2)
+    cleaning_time: datetime.timedelta
+    prepare_ahead: datetime.timedelta
+    before_end: datetime.timedelta
+    end_timeout: datetime.timedelta
+    host_refresh_interval: datetime.timedelta
+    create_retry_interval: datetime.timedelta
+    max_create_retries: int
+    conductors_guarded: bool
+    build_wait: datetime.timedelta
+    best_effort_aggregate: str | None
+    best_effort_timeout: datetime.timedelta
+    polling_interval: datetime.timedelta
+    down_after: datetime.timedelta
+    healing_interval: datetime.timedelta
+    heal_active: states.HealActive
+    heal_limit: int
+    enable_polling_monitor: bool
+    enable_notification_monitor: bool
+    list_history: datetime.timedelta
+    settle: datetime.timedelta
+
+    @classmethod
+    def of(cls, conf: cfg.ConfigOpts) -> Self:
+        """Return the settings that conf has, each in the unit of its option.
+
+        :param conf: with our options registered
+        """
+        group = conf.reservations
+        return cls(
+            cleaning_time=_minutes(group.cleaning_time),
+            prepare_ahead=_minutes(group.prepare_ahead),
+            before_end=_minutes(group.minutes_before_end_lease),
+            end_timeout=_seconds(group.end_timeout),
+            host_refresh_interval=_seconds(group.host_refresh_interval),
+            create_retry_interval=_seconds(group.create_retry_interval),
+            max_create_retries=group.max_create_retries,
+            conductors_guarded=group.conductors_guarded,
+            build_wait=_seconds(group.build_wait),
+            best_effort_aggregate=group.best_effort_aggregate,
+            best_effort_timeout=_seconds(group.best_effort_timeout),
+            polling_interval=_seconds(group.polling_interval),
+            down_after=_seconds(group.down_after),
+            healing_interval=_minutes(group.healing_interval),
+            heal_active=states.HealActive(group.heal_active),
+            heal_limit=group.heal_limit,
+            enable_polling_monitor=group.enable_polling_monitor,
+            enable_notification_monitor=group.enable_notification_monitor,
+            list_history=datetime.timedelta(days=group.list_history),
+            settle=SETTLE,
+        )
+
+
+def _minutes(number: float) -> datetime.timedelta:
+    return datetime.timedelta(minutes=number)
+
+
+def _seconds(number: float) -> datetime.timedelta:
+    return datetime.timedelta(seconds=number)

@@ -10,40 +10,24 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
-import dataclasses
 import datetime
 import pathlib
 import threading
 from typing import Any
 
-from oslo_config import cfg
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import conf
+from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
-from nova_reservations.engine import access
-from nova_reservations.engine import best_effort as best_effort
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import drainable_hosts
-from nova_reservations.engine import healing
-from nova_reservations.engine import hosts
+from nova_reservations.engine import clocks
 from nova_reservations.engine import identity
 from nova_reservations.engine import lease_requests
-from nova_reservations.engine import leases
-from nova_reservations.engine import monitoring
-from nova_reservations.engine import resources
-from nova_reservations.engine import retry as waiting
-from nova_reservations.engine import retry_walk
-from nova_reservations.engine import server_leases
-from nova_reservations.engine import settings
-from nova_reservations.engine.worker import lifecycle
-from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import worker as workers
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
@@ -52,11 +36,22 @@ from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_cloud
-from nova_reservations.tests import template
+from nova_reservations.testing import options
+from nova_reservations.testing import picture
+from nova_reservations.testing import template
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
 
 Hook = Callable[[str], None]
+
+_SELDOM_AND_AT_ONCE: dict[str, Any] = {
+    'host_refresh_interval': datetime.timedelta(days=1),
+    'polling_interval': datetime.timedelta(days=1),
+    'healing_interval': datetime.timedelta(days=1),
+    'down_after': datetime.timedelta(0),
+    'settle': datetime.timedelta(0),
+}
+"""Periodic tasks run when a test says so, and nothing is waited for."""
 
 
 def minutes(count: float) -> datetime.timedelta:
@@ -94,7 +89,7 @@ class Region:
         *names: str,
         types: Mapping[str, type[base.ResourceType]] | None = None,
         monitors: Sequence[type[monitor.Monitor]] = (compute.ComputeMonitor,),
-        **options: Any,
+        **changes: Any,
     ) -> None:
         self.now = NOON
         self.notes: list[tuple[str, Mapping[str, Any]]] = []
@@ -103,72 +98,41 @@ class Region:
         # Made here, it is no step of what is tried.
         ours = identity.of(self.database)
         self.cloud.identity = lambda: ours
-        self.options = settings.Settings(
-            **{
-                'host_refresh_interval': datetime.timedelta(days=1),
-                'polling_interval': datetime.timedelta(days=1),
-                'healing_interval': datetime.timedelta(days=1),
-                'down_after': datetime.timedelta(0),
-                'settle': datetime.timedelta(0),
-                **options,
-            }
+        self.opts = options.defaults()
+        self.options = options.engine_settings(
+            **{**_SELDOM_AND_AT_ONCE, **changes}
         )
-        opts = cfg.ConfigOpts()
-        conf.register_opts(opts)
-        opts([])
         self.types = {
-            name: kind(self.cloud, opts)
+            name: kind(self.cloud, self.opts)
             for name, kind in (
                 types or {objects.HOST: host.PhysicalHost}
             ).items()
         }
-        self.hosts = hosts.Hosts(self.database, self.cloud, self.options)
-        self.resources = resources.Resources(self.database)
-        self.drainable_hosts = drainable_hosts.DrainableHosts(
-            self.database, self.cloud, self.hosts, self.options
-        )
-        self.leases = leases.Leases(
+        self.services = bootstrap.assemble(
             self.database,
-            self.types,
+            self.cloud,
+            bootstrap.Plugins(
+                self.types,
+                [kind(self.cloud, self.opts) for kind in monitors],
+                shipped.load(self.opts),
+            ),
             self.options,
             self._notify,
-            self.drainable_hosts,
+            clocks.Clock(lambda: self.now, lambda: self.now),
         )
-        self.access = access.Access(self.database, self.types)
-        self.monitoring = monitoring.Monitoring(
-            self.database,
-            [kind(self.cloud, opts) for kind in monitors],
-            self.options,
-            self._notify,
-        )
-        self.healing = healing.Healing(
-            self.database, self.types, self.options, self._notify
-        )
-        self.server_leases = server_leases.ServerLeases(
-            self.leases, self.access, self.cloud
-        )
-        self.deleted_servers = deleted_servers.DeletedServers(
-            self.database, self.cloud
-        )
-        self.queue = waiting.Retries(
-            self.database, self.types, self.options, self._notify
-        )
-        self.walk = retry_walk.Walk(self.queue)
-        self.opts = opts
-        self.tasks = periodic.all_of(
-            self.hosts,
-            self.monitoring,
-            self.healing,
-            self.deleted_servers,
-            self.drainable_hosts,
-            self.walk,
-            self.options,
-        )
+        self.hosts = self.services.hosts
+        self.resources = self.services.resources
+        self.drainable_hosts = self.services.drainable_hosts
+        self.leases = self.services.leases
+        self.access = self.services.access
+        self.server_leases = self.services.server_leases
+        self.monitoring = self.services.monitoring
+        self.healing = self.services.healing
         self._workers: list[workers.Worker] = []
         for name in names:
             self.enrol(name)
         with self.database.writer() as session:
-            for task in self.tasks:
+            for task in self.services.tasks:
                 counters.take_task(
                     session, task.name, self.now, self.now + task.interval
                 )
@@ -292,7 +256,7 @@ class Region:
     def change(self, lease: objects.Lease, **changes: Any) -> objects.Lease:
         """Update a lease: dates are minutes from now on, the rest is asked
         of its only reservation."""
-        dates = {
+        dates: dict[str, Any] = {
             key: self.now + minutes(changes.pop(key))
             for key in ('start', 'end', 'before_end')
             if key in changes
@@ -339,23 +303,8 @@ class Region:
         one = workers.Worker(
             name,
             self.database,
-            lifecycle.Lifecycle(
-                self.database,
-                self.types,
-                self.options,
-                self._notify,
-                clock=lambda: self.now,
-                queue=self.queue,
-                hunt=best_effort.BestEffort(
-                    self.database,
-                    self.cloud,
-                    self.types,
-                    shipped.load(self.opts),
-                    self.options,
-                    self._notify,
-                ),
-            ),
-            self.tasks,
+            self.services.lifecycle,
+            self.services.tasks,
             threads,
         )
         self._workers.append(one)
@@ -461,10 +410,10 @@ class Region:
         not at all; when it was done is left out."""
         return {
             'leases': {
-                lease.id: _without_times(lease)
+                lease.id: picture.without_times(lease)
                 for lease in self.leases.find(objects.LeaseQuery())
             },
-            'held': _held(self.database),
+            'held': picture.held(self.database),
             'notes': sorted(
                 (kind, payload.get('lease_id')) for kind, payload in self.notes
             ),
@@ -480,31 +429,6 @@ class Region:
                 (server, order.reason) for server, order in self.cloud.images
             ),
         }
-
-
-def _without_times(lease: objects.Lease) -> Mapping[str, Any]:
-    picture = dataclasses.asdict(lease)
-    for name in ('version', 'attempt', 'due_at', 'updated_at'):
-        del picture[name]
-    picture['events'] = sorted(
-        picture['events'], key=lambda event: event['event_type']
-    )
-    for part in (*picture['reservations'], *picture['events']):
-        del part['updated_at']
-    return picture
-
-
-def _held(database: api.Database) -> list[tuple[str, int, bool]]:
-    with database.reader() as session:
-        return [
-            (row.reservation_id, row.resource_id, row.released)
-            for row in session.execute(
-                sa.select(models.Allocation.__table__).order_by(
-                    models.Allocation.reservation_id,
-                    models.Allocation.resource_id,
-                )
-            )
-        ]
 
 
 class Steps:

@@ -30,8 +30,8 @@ import sqlalchemy as sa
 
 from nova_reservations.db import api
 from nova_reservations.db import migration
+from nova_reservations.testing import template
 from nova_reservations.tests import profile
-from nova_reservations.tests import template
 
 # How long an example takes is the machine's load: that is no test.
 hypothesis.settings.register_profile(

@@ -15,6 +15,7 @@ from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import hosts as host_rows
 from nova_reservations.engine import audit
 from nova_reservations.engine import drainable_hosts
+from nova_reservations.testing import options
 from nova_reservations.testing.region import Killed
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
@@ -186,15 +187,14 @@ def test_the_cheapest_hosts_are_emptied(make_clouds):
 
 
 def test_the_strategy_is_the_one_that_is_configured(make_clouds):
+    # Groups of options are there once in a process.
+    conf = options.defaults()
+    conf.set_override('best_effort_strategy', 'by_state', group='reservations')
     region = make_clouds('green', 'red')
-    region.opts.set_override(
-        'best_effort_strategy', 'by_state', group='reservations'
-    )
+    conf.clear_override('best_effort_strategy', group='reservations')
     region.cloud.particulars['0 of green'] = {'pinned': True}
     lease = region.best_effort(minimum=2)
     region.forward(until=1)
-    # Groups of options are there once in a process.
-    region.opts.clear_override('best_effort_strategy', group='reservations')
     assert region.hosts_of(lease) == {'one', 'red'}
 
 

@@ -31,7 +31,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
-from nova_reservations.tests import template
+from nova_reservations.testing import template
 
 CONF = nova.conf.CONF
 

@@ -8,7 +8,6 @@ told is written to a journal beside our tables.
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
 import datetime
 import pathlib
 import random
@@ -17,29 +16,16 @@ import time
 from typing import Any
 import uuid
 
-from oslo_config import cfg
 import sqlalchemy as sa
 
-from nova_reservations import conf
+from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.bootstrap import Services
 from nova_reservations.db import api
-from nova_reservations.engine import access
-from nova_reservations.engine import best_effort
-from nova_reservations.engine import deleted_servers
-from nova_reservations.engine import drainable_hosts
-from nova_reservations.engine import healing
-from nova_reservations.engine import hosts
+from nova_reservations.engine import clocks
 from nova_reservations.engine import lease_requests
-from nova_reservations.engine import leases
-from nova_reservations.engine import monitoring
-from nova_reservations.engine import retry
-from nova_reservations.engine import retry_walk
-from nova_reservations.engine import server_leases
-from nova_reservations.engine import settings
-from nova_reservations.engine.worker import lifecycle
-from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
@@ -49,13 +35,14 @@ from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing import fake_cloud
+from nova_reservations.testing import options
 
 SLOT = 2
 """Seconds: all windows begin and end with a slot, so that many touch."""
 
 SLOTS = 16
 
-OPTIONS = settings.Settings(
+OPTIONS = options.engine_settings(
     prepare_ahead=datetime.timedelta(seconds=3),
     before_end=datetime.timedelta(0),
     settle=datetime.timedelta(0),
@@ -160,38 +147,12 @@ LARGE = ports.KnownFlavor(
 """The same SIZE."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Party:
-    """What a process has of its own."""
+def join(url: str, *names: str) -> Services:
+    """Return what a process has of its own.
 
-    database: api.Database
-    leases: leases.Leases
-    server_leases: server_leases.ServerLeases
-    hosts: hosts.Hosts
-    lifecycle: lifecycle.Lifecycle
-    monitoring: monitoring.Monitoring
-    healing: healing.Healing
-    deleted_servers: deleted_servers.DeletedServers
-    drainables: drainable_hosts.DrainableHosts
-    walk: retry_walk.Walk
-
-    def tasks(self) -> list[periodic.Task]:
-        return periodic.all_of(
-            self.hosts,
-            self.monitoring,
-            self.healing,
-            self.deleted_servers,
-            self.drainables,
-            self.walk,
-            OPTIONS,
-        )
-
-
-def join(url: str, *names: str) -> Party:
-    """:param names: of hosts, for the one process that enrols them"""
-    opts = cfg.ConfigOpts()
-    conf.register_opts(opts)
-    opts([])
+    :param names: of hosts, for the one process that enrols them
+    """
+    opts = options.defaults()
     cloud = fake_cloud.FakeCloud(*names)
     cloud.known_flavors[LARGE.id] = LARGE
     database = api.Database(url)
@@ -203,43 +164,15 @@ def join(url: str, *names: str) -> Party:
     }
     for kind in types.values():
         kind.journal = journal
-    inventory = hosts.Hosts(database, cloud, OPTIONS)
-    giver = drainable_hosts.DrainableHosts(database, cloud, inventory, OPTIONS)
-    promises = leases.Leases(database, types, OPTIONS, journal.notify, giver)
-    queue = retry.Retries(database, types, OPTIONS, journal.notify)
-    return Party(
-        database=database,
-        leases=promises,
-        server_leases=server_leases.ServerLeases(
-            promises, access.Access(database, types), cloud
+    return bootstrap.assemble(
+        database,
+        cloud,
+        bootstrap.Plugins(
+            types, [compute.ComputeMonitor(cloud, opts)], shipped.load(opts)
         ),
-        hosts=inventory,
-        drainables=giver,
-        walk=retry_walk.Walk(queue),
-        lifecycle=lifecycle.Lifecycle(
-            database,
-            types,
-            OPTIONS,
-            journal.notify,
-            clock=database.now,
-            queue=queue,
-            hunt=best_effort.BestEffort(
-                database,
-                cloud,
-                types,
-                shipped.load(opts),
-                OPTIONS,
-                journal.notify,
-            ),
-        ),
-        monitoring=monitoring.Monitoring(
-            database,
-            [compute.ComputeMonitor(cloud, opts)],
-            OPTIONS,
-            journal.notify,
-        ),
-        healing=healing.Healing(database, types, OPTIONS, journal.notify),
-        deleted_servers=deleted_servers.DeletedServers(database, cloud),
+        OPTIONS,
+        journal.notify,
+        clocks.Clock(database.now, database.now),
     )
 
 
@@ -261,7 +194,7 @@ def lessee(url: str, seed: int, attempts: int) -> Counter[str]:
     return answers
 
 
-def _answer(act: Any, party: Party, dice: random.Random, mine: Any) -> str:
+def _answer(act: Any, party: Services, dice: random.Random, mine: Any) -> str:
     try:
         act(party, dice, mine)
     except exception.ReservationsError as error:
@@ -270,7 +203,7 @@ def _answer(act: Any, party: Party, dice: random.Random, mine: Any) -> str:
 
 
 def _window(
-    party: Party, dice: random.Random
+    party: Services, dice: random.Random
 ) -> tuple[datetime.datetime, datetime.datetime, datetime.datetime]:
     now = party.database.now()
     first = int(now.timestamp()) // SLOT + dice.randrange(SLOTS)
@@ -281,7 +214,7 @@ def _window(
     return now, max(start, now), max(end, now + datetime.timedelta(seconds=1))
 
 
-def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
+def _create(party: Services, dice: random.Random, mine: list[str]) -> None:
     now, start, end = _window(party, dice)
     minimum = dice.choice([1, 1, 1, 2, 3])
     kind, asked = (
@@ -316,7 +249,7 @@ def _create(party: Party, dice: random.Random, mine: list[str]) -> None:
     mine.append(lease.id)
 
 
-def _update(party: Party, dice: random.Random, mine: list[str]) -> None:
+def _update(party: Services, dice: random.Random, mine: list[str]) -> None:
     lease = party.leases.get(dice.choice(mine or ['none']))
     now, start, end = _window(party, dice)
     if lease.status != states.Lease.PENDING:
@@ -338,7 +271,7 @@ def _update(party: Party, dice: random.Random, mine: list[str]) -> None:
     party.leases.update(lease.id, change, now)
 
 
-def _delete(party: Party, dice: random.Random, mine: list[str]) -> None:
+def _delete(party: Services, dice: random.Random, mine: list[str]) -> None:
     lease_id = dice.choice(mine or ['none'])
     party.leases.delete(lease_id, party.database.now())
 
@@ -426,9 +359,7 @@ def delete(url: str, lease_ids: Sequence[str]) -> None:
 def work(url: str, name: str, until: pathlib.Path) -> None:
     """Be a worker until there is such a file."""
     party = join(url)
-    one = worker.Worker(
-        name, party.database, party.lifecycle, party.tasks(), 4
-    )
+    one = worker.Worker(name, party.database, party.lifecycle, party.tasks, 4)
     while not until.exists():
         one.tick(party.database.now())
         # As the loop does; a busy one would race only with itself.
@@ -448,6 +379,6 @@ def start_and_stop(url: str, hint: pathlib.Path) -> None:
         signal.pause()
 
     kind.start = stopped  # type: ignore[method-assign]
-    one = worker.Worker('x', party.database, party.lifecycle, party.tasks(), 1)
+    one = worker.Worker('x', party.database, party.lifecycle, party.tasks, 1)
     one.tick(party.database.now())
     one.drain()

@@ -434,7 +434,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
             queue=party.lifecycle.queue,
             hunt=party.lifecycle.hunt,
         ),
-        party.tasks(),
+        party.tasks,
         1,
     )
     other.tick(later)

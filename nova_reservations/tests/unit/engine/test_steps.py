@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine.steps import Step
 from nova_reservations.objects import states
+from nova_reservations.testing import options
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
-OPTIONS = settings.Settings()
+OPTIONS = options.engine_settings()
 START, WARNING, END = 60, 90, 150
 """In minutes after noon."""
 
@@ -123,10 +123,10 @@ def test_a_lease_with_nothing_to_do_is_due_at_its_next_step(one, minute):
 
 
 def test_nothing_is_prepared_where_the_operator_does_not_want_it():
-    options = settings.Settings(prepare_ahead=datetime.timedelta(0))
+    unprepared = options.engine_settings(prepare_ahead=datetime.timedelta(0))
     one = lease('PENDING')
-    assert steps.step(one, at(59), options) is None
-    assert steps.due_at(one, at(0), options) == at(START)
+    assert steps.step(one, at(59), unprepared) is None
+    assert steps.due_at(one, at(0), unprepared) == at(START)
 
 
 @given(

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A region as it is compared with itself: without times and versions."""
+
+import dataclasses
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db import models
+
+
+def without_times(lease: objects.Lease) -> dict[str, Any]:
+    """Return a lease without what differs from run to run."""
+    picture = dataclasses.asdict(lease)
+    for name in ('version', 'attempt', 'due_at', 'updated_at'):
+        del picture[name]
+    picture['events'] = sorted(
+        picture['events'], key=lambda event: event['event_type']
+    )
+    for part in (*picture['reservations'], *picture['events']):
+        del part['updated_at']
+    return picture
+
+
+def held(database: api.Database) -> list[tuple[str, int, bool]]:
+    """Return (reservation id, resource id, released) of all allocations."""
+    with database.reader() as session:
+        return [
+            (row.reservation_id, row.resource_id, row.released)
+            for row in session.execute(
+                sa.select(models.Allocation.__table__).order_by(
+                    models.Allocation.reservation_id,
+                    models.Allocation.resource_id,
+                )
+            )
+        ]
