@@ -3,7 +3,10 @@
 
 from debtcollector import removals
 
+from nova_reservations.plugins.drain_strategies import base
 from nova_reservations.plugins.drain_strategies.base import *  # noqa: F403
+
+Donor = base.DrainableHost
 
 removals.removed_module(
     __name__,

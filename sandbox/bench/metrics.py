@@ -44,7 +44,7 @@ LIMIT = 0.05
 
 PLUGINS = ('threshold', 'statsd', 'prometheus', 'ceilometer', 'udp')
 
-_DOCUMENT = pathlib.Path('doc/source/admin/metrics.rst')
+_DOCUMENT = pathlib.Path('doc/source/beyond/metrics.rst')
 
 #: Seconds between two times that Nova's thread wants to run.
 _TICK = 0.001

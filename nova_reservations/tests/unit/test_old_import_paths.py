@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from nova_reservations.plugins.drain_strategies import base as drain_strategies
+
 
 @pytest.mark.parametrize(
     ('old', 'new', 'name'),
@@ -31,3 +33,12 @@ def test_an_old_path_gives_the_same_class_and_names_the_new_path(
         module = importlib.import_module(f'nova_reservations.{old}')
     wanted = importlib.import_module(f'nova_reservations.{new}')
     assert getattr(module, name) is getattr(wanted, name)
+
+
+def test_a_strategy_of_the_release_before_may_name_its_donor():
+    sys.modules.pop('nova_reservations.plugins.drain_strategy', None)
+    with pytest.warns(DeprecationWarning):
+        old = importlib.import_module(
+            'nova_reservations.plugins.drain_strategy'
+        )
+    assert old.Donor is drain_strategies.DrainableHost
