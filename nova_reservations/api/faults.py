@@ -2,7 +2,6 @@
 """Every refusal as HTTP; the only place that knows status codes of them."""
 
 from collections.abc import Mapping
-import json
 from typing import Any
 
 from nova import exception as nova_exception
@@ -12,6 +11,7 @@ import webob
 import webob.exc
 
 from nova_reservations import exception
+from nova_reservations.api import responses
 
 LOG = logging.getLogger(__name__)
 
@@ -105,12 +105,7 @@ def _headers(code: int) -> dict[str, str]:
 def _json(
     code: int, headers: Mapping[str, str], body: Mapping[str, Any]
 ) -> webob.Response:
-    answer = webob.Response(
-        status=code,
-        content_type='application/json',
-        charset='UTF-8',
-        text=json.dumps(body),
-    )
+    answer = responses.respond(code, body)
     for name in ('Allow', 'Retry-After'):
         if name in headers:
             answer.headers[name] = headers[name]

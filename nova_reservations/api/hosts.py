@@ -16,6 +16,8 @@ from nova_reservations.api import dates
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api import validation
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.views import hosts as view
 from nova_reservations.policies import hosts as policies
 
@@ -46,9 +48,15 @@ def index(
     return answer
 
 
+INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
+
+
 def show(req: api_request.LeaseRequest, host_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
     return {'host': view.show(req.services.hosts.get(_id(host_id)))}
+
+
+SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 
 
 def create(
@@ -63,6 +71,15 @@ def create(
             req.services.hosts.enrol(body['name'], properties, req.now())
         )
     }
+
+
+CREATE = Action(
+    create,
+    201,
+    body=schemas.CREATE,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(404, 409),
+)
 
 
 def update(
@@ -82,9 +99,20 @@ def update(
     }
 
 
+UPDATE = Action(
+    update,
+    body=schemas.UPDATE,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(404, 409),
+)
+
+
 def delete(req: api_request.LeaseRequest, host_id: str) -> None:
     req.context.can(policies.DELETE)
     req.services.hosts.remove(_id(host_id), req.now())
+
+
+DELETE = Action(delete, 204, refusals=(404, 409))
 
 
 def allocations(
@@ -101,6 +129,13 @@ def allocations(
     )
 
 
+ALLOCATIONS = Action(
+    allocations,
+    query=schemas.ALLOCATIONS,
+    response=schemas.ALLOCATIONS_RESPONSE,
+)
+
+
 def allocation(
     req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
@@ -109,6 +144,14 @@ def allocation(
         _id(host_id), req.now(), **query
     )
     return {'allocation': view.allocation(_id(host_id), held)}
+
+
+ALLOCATION = Action(
+    allocation,
+    query=schemas.ALLOCATIONS,
+    response=schemas.ALLOCATION_RESPONSE,
+    refusals=(404,),
+)
 
 
 def capacity(
@@ -133,6 +176,11 @@ def capacity(
     }
 
 
+CAPACITY = Action(
+    capacity, query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE
+)
+
+
 def properties(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> dict[str, Any]:
@@ -149,6 +197,11 @@ def properties(
     }
 
 
+PROPERTIES = Action(
+    properties, query=schemas.PROPERTIES, response=schemas.PROPERTIES_RESPONSE
+)
+
+
 def update_property(
     req: api_request.LeaseRequest, name: str, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -159,6 +212,14 @@ def update_property(
             req.services.hosts.set_private(name, body['private'], req.now())
         )
     }
+
+
+UPDATE_PROPERTY = Action(
+    update_property,
+    body=schemas.UPDATE_PROPERTY,
+    response=schemas.PROPERTY_RESPONSE,
+    refusals=(404,),
+)
 
 
 def _id(host_id: str) -> int:

@@ -15,11 +15,13 @@ from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
-from nova_reservations.api import validation
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import leases as schemas
+from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.views import leases as view
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import resource_types
 from nova_reservations.objects import states
-from nova_reservations.plugins.resource_types import base
 from nova_reservations.policies import leases as policies
 
 
@@ -48,6 +50,9 @@ def index(
         limit,
         lambda last: req.next_link(query, last['id']),
     )
+
+
+INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
 _SELECTIVE = frozenset(
@@ -94,6 +99,9 @@ def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
     return answer
 
 
+SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
+
+
 def create(
     req: api_request.LeaseRequest, body: dict[str, Any]
 ) -> dict[str, Any]:
@@ -128,6 +136,15 @@ def create(
     )
 
 
+CREATE = Action(
+    create,
+    201,
+    body=schemas.CREATE,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(409,),
+)
+
+
 def _end(
     body: dict[str, Any], start: datetime.datetime, now: datetime.datetime
 ) -> datetime.datetime:
@@ -155,23 +172,14 @@ def _new_reservation(
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
     }
-    kind = _type(req, item['resource_type'])
+    kind = resource_types.get(req.services.leases.types, item['resource_type'])
     if kind.comes_alone:
         raise exception.InvalidInput(
             f'No lease can ask for a reservation of {item["resource_type"]}: '
             'it comes with what it is of'
         )
-    validation.Schema(kind.schema).check(asked)
+    type_schemas.create(type(kind)).check(asked)
     return lease_requests.NewReservation(item['resource_type'], asked)
-
-
-def _type(req: api_request.LeaseRequest, name: str) -> base.ResourceType:
-    kind = req.services.leases.types.get(name)
-    if kind is None:
-        raise exception.InvalidInput(
-            f'The {name} resource type is not supported'
-        )
-    return kind
 
 
 def update(
@@ -204,10 +212,19 @@ def update(
     return _answer(req, req.services.leases.update(lease_id, changes, now))
 
 
+UPDATE = Action(
+    update,
+    body=schemas.UPDATE,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(404, 409),
+)
+
+
 def _changed_reservations(
     req: api_request.LeaseRequest, lease: objects.Lease, items: Any
 ) -> dict[str, dict[str, Any]]:
     """Return reservation id -> what of it is asked to change."""
+    types = req.services.leases.types
     known = {item.id: item for item in lease.reservations}
     changes: dict[str, dict[str, Any]] = {}
     for item in items:
@@ -215,17 +232,16 @@ def _changed_reservations(
         reservation_id = asked.pop('id')
         acknowledged = 'resources_changed' in asked
         asked.pop('resources_changed', None)
-        if reservation_id not in known:
-            raise exception.InvalidInput(
-                'Please enter valid reservation IDs. Invalid reservation '
-                f'IDs are: {reservation_id}'
-            )
         if reservation_id in changes:
             raise exception.InvalidInput(
                 f'Reservation {reservation_id} is named twice'
             )
+        if reservation_id not in known:
+            # The engine says so, of all of them.
+            changes[reservation_id] = asked
+            continue
         resource_type = known[reservation_id].resource_type
-        kind = _type(req, resource_type)
+        kind = resource_types.get(types, resource_type)
         shown = kind.show(known[reservation_id]).get(
             'resource_type', resource_type
         )
@@ -236,7 +252,7 @@ def _changed_reservations(
                 status=shown,
                 reason='resource_type cannot be updated',
             )
-        validation.Schema(kind.update_schema).check(asked)
+        type_schemas.update(type(kind)).check(asked)
         if asked or not acknowledged:
             changes[reservation_id] = asked
     return changes
@@ -246,6 +262,9 @@ def delete(req: api_request.LeaseRequest, lease_id: str) -> None:
     lease = _visible(req, lease_id)
     req.context.can(policies.DELETE, target={'project_id': lease.project_id})
     req.services.leases.delete(lease_id, req.now())
+
+
+DELETE = Action(delete, 204, refusals=(404, 409))
 
 
 def _visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:

@@ -1,11 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which versions of the lease API there are, for whoever has a token."""
+"""The versions of the lease API, for everybody who has a token."""
 
+import re
 from typing import Any
 
+import microversion_parse
+import webob
+import webob.exc
+
 from nova_reservations.api import request as api_request
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import versions as schemas
 
 VERSION = '1.0'
+_SERVICE = 'reservation'
+
+
+def check(request: webob.Request) -> None:
+    """See that the request asks for a version that there is, or for none.
+
+    :raises: webob.exc.HTTPBadRequest, webob.exc.HTTPNotAcceptable
+    """
+    asked = microversion_parse.get_version(request.headers, _SERVICE)
+    if asked in (None, 'latest'):
+        return
+    if not re.fullmatch('[0-9]+[.][0-9]+', asked):
+        raise webob.exc.HTTPBadRequest(
+            f'API Version String {asked} is of invalid format. Must be of '
+            'format MajorNum.MinorNum.'
+        )
+    if asked != VERSION:
+        raise webob.exc.HTTPNotAcceptable(
+            f'Version {asked} is not supported by the API. Minimum is '
+            f'{VERSION} and maximum is {VERSION}.'
+        )
+
+
+def tell(response: webob.Response) -> None:
+    """Put the version into the headers of an answer."""
+    response.headers['OpenStack-API-Version'] = f'{_SERVICE} {VERSION}'
+    response.headers['Vary'] = 'OpenStack-API-Version'
 
 
 def index(req: api_request.LeaseRequest) -> dict[str, Any]:
@@ -13,9 +47,15 @@ def index(req: api_request.LeaseRequest) -> dict[str, Any]:
     return {'versions': [_version(req)]}
 
 
+INDEX = Action(index, 300, response=schemas.INDEX_RESPONSE)
+
+
 def show(req: api_request.LeaseRequest) -> dict[str, Any]:
     """Show the version of the API."""
     return {'version': _version(req)}
+
+
+SHOW = Action(show, response=schemas.SHOW_RESPONSE)
 
 
 def _version(req: api_request.LeaseRequest) -> dict[str, Any]:

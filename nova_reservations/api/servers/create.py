@@ -26,6 +26,7 @@ from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.api import validation
+from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
 from nova_reservations.engine import lease_requests
@@ -102,7 +103,7 @@ def _asked(
             f'The hint "{scheduler_hints.LEASE}" can not be used here: '
             f'[reservations] resource_types does not have {objects.SERVER}'
         )
-    validation.Schema(kind.schema).check(terms.asked)
+    type_schemas.create(type(kind)).check(terms.asked)
     if terms.asked.get('guaranteed'):
         terms = dataclasses.replace(
             terms, asked={**terms.asked, **_what_for(body)}

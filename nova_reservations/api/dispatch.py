@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of a request to the lease API: to its action and back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import webob
+import webob.exc
+
+from nova_reservations import bootstrap
+from nova_reservations.api import body
+from nova_reservations.api import faults
+from nova_reservations.api import listing
+from nova_reservations.api import request as api_request
+from nova_reservations.api import responses
+from nova_reservations.api import routes
+from nova_reservations.api import validation
+from nova_reservations.api import versions
+from nova_reservations.api.action import Action
+
+_NO_QUERY = validation.Schema({'maxProperties': 0})
+
+
+def answer(
+    request: webob.Request,
+    project_id: str | None,
+    path: str,
+    services: Callable[[], bootstrap.Services],
+) -> webob.Response:
+    """Answer a request to what is below the mount.
+
+    :param project_id: of the URL, if it has one
+    :param path: what follows the mount, without the query
+    """
+    try:
+        _check_project(request, project_id)
+        versions.check(request)
+    except webob.exc.HTTPException as error:
+        return faults.response(error, None)
+    try:
+        response = _answer(request, path, services)
+    # The shape of an error is part of the API, even of one that is a bug.
+    except Exception as error:
+        response = faults.response(
+            error, request.environ['nova.context'].request_id
+        )
+    versions.tell(response)
+    return response
+
+
+def _check_project(request: webob.Request, project_id: str | None) -> None:
+    own = request.environ['nova.context'].project_id
+    if project_id not in (None, own):
+        raise webob.exc.HTTPBadRequest(
+            f"Malformed request URL: URL's project_id '{project_id}' "
+            f"doesn't match Context's project_id '{own}'"
+        )
+
+
+def _answer(
+    request: webob.Request,
+    path: str,
+    services: Callable[[], bootstrap.Services],
+) -> webob.Response:
+    action, names = routes.find(request.method, path or '/')
+    result = action.run(
+        api_request.LeaseRequest(request, path, services),
+        **names,
+        **_checked(request, action),
+    )
+    if result is None:
+        return webob.Response(status=action.status, content_type=None)
+    if isinstance(result, listing.Listing):
+        return listing.response(action.status, result)
+    return responses.respond(action.status, result)
+
+
+def _checked(request: webob.Request, action: Action) -> dict[str, Any]:
+    """Return the query and the body, as far as the action takes them.
+
+    :raises: InvalidInput, and what body.read() raises
+    """
+    parsed: dict[str, Any] = {}
+    query = validation.parse_query(request.query_string)
+    (action.query or _NO_QUERY).check(query)
+    if action.query is not None:
+        parsed['query'] = query
+    if action.body is not None:
+        parsed['body'] = validation.parse_json(body.read(request))
+        action.body.check(parsed['body'])
+    return parsed

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to Nova that may make or move a server, before Nova sees them."""
+
+from collections.abc import Callable
+import functools
+import re
+from typing import Any
+
+from nova import exception as nova_exception
+import nova.conf
+from nova.policies import servers as server_policies
+from oslo_serialization import jsonutils
+import webob
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations.api import faults
+from nova_reservations.api.servers import actions
+from nova_reservations.api.servers import create
+from nova_reservations.api.servers import default_lease
+from nova_reservations.api.servers import lease_params
+from nova_reservations.api.servers import scheduler_hints
+from nova_reservations.policies import leases as policies
+
+# As Nova's own router has it, with a project's id or without.
+_CREATE = re.compile('/(?:[0-9a-f-]+/)?(?:servers|os-volumes_boot)$')
+
+
+def answer(
+    environ: dict[str, Any],
+    application: Any,
+    services: Callable[[], bootstrap.Services],
+) -> Any:
+    """Return what answers the request: Nova, or why Nova must not.
+
+    :param application: Nova
+    """
+    request = webob.Request(environ)
+    try:
+        if _CREATE.match(environ['PATH_INFO']):
+            return _create(request, application, services)
+        return actions.ask(request, application, services)
+    except (
+        exception.ReservationsError,
+        nova_exception.PolicyNotAuthorized,
+    ) as error:
+        return faults.nova_fault(error)
+
+
+def _create(
+    request: webob.Request,
+    application: Any,
+    build: Callable[[], bootstrap.Services],
+) -> Any:
+    options = nova.conf.CONF
+    if not (
+        scheduler_hints.may_ask(request.body)
+        or options.reservations.default_reservation
+    ):
+        return application
+    body = _parsed(request.body)
+    context = request.environ['nova.context']
+    services = build()
+    try:
+        scheduler_hints.check(body, context.project_id, services.access)
+    except exception.ReservationsError:
+        if not _may_create(context):
+            # Nova says so, and no more.
+            return application
+        raise
+    terms: Any
+    if scheduler_hints.LEASE in scheduler_hints.given(body):
+        target = {'project_id': context.project_id}
+        context.can(policies.CREATE, target=target)
+        terms = lease_params.asked
+    elif default_lease.is_due(
+        body, context.project_id, options, services.access
+    ):
+        # No policy is asked: this is the operator's will.
+        terms = functools.partial(default_lease.terms, conf=options)
+    else:
+        return application
+    return create.make(request, body, terms, application, services)
+
+
+def _may_create(context: Any) -> bool:
+    target = {'project_id': context.project_id, 'user_id': context.user_id}
+    allowed: bool = context.can(
+        server_policies.SERVERS % 'create', target=target, fatal=False
+    )
+    return allowed
+
+
+def _parsed(body: bytes) -> Any:
+    """Read the body as Nova does; None where Nova will refuse it."""
+    try:
+        return jsonutils.loads(body)
+    except (ValueError, RecursionError):
+        return None
