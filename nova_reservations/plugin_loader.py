@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that an operator names in an option, from their entry points.
+"""Plugins that an operator names in an option, from their entry points."""
 
-Where others go on without one, load() them; where the process must not,
-make() them.
-"""
-
+from collections.abc import Callable
 from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Sequence
 import dataclasses
 from typing import Any
 from typing import Generic
@@ -15,8 +10,6 @@ from typing import TypeVar
 
 from oslo_log import log
 from stevedore import named
-
-from nova_reservations.tracking import stats
 
 LOG = log.getLogger(__name__)
 
@@ -35,49 +28,56 @@ class Loaded(Generic[T]):
 
 
 def load(
-    namespace: str, names: Sequence[str], base: type[T], option: str
+    namespace: str,
+    names: Collection[str],
+    base: type[T],
+    option: str,
+    required: type[BaseException] | None = None,
+    is_name: Callable[[str], bool] = bool,
 ) -> Loaded[T]:
     """Return the classes that names stand for.
 
-    Each name that can't be had is one error in the log; the others are
-    loaded.
-
     :param base: what each of them must be a subclass of
-    :param option: as operators know it, for the log
+    :param option: as operators know it
+    :param required: what is raised, with the reason, where one can't be had;
+        None: that is an error in the log, and the others are loaded
+    :param is_name: returns whether a plugin may have this name
     """
-    missing: dict[str, str] = {}
+    broken: dict[str, BaseException] = {}
 
-    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
-        missing[entry_point.name] = (
-            f'it can not be loaded: {type(error).__name__}'
-        )
-        LOG.error(
-            '%s names %s, which can not be loaded: %s',
-            option,
-            entry_point.name,
-            error,
-            exc_info=error,
-        )
+    def remember(_: Any, entry_point: Any, error: BaseException) -> None:
+        broken[entry_point.name] = error
 
     manager = named.NamedExtensionManager(
         namespace,
         list(names),
-        on_load_failure_callback=broken,
+        on_load_failure_callback=remember,
         # They are told of below, with why.
         on_missing_entrypoints_callback=lambda _: None,
     )
     classes = {extension.name: extension.plugin for extension in manager}
-    found: dict[str, type[T]] = {}
+    loaded: Loaded[T] = Loaded({}, {})
     for name in dict.fromkeys(names):
-        if name in missing:
-            continue
-        refusal = _refusal(name, classes.get(name), namespace, base)
-        if refusal is None:
-            found[name] = classes[name]
+        error = broken.get(name)
+        if error is not None:
+            refusal: str | None = (
+                f'it can not be loaded: {type(error).__name__}'
+            )
         else:
-            missing[name] = refusal
-            LOG.error('%s names %s: %s', option, name, refusal)
-    return Loaded(found, missing)
+            refusal = _refusal(classes.get(name), namespace, base)
+            if refusal is None and not is_name(name):
+                refusal = 'no plugin may have this name'
+        if refusal is None:
+            loaded.found[name] = classes[name]
+            continue
+        if required is not None:
+            raise required(
+                f'{option} names {name}: {refusal}'
+                + (f': {error}' if error is not None else '')
+            ) from error
+        loaded.missing[name] = refusal
+        LOG.error('%s names %s: %s', option, name, refusal, exc_info=error)
+    return loaded
 
 
 def make(
@@ -85,54 +85,30 @@ def make(
     names: Collection[str],
     base: type[T],
     option: str,
-    failure: type[BaseException],
+    required: type[BaseException],
     *args: Any,
 ) -> dict[str, T]:
     """Return name -> an object of each of the classes that names stand for.
 
-    :param base: what each of them must be an instance of
-    :param option: as operators know it
-    :param failure: what is raised, with the reason, if one can't be had
-    :param args: what each class is called with
+    :param args: what each class is called with; the others are as of load()
     """
-
-    def missing(unknown: Iterable[str]) -> None:
-        raise failure(
-            f'{option} names {", ".join(sorted(unknown))}, which no installed '
-            f'package offers in {namespace}'
-        )
-
-    def broken(_: Any, entry_point: Any, error: BaseException) -> None:
-        raise failure(
-            f'{option} names {entry_point.name}, which can not be loaded: '
-            f'{type(error).__name__}: {error}'
-        )
-
-    manager = named.NamedExtensionManager(
-        namespace,
-        list(names),
-        invoke_on_load=True,
-        invoke_args=args,
-        on_missing_entrypoints_callback=missing,
-        on_load_failure_callback=broken,
-    )
     made: dict[str, T] = {}
-    for extension in manager:
-        if not isinstance(extension.obj, base):
-            raise failure(
-                f'{option} names {extension.name}: it is no {base.__name__}'
-            )
-        made[extension.name] = extension.obj
+    for name, plugin in load(
+        namespace, names, base, option, required
+    ).found.items():
+        try:
+            made[name] = plugin(*args)
+        except Exception as error:
+            raise required(
+                f'{option} names {name}: it can not be made: '
+                f'{type(error).__name__}: {error}'
+            ) from error
     return made
 
 
-def _refusal(
-    name: str, plugin: Any, namespace: str, base: type[Any]
-) -> str | None:
+def _refusal(plugin: Any, namespace: str, base: type[Any]) -> str | None:
     if plugin is None:
         return f'no installed package offers it in {namespace}'
-    if not stats.NAME.fullmatch(name) or name == stats.PLUGINS:
-        return 'no plugin may have this name'
     if not isinstance(plugin, type) or not issubclass(plugin, base):
         return f'it is no {base.__name__}'
     return None

@@ -14,8 +14,9 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import plugin_loader
-from nova_reservations.compute import breaker
+from nova_reservations.compute import plugin_breaker
 from nova_reservations.compute import resources
+from nova_reservations.tracking import breaker
 from nova_reservations.tracking import stats
 
 LOG = log.getLogger(__name__)
@@ -143,9 +144,7 @@ class NodePlugins:
         self._books: dict[str, _PluginState] = {}
         for name, kind in plugins.found.items():
             if _declares(kind.resource_classes) and _declares(kind.traits):
-                self._books[name] = _PluginState(
-                    kind, breaker.CircuitBreaker(name)
-                )
+                self._books[name] = _PluginState(kind, plugin_breaker.of(name))
             else:
                 self._missing[name] = (
                     'its resource_classes or traits are no CUSTOM_ names'

@@ -135,6 +135,7 @@ def _init(
         CONF.compute_resources,
         resources.Resource,  # type: ignore[type-abstract]
         '[DEFAULT] compute_resources',
+        is_name=stats.is_name,
     )
     kept = _LEDGERS[tracker] = TrackerPlugins(plugins)
     _offer_inventories(tracker.driver, kept)

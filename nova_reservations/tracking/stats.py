@@ -31,6 +31,11 @@ NAME = re.compile(r'[a-z0-9][a-z0-9_.-]{0,62}')
 """What a plugin may be named: it is part of keys and of extra specs."""
 
 
+def is_name(name: str) -> bool:
+    """Return whether a plugin may have this name."""
+    return name != PLUGINS and NAME.fullmatch(name) is not None
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
     """What one plugin says of a host.
@@ -121,7 +126,7 @@ def plugins(stats: Mapping[str, Any] | None) -> Plugins | None:
 
 
 def _encode(name: str, version: int, figures: Mapping[str, Any]) -> str:
-    if not NAME.fullmatch(name) or name == PLUGINS:
+    if not is_name(name):
         raise exception.InvalidFigures(
             plugin=name, reason='no plugin may have this name'
         )

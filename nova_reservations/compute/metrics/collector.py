@@ -21,6 +21,7 @@ from nova_reservations.compute.metrics import machine
 from nova_reservations.compute.metrics import plugin_thread
 from nova_reservations.compute.metrics import samples
 from nova_reservations.compute.metrics import servers
+from nova_reservations.tracking import stats
 
 LOG = log.getLogger(__name__)
 
@@ -167,6 +168,7 @@ class Collector:
             names,
             base.MetricPlugin,
             '[metrics_plugins] enabled',
+            is_name=stats.is_name,
         )
         new = {}
         for name, plugin in loaded.found.items():

@@ -9,7 +9,7 @@ from typing import Any
 
 from oslo_log import log
 
-from nova_reservations.compute import breaker
+from nova_reservations.compute import plugin_breaker
 from nova_reservations.compute.metrics import base
 
 LOG = log.getLogger(__name__)
@@ -34,8 +34,9 @@ class PluginThread:
     """Hands batches on to one plugin; whoever gives them never waits."""
 
     def __init__(self, name: str, plugin: base.MetricPlugin) -> None:
+        self.name = name
         self.plugin = plugin
-        self.guard = breaker.CircuitBreaker(name)
+        self.guard = plugin_breaker.of(name)
         self._queue: queue.Queue[Sequence[Call] | None] = queue.Queue(DEPTH)
         self._late = False
         self._thread = threading.Thread(
@@ -57,7 +58,7 @@ class PluginThread:
             LOG.warning(
                 'The metric plugin %s is late by %d batches of measurements; '
                 'the oldest are lost',
-                self.guard.name,
+                self.name,
                 DEPTH,
             )
         self._late = True
@@ -77,7 +78,7 @@ class PluginThread:
             self._take()
         self._thread.join(PATIENCE)
         if self._thread.is_alive():
-            LOG.warning('The metric plugin %s does not stop', self.guard.name)
+            LOG.warning('The metric plugin %s does not stop', self.name)
 
     def deliver(self, batch: Sequence[Call]) -> None:
         """Call the plugin; what it raises stays here."""

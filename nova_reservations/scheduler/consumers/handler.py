@@ -7,7 +7,6 @@ A consumer that raises harms neither the others nor Nova.
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations import plugin_loader
 from nova_reservations.scheduler.consumers import base
+from nova_reservations.tracking import breaker
 from nova_reservations.tracking import stats
 
 LOG = log.getLogger(__name__)
@@ -32,7 +32,7 @@ NAMESPACE = 'nova.scheduler.consumers'
 
 T = TypeVar('T')
 
-PATIENCE = 10
+LIMIT = 10
 """So many failures of a consumer in a row turn it off."""
 
 
@@ -54,6 +54,7 @@ def find(conf: cfg.ConfigOpts) -> plugin_loader.Loaded[base.Consumer]:
         conf.scheduler_consumers,
         base.Consumer,  # type: ignore[type-abstract]
         option='[DEFAULT] scheduler_consumers',
+        is_name=stats.is_name,
     )
 
 
@@ -62,7 +63,7 @@ class Consumers:
 
     def __init__(self, loaded: Iterable[base.Consumer] = ()) -> None:
         self.running = {consumer.name: consumer for consumer in loaded}
-        self._failures: Counter[tuple[str, str]] = Counter()
+        self._guards: dict[tuple[str, str], breaker.CircuitBreaker] = {}
         # Of which hosts the log has said why a consumer holds nothing.
         self._told: dict[tuple[str, str, str], str] = {}
 
@@ -137,33 +138,26 @@ class Consumers:
         :raises: InvalidInput, UnreadableStats: these are no failures
         """
         where = function.__name__
-        try:
-            result = function(*args)
-        except (exception.InvalidInput, exception.UnreadableStats):
-            raise
-        except Exception as error:
-            self._failed(name, where, error)
-            return []
-        self._failures[name, where] = 0
-        return [result]
+        guard = self._guard(name, where)
+        result = guard.call(where, [], lambda: [function(*args)])
+        if result:
+            guard.restart()
+        elif guard.off is not None:
+            self.running.pop(name, None)
+        return result
 
-    def _failed(self, name: str, where: str, error: Exception) -> None:
-        LOG.error(
-            'Consumer %(name)s has failed in %(where)s',
-            {'name': name, 'where': where},
-            exc_info=error,
-        )
-        self._failures[name, where] += 1
-        if (
-            self._failures[name, where] >= PATIENCE
-            and self.running.pop(name, None) is not None
-        ):
-            LOG.error(
-                'Consumer %(name)s has failed %(times)d times in a row: it is '
-                'off until nova-scheduler is restarted, and no host will do '
-                'for a flavor that asks for reservations:%(name)s',
-                {'name': name, 'times': PATIENCE},
+    def _guard(self, name: str, where: str) -> breaker.CircuitBreaker:
+        """Return the circuit breaker of one method of a consumer: a method
+        that works excuses no other."""
+        if (name, where) not in self._guards:
+            self._guards[name, where] = breaker.CircuitBreaker(
+                f'Consumer {name}',
+                LIMIT,
+                'nova-scheduler is restarted, and no host will do for a '
+                f'flavor that asks for reservations:{name}',
+                passed=(exception.InvalidInput, exception.UnreadableStats),
             )
+        return self._guards[name, where]
 
     def _tell(
         self,

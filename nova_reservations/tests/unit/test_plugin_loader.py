@@ -75,16 +75,16 @@ class TestWhatTheProcessCanNotDoWithout:
         with pytest.raises(exception.UnknownResourceType) as refusal:
             self.make('physical:hosts')
         assert str(refusal.value) == (
-            '[reservations] resource_types names physical:hosts, which no '
-            'installed package offers in nova_reservations.resources'
+            '[reservations] resource_types names physical:hosts: no '
+            'installed package offers it in nova_reservations.resources'
         )
 
     def test_one_that_fails_ends_it(self):
         with pytest.raises(exception.UnknownResourceType) as refusal:
             self.make('physical:host', conf=cfg.ConfigOpts())
         assert str(refusal.value).startswith(
-            '[reservations] resource_types names physical:host, which can '
-            'not be loaded: NoSuchOptError: '
+            '[reservations] resource_types names physical:host: it can not '
+            'be made: NoSuchOptError: '
         )
 
     def test_one_of_another_kind_ends_it(self, opts):

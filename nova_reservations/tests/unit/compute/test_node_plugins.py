@@ -156,14 +156,14 @@ def test_a_plugin_that_raises_breaks_nothing(method, broken, caplog):
         kept.remove(hosts.usage('one', vcpus=1))
         kept.inventory(resources.Inventory())
         assert figures(kept, 'slots') == {'total': SLOTS, 'used': 0}
-    assert 'Plugin wild failed in' in caplog.text
+    assert 'Plugin wild has failed in' in caplog.text
     told = stats.plugins(kept.report())
     assert told.running == {'slots': 1}
     assert told.off['wild'] == (
         f'it failed 3 times, at last in {method}: RuntimeError'
     )
     # No more lines than failures.
-    assert caplog.text.count('Plugin wild failed') == 3
+    assert caplog.text.count('Plugin wild has failed') == 3
 
 
 def test_figures_that_may_be_wrong_are_not_reported_until_the_next_audit(

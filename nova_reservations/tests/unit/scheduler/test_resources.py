@@ -104,7 +104,7 @@ def test_a_consumer_that_fails_refuses_only_who_names_its_resource(method):
         for consumer in consumers.running.values():
             setattr(consumer, method, fail)
             fail.__name__ = method
-    for _ in range(2 * handler.PATIENCE):
+    for _ in range(2 * handler.LIMIT):
         asked = needs.of(hosts.request(vcpus=1).flavor, consumers)
         assert needs.refusal(host, asked, consumers) is None
         asked = needs.of(hosts.request(cu='1').flavor, consumers)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from nova_reservations.compute import breaker
+from nova_reservations.compute import plugin_breaker
 from nova_reservations.compute.metrics import base
 from nova_reservations.compute.metrics import plugin_thread
 from nova_reservations.tests.unit.compute.metrics import builders
@@ -96,7 +96,7 @@ def test_a_plugin_that_raises_is_named_and_off_in_the_end(plugin, caplog):
         lane.deliver(batch(number))
     assert lane.guard.off
     errors = [each.getMessage() for each in caplog.records]
-    assert len(errors) == breaker.LIMIT + 1
+    assert len(errors) == plugin_breaker.LIMIT + 1
     assert all('wrong' in each for each in errors)
     plugin.fails = False
     lane.deliver(batch(10))
