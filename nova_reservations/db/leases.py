@@ -458,26 +458,6 @@ def insert_event(session: orm.Session, event: objects.Event) -> None:
     session.execute(sa.insert(EVENT).values(_columns(event, EVENT)))
 
 
-def delete_event(
-    session: orm.Session, lease_id: str, kind: states.EventType
-) -> None:
-    session.execute(
-        sa.delete(EVENT).where(
-            EVENT.c.lease_id == lease_id, EVENT.c.event_type == kind
-        )
-    )
-
-
-def reservation_lease_id(
-    session: orm.Session, reservation_id: str
-) -> str | None:
-    return session.scalar(
-        sa.select(RESERVATION.c.lease_id).where(
-            RESERVATION.c.id == reservation_id
-        )
-    )
-
-
 def in_nova(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> set[str]:

@@ -190,9 +190,6 @@ WRITES: list[Callable[[orm.Session], object]] = [
         NOW,
         status=states.Event.DONE,
     ),
-    lambda session: leases.delete_event(
-        session, lease_id(7), states.EventType.BEFORE_END
-    ),
     lambda session: leases.claim(
         session, lease_id(7), 0, 'worker', LATER, LATER
     ),
