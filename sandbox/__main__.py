@@ -86,7 +86,7 @@ def main() -> int:
 
     if arguments.command == 'list':
         for name, told in stories.STORIES.items():
-            print(f'{name:16}{(told.__doc__ or "").splitlines()[0]}')
+            print(f'{name:20}{(told.__doc__ or "").splitlines()[0]}')
         return 0
     if bool(arguments.database_url) != bool(arguments.transport_url):
         parser.error('--database-url and --transport-url need each other')

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Apply each mutant to a copy of the tree, and run the tests named for it.
+
+Fails if one survives, or has no place in the code any more. Databases are of
+SQLite.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from nova_reservations.tests import mutants
+
+# What tests of other kinds of database would be skipped for takes its time.
+SQLITE = ('-k', 'not mysql and not postgresql', '-p', 'no:randomly')
+FAILED = 1
+"""How pytest ends where a test has failed."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog='tools/mutants', description=__doc__)
+    parser.add_argument('--list', action='store_true', help='only name them')
+    parser.add_argument(
+        'words', nargs='*', help='only mutants whose names have all of these'
+    )
+    options = parser.parse_args()
+    chosen = [
+        mutant
+        for mutant in mutants.all_of_them()
+        if all(word in mutant.name for word in options.words)
+    ]
+    if options.list:
+        print(*(mutant.name for mutant in chosen), sep='\n')
+        return 0
+    _prepare()
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix='mutants-') as directory:
+        root = pathlib.Path(directory)
+        _copy(root)
+        for mutant in chosen:
+            verdict = _verdict(mutant, root)
+            print(f'{verdict}: {mutant.name}', flush=True)
+            if verdict != 'killed':
+                survivors.append(mutant)
+    print(f'{len(chosen) - len(survivors)} of {len(chosen)} killed')
+    return 1 if survivors or not chosen else 0
+
+
+def _prepare() -> None:
+    """Import what all tests do, so that each fork has it already."""
+    os.environ['OS_NOVA_DISABLE_EVENTLET_PATCHING'] = 'true'
+    from nova import monkey_patch
+
+    monkey_patch.patch()
+    import hypothesis  # noqa: F401
+    import nova.conf
+    import nova.objects
+    import nova.scheduler.utils  # noqa: F401
+    import schemathesis.pytest.plugin  # noqa: F401
+    import sqlalchemy.orm  # noqa: F401
+
+
+def _copy(root: pathlib.Path) -> None:
+    """Copy what git knows, and what it would."""
+    names = subprocess.run(
+        ['git', 'ls-files', '-co', '--exclude-standard', '-z'],  # noqa: S607
+        cwd=mutants.ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split('\0')
+    for name in filter(None, names):
+        source = mutants.ROOT / name
+        if source.is_file():
+            target = root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+def _verdict(mutant: mutants.Mutant, root: pathlib.Path) -> str:
+    try:
+        file = mutant.place(root)
+    except mutants.DoesNotApply as error:
+        return f'does not apply, {error}'
+    text = file.read_text()
+    file.write_text(text.replace(mutant.old, mutant.new))
+    try:
+        status = _run(root, mutant.tests)
+    finally:
+        file.write_text(text)
+    if status == FAILED:
+        return 'killed'
+    return 'SURVIVED' if status == 0 else f'pytest ended with {status}'
+
+
+def _run(root: pathlib.Path, tests: tuple[str, ...]) -> int:
+    """Run tests of the copy in a process of their own; return its status."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status)
+    os.chdir(root)
+    with open(os.devnull, 'w') as nothing:
+        for stream in (1, 2):
+            os.dup2(nothing.fileno(), stream)
+    sys.path.insert(0, str(root))
+    # Bytecode of the text before would be taken for that of the text after.
+    sys.dont_write_bytecode = True
+    for name in [name for name in sys.modules if _is_ours(name)]:
+        del sys.modules[name]
+    import pytest
+
+    paths = [str(mutants.TESTS / test) for test in tests]
+    os._exit(pytest.main(['-x', '-q', *SQLITE, *paths]))
+
+
+def _is_ours(name: str) -> bool:
+    return name.partition('.')[0] == mutants.PACKAGE
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_reservations.scheduler import request_filter
+
+
+def admitted(reservation_id):
+    admission = request_filter.Admission(reservation_id, frozenset({'ours'}))
+    return {host for host in ('ours', 'other') if admission.admits(host)}
+
+
+def test_with_a_reservation_only_its_hosts_are_admitted():
+    assert admitted('reservation') == {'ours'}
+
+
+def test_without_one_all_are_admitted_but_the_pool():
+    assert admitted(None) == {'other'}
