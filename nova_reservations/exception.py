@@ -40,6 +40,12 @@ class InvalidState(ReservationsError):
     msg_fmt = '%(kind)s %(id)s is %(status)s: %(reason)s'
 
 
+class InvalidTransition(ReservationsError):
+    """A defect: no code may write this state after that one."""
+
+    msg_fmt = '%(kind)s %(id)s is %(old)s and can not become %(new)s'
+
+
 class NotEnoughResources(ReservationsError):
     """The window can't be promised; the message counts why."""
 

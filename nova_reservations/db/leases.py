@@ -313,15 +313,24 @@ def change(
     session: orm.Session,
     seen: objects.Lease,
     now: datetime.datetime,
+    *,
+    reservations: states.Reservation | None = None,
+    events: Mapping[states.EventType, states.Event] | None = None,
     **columns: Any,
 ) -> None:
     """Write columns of the lease, if nobody has written it since seen.
 
     Neither a request nor a worker that has claimed it: both count.
 
-    :param columns: of the table; ``status_reason`` may be a values.Reason.
+    :param reservations: the status that all its reservations get
+    :param events: the status that each of its events gets
+    :param columns: of the table; ``status_reason`` may be an objects.Reason.
     :raises: Conflict
+    :raises: InvalidTransition before anything is written
     """
+    events = events or {}
+    status = columns.get('status', seen.status)
+    _check_transitions(seen, status, reservations, events)
     if 'status_reason' in columns:
         columns |= _reason_columns(columns['status_reason'])
     done = session.execute(
@@ -335,6 +344,36 @@ def change(
     )
     if _rowcount(done) != 1:
         raise exception.Conflict(kind='Lease', id=seen.id)
+    if reservations is not None:
+        session.execute(
+            sa.update(RESERVATION)
+            .where(RESERVATION.c.lease_id == seen.id)
+            .values(updated_at=now, status=reservations)
+        )
+    for event_type, event_status in events.items():
+        session.execute(
+            sa.update(EVENT)
+            .where(
+                EVENT.c.lease_id == seen.id, EVENT.c.event_type == event_type
+            )
+            .values(updated_at=now, status=event_status)
+        )
+
+
+def _check_transitions(
+    seen: objects.Lease,
+    status: states.Lease,
+    reservations: states.Reservation | None,
+    events: Mapping[states.EventType, states.Event],
+) -> None:
+    """:raises: InvalidTransition"""
+    states.check(seen.status, status, seen.id)
+    if reservations is not None:
+        for reservation in seen.reservations:
+            states.check(reservation.status, reservations, reservation.id)
+    for event in seen.events:
+        after = events.get(event.event_type, event.status)
+        states.check(event.status, after, event.id)
 
 
 def _reason_columns(
@@ -356,7 +395,15 @@ def activate(
     :param seen: lease id -> the lease as the worker has it.
     :param due_at: lease id -> when a worker must look at it next.
     :raises: Conflict if somebody has written one of them since seen
+    :raises: InvalidTransition before anything is written
     """
+    for lease in seen.values():
+        _check_transitions(
+            lease,
+            states.Lease.ACTIVE,
+            states.Reservation.ACTIVE,
+            {states.EventType.START: states.Event.DONE},
+        )
     # In one order everywhere: nobody waits for each other in a circle.
     for lease_id in sorted(seen):
         change(
@@ -414,7 +461,8 @@ def delete(session: orm.Session, seen: objects.Lease) -> None:
 def set_reservations(
     session: orm.Session, lease_id: str, now: datetime.datetime, **columns: Any
 ) -> None:
-    """Write columns of all reservations of the lease."""
+    """Write columns of all reservations of the lease: not their status,
+    which ``change`` checks."""
     session.execute(
         sa.update(RESERVATION)
         .where(RESERVATION.c.lease_id == lease_id)
@@ -440,17 +488,24 @@ def set_params(
     )
 
 
-def set_event(
+def move_event(
     session: orm.Session,
-    lease_id: str,
-    kind: states.EventType,
+    event: objects.Event,
+    time: datetime.datetime,
     now: datetime.datetime,
-    **columns: Any,
+    status: states.Event | None = None,
 ) -> None:
+    """Write when an event of a lease is.
+
+    :param status: None: as it is
+    :raises: InvalidTransition before anything is written
+    """
+    status = status or event.status
+    states.check(event.status, status, event.id)
     session.execute(
         sa.update(EVENT)
-        .where(EVENT.c.lease_id == lease_id, EVENT.c.event_type == kind)
-        .values(updated_at=now, **columns)
+        .where(EVENT.c.id == event.id)
+        .values(updated_at=now, time=time, status=status)
     )
 
 

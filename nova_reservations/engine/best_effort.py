@@ -411,19 +411,17 @@ class BestEffort:
         """Record that it is over, before anything is undone."""
 
         def end(session: api.Session) -> None:
-            leases.set_reservations(
-                session, lease.id, now, status=states.Reservation.ERROR
-            )
-            leases.set_event(
-                session,
-                lease.id,
-                states.EventType.START,
-                now,
-                status=states.Event.ERROR,
-            )
             drainable_hosts.came_free(session, lease.id, now)
 
-        self._write(lease, now, end, status=status, status_reason=reason)
+        self._write(
+            lease,
+            now,
+            end,
+            status=status,
+            status_reason=reason,
+            reservations=states.Reservation.ERROR,
+            events={states.EventType.START: states.Event.ERROR},
+        )
         with self.database.reader() as session:
             ended = leases.get(session, lease.id)
         self.notify(

@@ -209,14 +209,7 @@ def _write_events(
         if old is None:
             leases.insert_event(session, event)
         elif old != event:
-            leases.set_event(
-                session,
-                seen.id,
-                event.event_type,
-                now,
-                time=event.time,
-                status=event.status,
-            )
+            leases.move_event(session, old, event.time, now, event.status)
 
 
 def _set_params(

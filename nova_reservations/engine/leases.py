@@ -303,14 +303,8 @@ class Leases:
                     now,
                     status=states.Lease.DELETING,
                     status_reason=None,
+                    events={states.EventType.END: states.Event.IN_PROGRESS},
                     due_at=lease_changes.due_at(deleting, now, self.options),
-                )
-                leases.set_event(
-                    session,
-                    lease_id,
-                    states.EventType.END,
-                    now,
-                    status=states.Event.IN_PROGRESS,
                 )
                 return None
 

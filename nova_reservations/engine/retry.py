@@ -190,8 +190,8 @@ def grant(
         duration=None,
         retry_at=None,
     )
-    for kind, moved in _event_times(lease, time).items():
-        leases.set_event(session, lease.id, kind, now, time=moved)
+    for event, moved in _event_times(lease, time):
+        leases.move_event(session, event, moved, now)
     return dataclasses.replace(
         granted,
         status=states.Lease.PENDING,
@@ -309,16 +309,8 @@ class Retries:
                 status_reason=reason,
                 claimed_by=None,
                 due_at=None,
-            )
-            leases.set_reservations(
-                session, lease.id, now, status=states.Reservation.ERROR
-            )
-            leases.set_event(
-                session,
-                lease.id,
-                states.EventType.START,
-                now,
-                status=states.Event.ERROR,
+                reservations=states.Reservation.ERROR,
+                events={states.EventType.START: states.Event.ERROR},
             )
             left(session, lease, now, self.types)
         self.notify(
@@ -349,15 +341,15 @@ class Retries:
 
 def _event_times(
     lease: objects.Lease, time: interval.Interval
-) -> dict[states.EventType, datetime.datetime]:
-    """Return when the events of a lease are that gets this window; the
+) -> Iterator[tuple[objects.Event, datetime.datetime]]:
+    """Yield when the events of a lease are that gets this window; the
     warning keeps its distance to the end."""
-    times = {
-        states.EventType.START: time.start,
-        states.EventType.END: time.end,
-    }
-    warning = lease.event(states.EventType.BEFORE_END)
-    if warning is not None:
-        moved = warning.time + (time.end - lease.end_date)
-        times[states.EventType.BEFORE_END] = max(time.start, moved)
-    return times
+    for event in lease.events:
+        match event.event_type:
+            case states.EventType.START:
+                yield event, time.start
+            case states.EventType.END:
+                yield event, time.end
+            case states.EventType.BEFORE_END:
+                moved = event.time + (time.end - lease.end_date)
+                yield event, max(time.start, moved)

@@ -274,16 +274,8 @@ class ServerLeases:
             status_reason=None,
             in_nova=True,
             due_at=seen.due_at if seen.claimed_by else now,
-        )
-        rows.set_reservations(
-            session, seen.id, now, status=states.Reservation.DELETED
-        )
-        rows.set_event(
-            session,
-            seen.id,
-            states.EventType.END,
-            now,
-            status=states.Event.IN_PROGRESS,
+            reservations=states.Reservation.DELETED,
+            events={states.EventType.END: states.Event.IN_PROGRESS},
         )
 
 

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The states of leases, reservations and events, and what may follow what.
 
-The tables here are the only ones; the diagram in the documentation and the
-CHECK constraints of the database are made from them.
+The tables here are the only ones: the diagram in the documentation and the
+CHECK constraints of the database are made from them, and ``db/leases.py``
+writes no status that they do not allow.
 """
 
+from collections.abc import Mapping
 import enum
+from typing import Any
+
+from nova_reservations import exception
 
 
 class LeaseType(enum.StrEnum):
@@ -105,6 +110,50 @@ LEASE_TRANSITIONS: dict[Lease, frozenset[Lease]] = {
 deleted lease that has nothing in Nova is gone with the answer. PENDING and
 STARTING to TERMINATING is the end of a lease whose servers were all deleted;
 CREATING to DELETING that of one whose servers Nova has refused."""
+
+RESERVATION_TRANSITIONS: dict[Reservation, frozenset[Reservation]] = {
+    Reservation.PENDING: frozenset(
+        {Reservation.ACTIVE, Reservation.DELETED, Reservation.ERROR}
+    ),
+    Reservation.ACTIVE: frozenset({Reservation.DELETED}),
+    Reservation.ERROR: frozenset({Reservation.DELETED}),
+    Reservation.DELETED: frozenset(),
+}
+"""PENDING to DELETED is the end of one that has never started."""
+
+EVENT_TRANSITIONS: dict[Event, frozenset[Event]] = {
+    Event.UNDONE: frozenset({Event.IN_PROGRESS, Event.DONE, Event.ERROR}),
+    Event.IN_PROGRESS: frozenset({Event.DONE, Event.ERROR, Event.UNDONE}),
+    Event.DONE: frozenset({Event.UNDONE}),
+    Event.ERROR: frozenset({Event.UNDONE}),
+}
+"""Every state goes back to UNDONE: an update has moved the event to a time
+that is still to come. UNDONE to DONE is the start of a lease that was
+prepared ahead; UNDONE to ERROR that of one that got no resources."""
+
+# By type: members of the three are equal where their values are.
+_TRANSITIONS: Mapping[type[enum.StrEnum], Mapping[Any, frozenset[Any]]] = {
+    Lease: LEASE_TRANSITIONS,
+    Reservation: RESERVATION_TRANSITIONS,
+    Event: EVENT_TRANSITIONS,
+}
+
+
+def check(
+    old: Lease | Reservation | Event,
+    new: Lease | Reservation | Event,
+    of: str,
+) -> None:
+    """Check a change of state; to stay in a state is none.
+
+    :param of: the id of what changes its state
+    :raises: InvalidTransition
+    """
+    if new != old and new not in _TRANSITIONS[type(old)][old]:
+        raise exception.InvalidTransition(
+            kind=type(old).__name__, id=of, old=old, new=new
+        )
+
 
 WAITING = frozenset({Lease.CREATING, Lease.IN_PROGRESS})
 """Leases that have been promised nothing yet."""

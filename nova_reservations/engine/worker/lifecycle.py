@@ -310,33 +310,18 @@ class Lifecycle:
         lease: objects.Lease,
         now: datetime.datetime,
         *,
-        reservations: states.Reservation | None = None,
-        events: Mapping[states.EventType, states.Event] | None = None,
         release: bool = False,
         **columns: Any,
     ) -> objects.Lease:
         """Write one change of state, if the lease is still as seen.
 
         :param release: whether others may have its resources from now on
+        :param columns: as ``db.leases.change`` takes them
         :raises: ClaimLost
         """
-        status = columns.get('status', lease.status)
-        if (
-            status != lease.status
-            and status not in states.LEASE_TRANSITIONS[lease.status]
-        ):
-            raise AssertionError(f'{lease.status} -> {status}')
         try:
             with self.database.writer() as session:
                 leases.change(session, lease, now, **columns)
-                if reservations is not None:
-                    leases.set_reservations(
-                        session, lease.id, now, status=reservations
-                    )
-                for kind, event_status in (events or {}).items():
-                    leases.set_event(
-                        session, lease.id, kind, now, status=event_status
-                    )
                 if release:
                     held = allocations.held_by(session, lease)
                     self._release(session, lease, now)

@@ -3,6 +3,7 @@
 
 import dataclasses
 import datetime
+import itertools
 import uuid
 
 from oslo_db import exception as db_exc
@@ -220,5 +221,154 @@ def test_a_status_that_there_is_not_is_refused_by_the_database(any_database):
     # PyMySQL takes it for a failure of the server.
     with pytest.raises((db_exc.DBError, sa.exc.OperationalError)):
         with any_database.writer() as session:
-            leases.change(session, seen, NOON, status='ASLEEP')
+            session.execute(sa.update(leases.LEASE).values(status='ASLEEP'))
     assert read(any_database, seen) == seen
+
+
+def in_states(lease_status, reservation_status, event_status):
+    """Return a lease that is in the given states with all that it has."""
+    plain = lease()
+    return dataclasses.replace(
+        plain,
+        status=lease_status,
+        reservations=tuple(
+            dataclasses.replace(item, status=reservation_status)
+            for item in plain.reservations
+        ),
+        events=tuple(
+            objects.Event(
+                id=str(uuid.uuid4()),
+                lease_id=plain.id,
+                event_type=kind,
+                time=NOON + hours(position),
+                status=event_status,
+                created_at=NOON,
+                updated_at=None,
+            )
+            for position, kind in enumerate(states.EventType)
+        ),
+    )
+
+
+def pairs(kind):
+    return itertools.product(kind, kind)
+
+
+def may_follow(table, old, new):
+    return old == new or new in table[old]
+
+
+def changed(database, seen, **changes):
+    """Return the lease as it is after the change; None: it was refused."""
+    store(database, seen)
+    try:
+        with database.writer() as session:
+            leases.change(session, seen, NOON, name='new', **changes)
+    except exception.InvalidTransition:
+        assert read(database, seen) == seen
+        return None
+    return read(database, seen)
+
+
+def test_a_lease_gets_only_a_state_that_may_follow_its_own(database):
+    for old, new in pairs(states.Lease):
+        after = changed(
+            database,
+            in_states(old, states.Reservation.PENDING, states.Event.UNDONE),
+            status=new,
+        )
+        if may_follow(states.LEASE_TRANSITIONS, old, new):
+            assert after.status == new
+        else:
+            assert after is None
+
+
+def test_a_reservation_gets_only_a_state_that_may_follow_its_own(database):
+    for old, new in pairs(states.Reservation):
+        after = changed(
+            database,
+            in_states(states.Lease.PENDING, old, states.Event.UNDONE),
+            reservations=new,
+        )
+        if may_follow(states.RESERVATION_TRANSITIONS, old, new):
+            assert [item.status for item in after.reservations] == [new]
+        else:
+            assert after is None
+
+
+@pytest.mark.parametrize('kind', states.EventType)
+def test_an_event_gets_only_a_state_that_may_follow_its_own(database, kind):
+    for old, new in pairs(states.Event):
+        after = changed(
+            database,
+            in_states(states.Lease.PENDING, states.Reservation.PENDING, old),
+            events={kind: new},
+        )
+        if may_follow(states.EVENT_TRANSITIONS, old, new):
+            assert [
+                (event.event_type, event.status) for event in after.events
+            ] == [
+                (event_type, new if event_type == kind else old)
+                for event_type in states.EventType
+            ]
+        else:
+            assert after is None
+
+
+def test_an_event_that_moves_gets_only_a_state_that_may_follow_its_own(
+    database,
+):
+    for old, new in pairs(states.Event):
+        seen = in_states(states.Lease.PENDING, states.Reservation.PENDING, old)
+        event = seen.events[0]
+        store(database, seen)
+        later = NOON + hours(1)
+        with database.writer() as session:
+            if may_follow(states.EVENT_TRANSITIONS, old, new):
+                leases.move_event(session, event, later, NOON, new)
+                expected = (later, new)
+            else:
+                with pytest.raises(exception.InvalidTransition):
+                    leases.move_event(session, event, later, NOON, new)
+                expected = (event.time, old)
+        moved = read(database, seen).event(event.event_type)
+        assert (moved.time, moved.status) == expected
+
+
+def test_leases_start_together_only_if_each_of_them_may_start(database):
+    for lease_status, reservation_status, event_status in itertools.product(
+        states.Lease, states.Reservation, states.Event
+    ):
+        first = in_states(
+            states.Lease.PENDING,
+            states.Reservation.PENDING,
+            states.Event.UNDONE,
+        )
+        second = in_states(lease_status, reservation_status, event_status)
+        store(database, first)
+        store(database, second)
+        may_start = (
+            may_follow(
+                states.LEASE_TRANSITIONS, lease_status, states.Lease.ACTIVE
+            )
+            and may_follow(
+                states.RESERVATION_TRANSITIONS,
+                reservation_status,
+                states.Reservation.ACTIVE,
+            )
+            and may_follow(
+                states.EVENT_TRANSITIONS, event_status, states.Event.DONE
+            )
+        )
+        seen = {first.id: first, second.id: second}
+        try:
+            with database.writer() as session:
+                leases.activate(session, seen, dict.fromkeys(seen), NOON)
+        except exception.InvalidTransition:
+            assert not may_start
+            assert read(database, first) == first
+            assert read(database, second) == second
+        else:
+            assert may_start
+            assert read(database, first).status == states.Lease.ACTIVE
+            assert read(database, second).status == states.Lease.ACTIVE

@@ -183,12 +183,15 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leases.set_params(
         session, one(session), one(session).reservations[0], NOW
     ),
-    lambda session: leases.set_event(
+    lambda session: leases.change(
         session,
-        lease_id(7),
-        states.EventType.END,
+        one(session),
         NOW,
-        status=states.Event.DONE,
+        reservations=states.Reservation.DELETED,
+        events={states.EventType.END: states.Event.DONE},
+    ),
+    lambda session: leases.move_event(
+        session, one(session).events[0], LATER, NOW
     ),
     lambda session: leases.claim(
         session, lease_id(7), 0, 'worker', LATER, LATER

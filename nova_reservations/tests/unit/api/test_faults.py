@@ -9,13 +9,14 @@ import webob.exc
 from nova_reservations import exception
 from nova_reservations.api import faults
 
-# What never reaches a request: it ends a worker's action, or a process, or is
-# between a compute host and the scheduler.
+# What never reaches a request: it ends a worker's action, or a process, is
+# between a compute host and the scheduler, or is a defect.
 INTERNAL = {
     exception.ReservationsError,
     exception.ClaimLost,
     exception.Hopeless,
     exception.InvalidFigures,
+    exception.InvalidTransition,
     exception.UnreadableStats,
 }
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import itertools
+
 import pytest
 
+from nova_reservations import exception
 from nova_reservations.db import models
 from nova_reservations.objects import states
 
@@ -15,8 +18,24 @@ def reachable(state):
     return found
 
 
-def test_every_state_says_what_may_follow():
-    assert set(FOLLOWING) == set(states.Lease)
+@pytest.mark.parametrize(
+    ('kind', 'table'),
+    [
+        (states.Lease, states.LEASE_TRANSITIONS),
+        (states.Reservation, states.RESERVATION_TRANSITIONS),
+        (states.Event, states.EVENT_TRANSITIONS),
+    ],
+)
+def test_every_pair_of_states_is_allowed_or_refused_as_the_table_says(
+    kind, table
+):
+    assert set(table) == set(kind)
+    for old, new in itertools.product(kind, kind):
+        if new == old or new in table[old]:
+            states.check(old, new, '7')
+        else:
+            with pytest.raises(exception.InvalidTransition, match='7'):
+                states.check(old, new, '7')
 
 
 def test_every_state_can_be_reached():
