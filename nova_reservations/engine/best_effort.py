@@ -37,6 +37,7 @@ from nova_reservations.db import drainable_hosts
 from nova_reservations.db import leases
 from nova_reservations.engine import allocations
 from nova_reservations.engine import builds
+from nova_reservations.engine import claims
 from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts as donors_engine
 from nova_reservations.engine import notifications
@@ -44,6 +45,7 @@ from nova_reservations.engine import queue
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
+from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import base
@@ -57,14 +59,6 @@ AT_ONCE = 8
 """Servers that are moved for a lease at the same time."""
 
 TOO_FEW = 'Not enough hosts can be emptied'
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pause:
-    """:ivar reason: what the lease waits for."""
-
-    reason: objects.Reason
-    length: datetime.timedelta = SOON
 
 
 class BestEffort:
@@ -86,25 +80,24 @@ class BestEffort:
         self.candidates = drain_candidates.DrainCandidates(cloud, strategy)
         self.builds = builds.Builds(cloud, options)
 
-    def go_on(
+    def advance(
         self, lease: objects.Lease, now: datetime.datetime, check: ports.Check
-    ) -> Pause | None:
+    ) -> steps.Next:
         """Do what comes next for a lease that a worker holds.
 
-        :returns: what it waits for; None: look at it anew
         :raises: ClaimLost, CloudUnavailable
         """
         try:
-            return self._go_on(lease, now, check)
+            return self._advance(lease, now, check)
         except exception.InvalidInput as error:
             # It was valid when it was asked for, and will not be again.
             why = objects.Reason.of(error)
             self._end(lease, states.Lease.ERROR, why, now)
-            return None
+            return steps.Again()
         except exception.CloudRefused as error:
             # An operator may mend it, or it is too late at last. It may name
             # hosts of others, who are still there.
-            return Pause(
+            return steps.Wait(
                 objects.Reason(
                     'The hosts that could be emptied can not be used at this '
                     'moment: an administrator can see why',
@@ -113,12 +106,12 @@ class BestEffort:
                 LATER,
             )
 
-    def _go_on(
+    def _advance(
         self, lease: objects.Lease, now: datetime.datetime, check: ports.Check
-    ) -> Pause | None:
+    ) -> steps.Next:
         if late := self._too_late(lease, now):
             self._end(lease, states.Lease.TIMEDOUT, late, now)
-            return None
+            return steps.Again()
         with self.database.reader() as session:
             prospect = drain_candidates.find(
                 session, lease, now, self.types, self.options
@@ -154,19 +147,19 @@ class BestEffort:
         lease: objects.Lease,
         prospect: drain_candidates.Prospect,
         now: datetime.datetime,
-    ) -> Pause | None:
+    ) -> steps.Next:
         if not prospect.suffices():
             with self.database.reader() as session:
                 reasons = drainable_hosts.unfit(session, lease.id)
             if not reasons:
                 # Others have them, and may not need them in the end.
-                return Pause(objects.Reason.plain(TOO_FEW), LATER)
+                return steps.Wait(objects.Reason.plain(TOO_FEW), LATER)
             why = _too_few(reasons)
             self._end(lease, states.Lease.ERROR, why, now)
-            return None
+            return steps.Again()
         chosen = self.candidates.choose(prospect, now)
         if not chosen:
-            return Pause(
+            return steps.Wait(
                 objects.Reason.plain(
                     'No hosts can be emptied now: their servers can not be '
                     'moved in the state that they are in, or have nowhere to '
@@ -188,7 +181,7 @@ class BestEffort:
                 'lease': lease.id,
             },
         )
-        return None
+        return steps.Again()
 
     # Drain
 
@@ -198,7 +191,7 @@ class BestEffort:
         needed: Sequence[drainable_hosts.DrainableHost],
         now: datetime.datetime,
         check: ports.Check,
-    ) -> Pause | None:
+    ) -> steps.Next:
         hosts = [drainable.resource for drainable in needed]
         for host in hosts:
             check()
@@ -208,24 +201,26 @@ class BestEffort:
             and now < drainable.fenced_at + self.options.settle
             for drainable in needed
         ):
-            return Pause(
+            return steps.Wait(
                 objects.Reason.plain(
                     'Waiting for servers that are on their way'
-                )
+                ),
+                SOON,
             )
         closed = self._closings(lease, hosts, now)
         if overdue := self._overdue(closed, now):
             self._give_up(lease, overdue, now)
-            return None
+            return steps.Again()
         left = self.builds.left(
             frozenset[str]().union(*(each.servers for each in closed))
         )
         if left:
-            return Pause(
+            return steps.Wait(
                 objects.Reason.plain(
                     f'Waiting for {len(left)} servers that were being built '
                     'or moved when the hosts were taken'
-                )
+                ),
+                SOON,
             )
         occupancies = self.cloud.occupancy(hosts)
         full = {
@@ -243,8 +238,8 @@ class BestEffort:
                 {ids[name]: reason for name, reason in failed.items()},
                 now,
             )
-            return None
-        return Pause(_full(full))
+            return steps.Again()
+        return steps.Wait(_full(full), SOON)
 
     def _give_up(
         self,
@@ -362,7 +357,7 @@ class BestEffort:
         lease: objects.Lease,
         empty: Collection[int],
         now: datetime.datetime,
-    ) -> Pause | None:
+    ) -> steps.Next:
         """Give the lease the donors that are empty, and hosts of the pool."""
 
         def grant(attempt: int) -> objects.Lease:
@@ -384,9 +379,9 @@ class BestEffort:
             granted = transactions.retry(grant)
         except exception.NotEnoughResources as refusal:
             # What was free in the pool is not any more.
-            return Pause(objects.Reason.of(refusal))
+            return steps.Wait(objects.Reason.of(refusal), SOON)
         except exception.Contended as error:
-            return Pause(objects.Reason.of(error))
+            return steps.Wait(objects.Reason.of(error), SOON)
         LOG.info(
             'Hosts were emptied for lease %(lease)s of project %(project)s, '
             'which is promised from %(start)s to %(end)s',
@@ -397,7 +392,7 @@ class BestEffort:
                 'end': granted.end_date,
             },
         )
-        return None
+        return steps.Again()
 
     # The end of a hunt that was in vain
 
@@ -452,14 +447,9 @@ class BestEffort:
         :raises: ClaimLost also if somebody else was first with a donor: then
             the lease is looked at anew
         """
-        try:
-            with self.database.writer() as session:
-                leases.change(session, lease, now, **columns)
-                change(session)
-        except exception.Conflict as error:
-            raise exception.ClaimLost(
-                id=lease.id, worker=lease.claimed_by
-            ) from error
+        with claims.kept(lease), self.database.writer() as session:
+            leases.change(session, lease, now, **columns)
+            change(session)
 
 
 def _too_few(reasons: Collection[str]) -> objects.Reason:

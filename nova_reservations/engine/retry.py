@@ -15,7 +15,6 @@ them. ``engine/queue.py`` has their order.
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
-import contextlib
 import dataclasses
 import datetime
 
@@ -30,6 +29,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
 from nova_reservations.engine import allocations
+from nova_reservations.engine import claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
 from nova_reservations.engine import resource_types
@@ -244,7 +244,7 @@ class Retries:
         if told is None:
             # It was changed since it was tried.
             told = _explain(lease, 'It waits for its turn', self.options)
-        with self._held(lease), self.database.writer() as session:
+        with claims.kept(lease), self.database.writer() as session:
             self._release(session, lease, told, now)
             capacity.tell(
                 session,
@@ -263,7 +263,7 @@ class Retries:
         :raises: ClaimLost
         """
         told = _explain(lease, refusal, self.options)
-        with self._held(lease), self.database.writer() as session:
+        with claims.kept(lease), self.database.writer() as session:
             self._release(session, lease, told, now)
 
     def _release(
@@ -300,7 +300,7 @@ class Retries:
 
         :raises: ClaimLost
         """
-        with self._held(lease), self.database.writer() as session:
+        with claims.kept(lease), self.database.writer() as session:
             leases.change(
                 session,
                 lease,
@@ -328,15 +328,6 @@ class Retries:
                 'reason': reason,
             },
         )
-
-    @contextlib.contextmanager
-    def _held(self, lease: objects.Lease) -> Iterator[None]:
-        try:
-            yield
-        except exception.Conflict as error:
-            raise exception.ClaimLost(
-                id=lease.id, worker=lease.claimed_by
-            ) from error
 
 
 def _event_times(

@@ -5,6 +5,7 @@ The engine looks at where a lease is, not at messages of what happened: a
 worker that finds a lease half-way goes on from there, whoever began.
 """
 
+import dataclasses
 import datetime
 import enum
 
@@ -27,6 +28,32 @@ class Step(enum.Enum):
     UPDATE = 'bring Nova in line with resources that were added'
     BEFORE_END = 'do what was asked for before its end'
     END = 'take its resources back'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Again:
+    """The lease is looked at anew, at once, by the same worker."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wait:
+    """The lease is given back, and looked at later.
+
+    :ivar reason: what its owner reads that it waits for; None: what was
+        written before.
+    """
+
+    reason: objects.Reason | None
+    length: datetime.timedelta
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Over:
+    """The step has given the lease back, with its last record."""
+
+
+Next = Again | Wait | Over
+"""What follows a step."""
 
 
 def step(
@@ -52,6 +79,18 @@ def step(
         case states.Lease.ERROR if lease.in_nova:
             return Step.END
     return None
+
+
+def starts_at_once(
+    lease: objects.Lease, now: datetime.datetime, options: settings.Settings
+) -> bool:
+    """Whether the start is all that there is to do, and takes no time."""
+    return (
+        step(lease, now, options) is Step.START
+        and lease.prepared
+        # That of servers takes time, which is counted from STARTING on.
+        and lease.server_reservation is None
+    )
 
 
 def _before_start(

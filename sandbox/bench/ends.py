@@ -142,8 +142,10 @@ def _services(subject: su.Subject) -> bootstrap.Services:
         group='reservations',
     )
     services = bootstrap.build(conf, notify=lambda event_type, payload: None)
-    kind = services.lifecycle.types[objects.HOST]
-    services.lifecycle.types = {objects.HOST: _Unseen(kind.cloud, conf)}
+    kind = services.lifecycle.bookings.types[objects.HOST]
+    services.lifecycle.bookings.types = {
+        objects.HOST: _Unseen(kind.cloud, conf)
+    }
     return services
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of the loop: finds what is due, claims it, runs it.
+"""A worker of the loop: it finds what is due, claims it, runs it.
 
 Every worker of every nova-scheduler has one. They share the work by the
 claims in the database, and need nothing else of each other.
@@ -17,7 +17,6 @@ import functools
 import operator
 import random
 import threading
-from typing import Any
 
 from oslo_log import log
 
@@ -26,6 +25,7 @@ from nova_reservations.db import api
 from nova_reservations.db import audit
 from nova_reservations.db import counters
 from nova_reservations.db import leases
+from nova_reservations.engine import claims
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic as tasks
 
@@ -45,14 +45,14 @@ waits for Nova gives the claim back."""
 CHOICE = 200
 """So many of what is due the longest a worker chooses from."""
 
-SERIALIZE_FROM = 25
-"""So many leases one thread starts together: the others of a moment are for
-other workers."""
+TOGETHER = 25
+"""The most leases that one thread starts together: the others of a moment are
+for other workers."""
 
 
 @dataclasses.dataclass(slots=True)
-class _Held:
-    claims: list[lifecycle.Claim]
+class _Work:
+    claimed: list[claims.Claim]
     taken_at: datetime.datetime
     renewed_at: datetime.datetime
     given_up: bool = False
@@ -94,7 +94,7 @@ class Worker:
         self._pool = futures.ThreadPoolExecutor(
             threads + len(periodic), thread_name_prefix='reservations'
         )
-        self._held: dict[futures.Future[None], _Held] = {}
+        self._held: dict[futures.Future[None], _Work] = {}
         self._running: dict[str, _Running] = {}
         self._looking = threading.Lock()
         self._stopped = False
@@ -149,24 +149,24 @@ class Worker:
         return [*self._held, *(one.future for one in self._running.values())]
 
     def _give_back(self) -> None:
-        claims = [
+        given_up = [
             claim
             for future, held in self._held.items()
             if future.cancelled() or not future.done()
-            for claim in held.claims
+            for claim in held.claimed
         ]
         unfinished = {
             name: one
             for name, one in self._running.items()
             if one.future.cancelled() or not one.future.done()
         }
-        if not claims and not unfinished:
+        if not given_up and not unfinished:
             return
         try:
             now = self.runner.clock()
             with self.database.writer() as session:
                 for claim in sorted(
-                    claims, key=operator.attrgetter('lease_id')
+                    given_up, key=operator.attrgetter('lease_id')
                 ):
                     leases.give_back(
                         session,
@@ -185,7 +185,7 @@ class Worker:
         LOG.info(
             'Given back to other workers: leases %(leases)s; tasks %(tasks)s',
             {
-                'leases': _names(claims) or 'none',
+                'leases': _names(given_up) or 'none',
                 'tasks': ', '.join(sorted(unfinished)) or 'none',
             },
         )
@@ -193,7 +193,7 @@ class Worker:
     def _collect(self) -> None:
         for done in [future for future in self._held if future.done()]:
             held = self._held.pop(done)
-            _log_failure(done, f'leases {_names(held.claims)}')
+            _log_failure(done, f'leases {_names(held.claimed)}')
         for name in [
             name for name, one in self._running.items() if one.future.done()
         ]:
@@ -206,29 +206,29 @@ class Worker:
             if now - held.taken_at >= PATIENCE:
                 LOG.error(
                     'The work on leases %s hangs: another worker may have it',
-                    _names(held.claims),
+                    _names(held.claimed),
                 )
                 held.given_up = True
                 continue
             until = now + CLAIM
-            if self._first(functools.partial(_renew, held.claims, until)):
+            if self._first(functools.partial(_renew, held.claimed, until)):
                 held.renewed_at = now
 
     def _take_leases(self, now: datetime.datetime) -> None:
         free = self.threads - len(self._held)
         if free <= 0:
             return
-        due = self._due(free, now)
-        ready = [one for one in due if one.ready][:SERIALIZE_FROM]
-        others = [one for one in due if not one.ready]
-        claims = self._claim(ready + others[: free - bool(ready)], now)
-        together = [claims.pop(one.id) for one in ready if one.id in claims]
+        found = self._due(free, now)
+        ready = [due for due in found if due.ready][:TOGETHER]
+        others = [due for due in found if not due.ready]
+        mine = self._claim(ready + others[: free - bool(ready)], now)
+        together = [mine.pop(due.id) for due in ready if due.id in mine]
         if together:
             begun = self._pool.submit(self.runner.start_together, together)
-            self._held[begun] = _Held(together, now, now)
-        for claim in claims.values():
+            self._held[begun] = _Work(together, now, now)
+        for claim in mine.values():
             begun = self._pool.submit(self.runner.run, claim)
-            self._held[begun] = _Held([claim], now, now)
+            self._held[begun] = _Work([claim], now, now)
 
     def _due(self, enough: int, now: datetime.datetime) -> list[leases.Due]:
         """Return what is due, of each project in turn: none waits for all
@@ -251,7 +251,7 @@ class Worker:
 
     def _claim(
         self, wanted: Collection[leases.Due], now: datetime.datetime
-    ) -> dict[str, lifecycle.Claim]:
+    ) -> dict[str, claims.Claim]:
         """Return claims by the ids of their leases, of those that no other
         worker has claimed before."""
         if not wanted:
@@ -259,7 +259,7 @@ class Worker:
         try:
             with self.database.writer() as session:
                 return {
-                    one.id: lifecycle.Claim(one.id, one.attempt + 1, self.name)
+                    one.id: claims.Claim(one.id, one.attempt + 1, self.name)
                     # In one order in all workers: none waits in a circle.
                     for one in sorted(wanted)
                     if leases.claim(
@@ -299,7 +299,7 @@ class Worker:
                 session, task.name, now + task.patience, now + task.interval
             )
 
-    def _first(self, change: Callable[[Any], bool]) -> bool:
+    def _first(self, change: Callable[[api.Session], bool]) -> bool:
         """Write what only one worker may; False if another was first."""
         try:
             with self.database.writer() as session:
@@ -309,14 +309,14 @@ class Worker:
 
 
 def _renew(
-    claims: Iterable[lifecycle.Claim],
+    held: Iterable[claims.Claim],
     until: datetime.datetime,
-    session: Any,
+    session: api.Session,
 ) -> bool:
     """Keep claims; False if all of them were lost, or given back."""
     kept = [
         leases.renew(session, claim.lease_id, claim.attempt, until)
-        for claim in claims
+        for claim in held
     ]
     return any(kept)
 
@@ -331,8 +331,8 @@ def _in_turn(due: Iterable[leases.Due]) -> list[leases.Due]:
     return [one for _, one in sorted(turns, key=operator.itemgetter(0))]
 
 
-def _names(claims: Iterable[lifecycle.Claim]) -> str:
-    return ', '.join(claim.lease_id for claim in claims)
+def _names(held: Iterable[claims.Claim]) -> str:
+    return ', '.join(claim.lease_id for claim in held)
 
 
 def _log_failure(future: futures.Future[None], what: str) -> None:

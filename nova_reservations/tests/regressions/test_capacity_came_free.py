@@ -17,8 +17,8 @@ from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import leases as lease_rows
 from nova_reservations.db import models
+from nova_reservations.engine import claims
 from nova_reservations.engine import lease_requests
-from nova_reservations.engine.worker import lifecycle
 from nova_reservations.plugins.monitors import base
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
@@ -47,9 +47,7 @@ def do_next(region, lease):
         assert lease_rows.claim(
             session, lease.id, attempt, 'it', region.now, region.now
         )
-    region.worker('it').runner.run(
-        lifecycle.Claim(lease.id, attempt + 1, 'it')
-    )
+    region.worker('it').runner.run(claims.Claim(lease.id, attempt + 1, 'it'))
 
 
 def an_update(region):

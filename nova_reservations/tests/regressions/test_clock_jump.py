@@ -15,8 +15,8 @@ from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations.cmd import status
 from nova_reservations.db import leases
+from nova_reservations.engine import claims
 from nova_reservations.engine import clocks
-from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import worker
 from nova_reservations.scheduler import loop
 from nova_reservations.testing.region import minutes
@@ -132,7 +132,7 @@ def test_work_that_was_begun_stops_where_the_clock_jumps(
         end = lease.end_date
         leases.claim(session, lease.id, attempt, 'other', end, end)
     times.ahead = minutes(90)
-    one.runner.run(lifecycle.Claim(lease.id, attempt + 1, 'other'))
+    one.runner.run(claims.Claim(lease.id, attempt + 1, 'other'))
     assert region.status(lease) == 'ACTIVE'
     assert server in region.cloud.servers
 

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
-from nova_reservations.engine.worker import lifecycle
+from nova_reservations.engine import claims
+from nova_reservations.engine import steps
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.testing.region import Steps
@@ -32,9 +33,7 @@ def run_alone(region, lease):
             region.now,
             until=region.now + minutes(1),
         )
-    region.worker().runner.run(
-        lifecycle.Claim(lease.id, lease.attempt + 1, 'w')
-    )
+    region.worker().runner.run(claims.Claim(lease.id, lease.attempt + 1, 'w'))
 
 
 def states_of_events(lease):
@@ -383,3 +382,7 @@ def test_no_host_is_in_the_aggregates_of_two_active_leases(make_region):
     assert region.status(second) == 'PENDING'
     region.forward(until=61)
     assert region.aggregate_of(first) is None
+
+
+def test_every_step_of_a_lease_is_in_the_table(region):
+    assert set(region.worker().runner.steps) == set(steps.Step)

@@ -371,7 +371,7 @@ def work(url: str, name: str, until: pathlib.Path) -> None:
 def start_and_stop(url: str, hint: pathlib.Path) -> None:
     """Be a worker that goes no further than into the start of a lease."""
     party = join(url)
-    kind = party.lifecycle.types[objects.HOST]
+    kind = party.lifecycle.bookings.types[objects.HOST]
 
     def stopped(booking: base.Booking) -> None:
         JournaledHost.start(kind, booking)  # type: ignore[arg-type]

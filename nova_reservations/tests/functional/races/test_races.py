@@ -427,7 +427,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
         party.database,
         lifecycle.Lifecycle(
             party.database,
-            party.lifecycle.types,
+            party.lifecycle.bookings.types,
             load.OPTIONS,
             party.lifecycle.notify,
             clock=lambda: later,

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases in the hands of one worker.
+
+Each record is made only if the claim still stands and nobody has written the
+lease since it was read; else the worker learns that it has lost it, and
+writes nothing.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import drainable_hosts
+from nova_reservations.db import healing
+from nova_reservations.db import leased_servers
+from nova_reservations.db import leases
+from nova_reservations.db import slot_servers
+
+LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """:ivar attempt: the lease's, as the claim set it."""
+
+    lease_id: str
+    attempt: int
+    worker: str
+
+
+@contextlib.contextmanager
+def kept(*held: objects.Lease) -> Iterator[None]:
+    """Have a conflict with another writer say that the claim is lost.
+
+    :param held: leases as the worker has read them, with its claim on them
+    :raises: ClaimLost
+    """
+    try:
+        yield
+    except exception.Conflict as error:
+        raise exception.ClaimLost(
+            id=', '.join(lease.id for lease in held),
+            worker=held[0].claimed_by,
+        ) from error
+
+
+class Held:
+    """A lease that a worker has claimed.
+
+    :ivar lease: as it was read last, or written by this worker.
+    """
+
+    def __init__(
+        self, database: api.Database, claim: Claim, lease: objects.Lease
+    ) -> None:
+        self.database = database
+        self.claim = claim
+        self.lease = lease
+
+    def check(self) -> None:
+        """:raises: ClaimLost if another worker, or a request, has taken the
+        lease out of the state that the caller acts on
+        """
+        with self.database.reader() as session:
+            held = leases.is_held(
+                session,
+                self.claim.lease_id,
+                self.claim.attempt,
+                [self.lease.status],
+            )
+        if not held:
+            raise exception.ClaimLost(
+                id=self.claim.lease_id, worker=self.claim.worker
+            )
+
+    def record(
+        self,
+        now: datetime.datetime,
+        *,
+        give_back: bool = False,
+        **columns: Any,
+    ) -> None:
+        """Write one change of the lease.
+
+        :param give_back: whether others may have its resources from now on
+        :param columns: as ``db.leases.change`` takes them
+        :raises: ClaimLost, InvalidTransition
+        """
+        before = self.lease
+        with kept(before), self.database.writer() as session:
+            leases.change(session, before, now, **columns)
+            if give_back:
+                freed = allocations.held_by(session, before)
+                _give_back(session, before, now)
+                capacity.freed(session, now, freed)
+            recorded = leases.get(session, before.id)
+        self.lease = recorded
+        if recorded.status != before.status:
+            LOG.info(
+                'Lease %(lease)s of project %(project)s is %(status)s'
+                '%(reason)s',
+                {
+                    'lease': recorded.id,
+                    'project': recorded.project_id,
+                    'status': recorded.status,
+                    'reason': f': {recorded.why}' if recorded.why else '',
+                },
+            )
+
+    def delete(self, now: datetime.datetime) -> None:
+        """Delete the lease, of which nothing is left in Nova.
+
+        :raises: ClaimLost
+        """
+        with kept(self.lease), self.database.writer() as session:
+            freed = allocations.held_by(session, self.lease)
+            _give_back(session, self.lease, now)
+            leases.delete(session, self.lease)
+            capacity.freed(session, now, freed)
+        LOG.info('Lease %s is deleted', self.lease.id)
+
+    def explain(
+        self,
+        now: datetime.datetime,
+        reason: objects.Reason,
+        log: Callable[..., None] = LOG.info,
+    ) -> None:
+        """Have the owner read what the lease waits for.
+
+        :param log: tells operators, once for each reason
+        """
+        current = read(self.database, self.claim)
+        if current is None or current.lease.why == reason.fitted():
+            return
+        if reason.detail:
+            log_wait(log, current.lease, reason)
+        try:
+            current.record(now, status_reason=reason)
+        except exception.ClaimLost:
+            LOG.debug('Lease %s was changed while it waited', current.lease.id)
+
+    def release(self, due_at: datetime.datetime | None) -> bool:
+        """End the claim; False if the lease must be looked at anew.
+
+        :param due_at: when a worker must look at it next; None: never
+        """
+        try:
+            with self.database.writer() as session:
+                return leases.release(session, self.lease, due_at)
+        except exception.Conflict:
+            return False
+
+
+def read(database: api.Database, claim: Claim) -> Held | None:
+    """Return the lease as it is now; None if the claim is lost."""
+    with database.reader() as session:
+        try:
+            lease = leases.get(session, claim.lease_id)
+        except exception.NotFound:
+            return None
+    if lease.attempt == claim.attempt and lease.claimed_by:
+        return Held(database, claim, lease)
+    LOG.warning(
+        'Worker %(worker)s has lost lease %(lease)s',
+        {'worker': claim.worker, 'lease': claim.lease_id},
+    )
+    return None
+
+
+def log_wait(
+    log: Callable[..., None], lease: objects.Lease, reason: object
+) -> None:
+    log(
+        'Lease %(lease)s waits: %(reason)s',
+        {'lease': lease.id, 'reason': reason},
+    )
+
+
+def _give_back(
+    session: api.Session, lease: objects.Lease, now: datetime.datetime
+) -> None:
+    """Let others have what the lease holds, in the caller's transaction."""
+    ids = [item.id for item in lease.reservations]
+    leases.wake_successors(session, ids, now)
+    healing.vacate(session, ids, now)
+    allocations.release(session, ids)
+    slot_servers.forget(session, ids)
+    if lease.server_reservation is not None:
+        leased_servers.release_all(session, ids, now)
+    if any(item.resources_changed for item in lease.reservations):
+        leases.set_reservations(
+            session, lease.id, now, resources_changed=False
+        )
+    drainable_hosts.came_free(session, lease.id, now)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reservations of leases that a worker holds, with what handles them."""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import datetime
+
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import slot_servers
+from nova_reservations.engine import claims
+from nova_reservations.engine import settings
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
+
+
+class Bookings:
+    def __init__(
+        self,
+        database: api.Database,
+        types: Mapping[str, base.ResourceType],
+        options: settings.Settings,
+    ) -> None:
+        self.database = database
+        self.types = types
+        self.options = options
+
+    def of(
+        self, held: Collection[claims.Held], now: datetime.datetime
+    ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
+        """Yield the reservations of the leases, with their types."""
+        ids = [
+            item.id for current in held for item in current.lease.reservations
+        ]
+        with self.database.reader() as session:
+            given = allocations.holdings(session, ids)
+            slots = allocations.slots(session, ids)
+            created = slot_servers.of(session, ids)
+        for current in held:
+            lease = current.lease
+            ending = since_end(lease, now)
+            warning = lease.event(states.EventType.BEFORE_END)
+            for reservation in lease.reservations:
+                resources, left = base.parts(given[reservation.id])
+                yield (
+                    self.types[reservation.resource_type],
+                    base.Booking(
+                        lease=lease,
+                        reservation=reservation,
+                        resources=resources,
+                        slots=slots.get(reservation.id, {}),
+                        servers=created.get(reservation.id, frozenset()),
+                        now=now,
+                        prepared=lease.prepared,
+                        settled=ending is not None
+                        and ending >= self.options.settle,
+                        check=current.check,
+                        ending=ending or datetime.timedelta(0),
+                        left=left,
+                        warned_at=warning.time if warning else None,
+                    ),
+                )
+
+    def aftermath(self, lease: objects.Lease) -> datetime.timedelta:
+        """Return the longest time that any of its reservations has for what
+        is done with servers after the end."""
+        return max(
+            (
+                self.types[item.resource_type].aftermath(item.params)
+                for item in lease.reservations
+            ),
+            default=datetime.timedelta(0),
+        )
+
+
+def since_end(
+    lease: objects.Lease, now: datetime.datetime
+) -> datetime.timedelta | None:
+    """Return how long ago the lease's end began; None: it did not."""
+    end = lease.event(states.EventType.END)
+    if end is None or end.status == states.Event.UNDONE:
+        return None
+    return now - (end.updated_at or now)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of a lease from the warning before its end on."""
+
+from collections.abc import Collection
+import dataclasses
+import datetime
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.engine import claims
+from nova_reservations.engine import notifications
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.engine.worker import bookings
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
+
+LOG = log.getLogger(__name__)
+
+SOON = datetime.timedelta(seconds=1)
+"""Between two looks at something that should be over any moment."""
+
+EACH = datetime.timedelta(milliseconds=50)
+"""More between two looks for each server: what Nova does with many takes
+longer, and they would be in its way."""
+
+LATER = datetime.timedelta(seconds=5)
+"""The most between two looks at servers that leave."""
+
+SELDOM = datetime.timedelta(seconds=60)
+"""Between two looks at something that an operator has to mend."""
+
+
+class Ends:
+    def __init__(
+        self,
+        bookings: bookings.Bookings,
+        options: settings.Settings,
+        notify: ports.Notifier,
+    ) -> None:
+        self.bookings = bookings
+        self.options = options
+        self.notify = notify
+
+    def before_end(
+        self, held: claims.Held, now: datetime.datetime
+    ) -> steps.Next:
+        """Do what was asked for; what fails is told, and no more."""
+        kind = states.EventType.BEFORE_END
+        if _event(held.lease, kind).status == states.Event.UNDONE:
+            held.record(now, events={kind: states.Event.IN_PROGRESS})
+            self.notify(
+                notifications.event(kind), notifications.payload(held.lease)
+            )
+        begun = _event(held.lease, kind).updated_at or now
+        overdue = now >= begun + self.options.end_timeout
+        current = list(self.bookings.of([held], now))
+        waits, failures = _run_before_end(current, overdue)
+        if waits and not overdue:
+            return steps.Wait(objects.Reason.join(waits), SOON)
+        failures += waits
+        for resource_type, booking in current:
+            try:
+                resource_type.announce_end(booking)
+            except (
+                exception.CloudRefused,
+                exception.CloudUnavailable,
+            ) as error:
+                LOG.warning('Lease %s: %s', held.lease.id, error)
+                failures.append(objects.Reason.of(error))
+        held.record(
+            now,
+            status_reason=objects.Reason.join(failures) if failures else None,
+            events={
+                kind: states.Event.ERROR if failures else states.Event.DONE
+            },
+        )
+        if failures:
+            self.notify(
+                notifications.failed(kind), notifications.payload(held.lease)
+            )
+        return steps.Again()
+
+    def end(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
+        """Take the resources of the lease back."""
+        if held.lease.status in states.OPEN:
+            # From here on the scheduler lets nobody in.
+            held.record(
+                now,
+                status=states.Lease.TERMINATING,
+                status_reason=None,
+                events={states.EventType.END: states.Event.IN_PROGRESS},
+            )
+            # Which may still have something to do before.
+            return steps.Again()
+        waits = []
+        for kind, booking in self.bookings.of([held], now):
+            # What had failed is left as well, as if it had not.
+            whole = dataclasses.replace(
+                booking, resources=booking.resources + booking.left, left=()
+            )
+            waiting = kind.end(whole)
+            if waiting is not None:
+                waits.append(waiting)
+        if waits:
+            return self._wait(held, now, waits)
+        self._finish(held, now)
+        return steps.Again()
+
+    def _wait(
+        self,
+        held: claims.Held,
+        now: datetime.datetime,
+        waits: Collection[base.Waiting],
+    ) -> steps.Next:
+        reason = objects.Reason.join(waiting.why for waiting in waits)
+        ending = bookings.since_end(held.lease, now) or datetime.timedelta(0)
+        overdue = ending >= self.options.end_timeout + self.bookings.aftermath(
+            held.lease
+        )
+        if overdue and held.lease.status == states.Lease.TERMINATING:
+            held.record(now, status_reason=reason, status=states.Lease.ERROR)
+            self.notify(
+                notifications.failed(states.EventType.END),
+                notifications.payload(held.lease),
+            )
+        if overdue or held.lease.status == states.Lease.ERROR:
+            return steps.Wait(reason, SELDOM)
+        return steps.Wait(
+            reason, _between_looks(sum(waiting.count for waiting in waits))
+        )
+
+    def _finish(self, held: claims.Held, now: datetime.datetime) -> None:
+        """Record that nothing of the lease is left in Nova."""
+        if held.lease.status == states.Lease.DELETING:
+            held.delete(now)
+            self.notify(
+                notifications.DELETE, notifications.payload(held.lease)
+            )
+            return
+        ended = held.lease.event(states.EventType.END)
+        if ended is None or ended.status != states.Event.IN_PROGRESS:
+            held.record(now, in_nova=False, give_back=True)
+            return
+        flags = notifications.flags(held.lease)
+        held.record(
+            now,
+            status=states.Lease.TERMINATED,
+            status_reason=None,
+            in_nova=False,
+            prepared=False,
+            degraded=any(
+                item.missing_resources for item in held.lease.reservations
+            ),
+            reservations=states.Reservation.DELETED,
+            give_back=True,
+            events={states.EventType.END: states.Event.DONE},
+        )
+        self.notify(
+            notifications.event(states.EventType.END),
+            notifications.payload(held.lease),
+        )
+        if flags - notifications.flags(held.lease):
+            self.notify(
+                notifications.HEALED, notifications.payload(held.lease)
+            )
+
+
+def _event(lease: objects.Lease, kind: states.EventType) -> objects.Event:
+    event = lease.event(kind)
+    assert event is not None
+    return event
+
+
+def _between_looks(servers: int) -> datetime.timedelta:
+    """Return how long to wait until the next look at so many that leave."""
+    return min(max(servers * EACH, SOON), LATER)
+
+
+def _run_before_end(
+    current: Collection[tuple[base.ResourceType, base.Booking]],
+    overdue: bool,
+) -> tuple[list[objects.Reason], list[objects.Reason]]:
+    """Return what waits, and what has failed."""
+    waits, failures = [], []
+    for resource_type, booking in current:
+        try:
+            waiting = resource_type.before_end(booking)
+        except exception.CloudRefused as error:
+            LOG.warning('Lease %s: %s', booking.lease.id, error)
+            failures.append(objects.Reason.of(error))
+        except exception.CloudUnavailable as error:
+            if not overdue:
+                raise
+            failures.append(objects.Reason.of(error))
+        else:
+            if waiting is not None:
+                waits.append(waiting.why)
+    return waits, failures
