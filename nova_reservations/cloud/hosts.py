@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute hosts: which there are, and what Nova and placement say of them."""
+"""Compute hosts, and what Nova and placement say of them."""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
@@ -7,10 +7,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
+import functools
 
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects as nova_objects
+from nova import servicegroup
 from oslo_config import cfg
 from oslo_utils import uuidutils
 
@@ -23,6 +26,15 @@ from nova_reservations.cloud import placement
 
 CPU_INFO_LENGTH = 16_383
 """Characters: what a TEXT of MySQL holds, whatever they are."""
+
+
+BINARY = 'nova-compute'
+
+AUTO = 'AUTO: '
+"""How the reasons begin for which Nova disables a service by itself.
+
+Source: nova.virt.libvirt.driver.
+"""
 
 
 class Hosts:
@@ -69,9 +81,51 @@ class Hosts:
             if provider is not None
         ]
 
+    def compute_services(
+        self, now: datetime.datetime, host: str | None = None
+    ) -> Mapping[str, ports.ComputeService]:
+        return {
+            service.host: ports.ComputeService(
+                up=self._is_up(service, now),
+                disabled=service.disabled,
+                forced_down=service.forced_down,
+                gave_up=service.disabled
+                and (service.disabled_reason or '').startswith(AUTO),
+            )
+            for service in cells.ask(_services, host)
+        }
+
+    def _is_up(
+        self, service: nova_objects.Service, now: datetime.datetime
+    ) -> bool:
+        if self._conf.servicegroup_driver != 'db':
+            return self._service_group.service_is_up(service)
+        # By the engine's time: a scheduler whose clock is wrong would see
+        # all computes fail.
+        seen = service.last_seen_up or service.created_at
+        silence = abs(now - seen.replace(tzinfo=datetime.UTC))
+        return silence <= datetime.timedelta(
+            seconds=self._conf.service_down_time
+        )
+
+    @errors.translated()
+    def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
+        wanted = set(names)
+        return {
+            mapping.host: mapping.cell_mapping.identity
+            for mapping in nova_objects.HostMappingList.get_all(
+                nova_context.get_admin_context()
+            )
+            if mapping.host in wanted
+        }
+
     def _zone(self, zones: Mapping[str, str], host: str) -> str:
         default: str = self._conf.default_availability_zone
         return zones.get(host, default)
+
+    @functools.cached_property
+    def _service_group(self) -> servicegroup.API:
+        return servicegroup.API()
 
 
 def _named(
@@ -137,3 +191,19 @@ def _facts(
         traits=provider.traits,
         inventories=provider.inventories,
     )
+
+
+def _services(
+    context: nova_context.RequestContext, host: str | None
+) -> list[nova_objects.Service]:
+    if host is None:
+        return list(
+            nova_objects.ServiceList.get_by_binary(
+                context, BINARY, include_disabled=True
+            )
+        )
+    service = nova_objects.Service.get_by_host_and_binary(
+        context, host, BINARY
+    )
+    # Some databases compare names without regard to case.
+    return [service] if service is not None and service.host == host else []

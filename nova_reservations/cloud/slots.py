@@ -27,7 +27,7 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
-from nova_reservations.cloud.servers import find as cloud_servers
+from nova_reservations.cloud.servers import find
 from nova_reservations.cloud.servers import request_specs
 
 PREFIX = 'reservations_'
@@ -66,7 +66,9 @@ class Slots:
         return _known(flavor)
 
     @errors.translated()
-    def ensure_slots(self, slots: ports.Slots, check: ports.Check) -> None:
+    def ensure_slots(
+        self, slots: ports.ReservedSlots, check: ports.Check
+    ) -> None:
         name = objects.slot_class(slots.reservation_id)
         check()
         placement.ensure_class(name)
@@ -89,7 +91,7 @@ class Slots:
         _ensure_group(slots)
 
     @errors.translated()
-    def has_slots(self, slots: ports.Slots) -> bool:
+    def has_slots(self, slots: ports.ReservedSlots) -> bool:
         if slots.flavor is None:
             offered = self.offered_slots([host for host, _ in slots.hosts])
             return offered.get(slots.reservation_id, {}) == {
@@ -101,7 +103,9 @@ class Slots:
         )
 
     @errors.translated()
-    def allow_flavor(self, slots: ports.Slots, check: ports.Check) -> None:
+    def allow_flavor(
+        self, slots: ports.ReservedSlots, check: ports.Check
+    ) -> None:
         if slots.flavor is None:
             return
         flavor = _find_flavor(slots.reservation_id)
@@ -181,7 +185,7 @@ class Slots:
         on_hosts: dict[str, dict[str, ports.Server]] = {
             host: {} for host in unseen
         }
-        leftovers = cloud_servers.resolve(unseen, on_hosts)
+        leftovers = find.resolve(unseen, on_hosts)
         for more in on_hosts.values():
             found = {**more, **found}
         return ports.Occupancy(
@@ -394,7 +398,7 @@ def _find_group(group_id: str) -> nova_objects.InstanceGroup | None:
         return None
 
 
-def _ensure_group(slots: ports.Slots) -> None:
+def _ensure_group(slots: ports.ReservedSlots) -> None:
     group_id = objects.group_id(slots.reservation_id)
     policy = {True: 'affinity', False: 'anti-affinity', None: None}[
         slots.affinity
@@ -432,7 +436,7 @@ def _destroy(thing: nova_objects.Flavor | nova_objects.InstanceGroup) -> None:
 @errors.translated()
 def _with_flavor(
     reservation_id: str, servers: Collection[str]
-) -> list[cloud_servers.Instance]:
+) -> list[find.Instance]:
     """Return the instances of the reservation's flavor, and these."""
     found = []
     flavor = _find_flavor(reservation_id)
@@ -447,11 +451,11 @@ def _with_flavor(
 
 def _of_flavors(
     context: nova_context.RequestContext, ids: list[int]
-) -> list[cloud_servers.Instance]:
-    return cloud_servers.instances(context, instance_type_id=ids)
+) -> list[find.Instance]:
+    return find.instances(context, instance_type_id=ids)
 
 
 def _of_uuids(
     context: nova_context.RequestContext, uuids: list[str]
-) -> list[cloud_servers.Instance]:
-    return cloud_servers.instances(context, uuid=uuids)
+) -> list[find.Instance]:
+    return find.instances(context, uuid=uuids)

@@ -112,9 +112,9 @@ class Audit:
         with self.database.reader() as session:
             known = hosts.find(session, objects.HostQuery())
         enrolled = [host.resource for host in known if host.reservable]
-        marked = self.cloud.pool_generations()
-        pool = self.cloud.find_pool()
-        in_placement = self.cloud.provider_aggregates(enrolled)
+        marked = self.cloud.hosts.pool_generations()
+        pool = self.cloud.aggregates.find_pool()
+        in_placement = self.cloud.aggregates.provider_aggregates(enrolled)
         if pool is not None and pool.availability_zone:
             yield Finding(
                 'Aggregate freepool has an availability zone, which its '
@@ -126,7 +126,7 @@ class Audit:
                 yield Finding(
                     f'Host {host.name} lacks the trait of the pool, so '
                     'ordinary servers may land on it: add it again',
-                    self._call(self.cloud.mark, host),
+                    self._call(self.cloud.aggregates.mark, host),
                 )
             if (
                 pool is None
@@ -136,7 +136,7 @@ class Audit:
                 yield Finding(
                     f'Host {host.name} is not in the aggregate freepool, in '
                     'Nova and in placement: add it again',
-                    self._call(self.cloud.join_pool, host),
+                    self._call(self.cloud.aggregates.join_pool, host),
                 )
         for half in known:
             if (
@@ -166,7 +166,7 @@ class Audit:
         with self.database.reader() as session:
             known = drainable_hosts.find(session)
             unneeded = drainable_hosts.unneeded(session)
-        marked = self.cloud.pool_generations() if known else {}
+        marked = self.cloud.hosts.pool_generations() if known else {}
         for drainable in known:
             host = drainable.resource
             if drainable.fenced_for and host.uuid not in marked:
@@ -174,13 +174,13 @@ class Audit:
                     f'Host {host.name} is fenced for lease '
                     f'{drainable.fenced_for}, but ordinary servers may land '
                     'on it',
-                    self._call(self.cloud.mark, host),
+                    self._call(self.cloud.aggregates.mark, host),
                 )
             if not drainable.fenced_for and host.uuid in marked:
                 yield Finding(
                     f'Host {host.name} has the trait of the pool, though it '
                     'is fenced for no lease, so no server can land on it',
-                    self._call(self.cloud.unmark, host),
+                    self._call(self.cloud.aggregates.unmark, host),
                 )
         for drainable in unneeded:
             yield Finding(
@@ -196,14 +196,14 @@ class Audit:
 
         :raises: CloudUnavailable
         """
-        in_nova = self.cloud.lease_aggregates()
+        in_nova = self.cloud.aggregates.lease_aggregates()
         with self.database.reader() as session:
             wanted = audit.gathered(session)
             enrolled = [
                 host.resource
                 for host in hosts.find(session, objects.HostQuery())
             ]
-        in_placement = self.cloud.provider_aggregates(enrolled)
+        in_placement = self.cloud.aggregates.provider_aggregates(enrolled)
         with self.database.reader() as session:
             # Placement may have aggregates that are none of ours.
             known = audit.reservations(
@@ -241,7 +241,7 @@ class Audit:
                 host.resource
                 for host in hosts.find(session, objects.HostQuery())
             ]
-        offered = self.cloud.offered_slots(enrolled)
+        offered = self.cloud.slots.offered_slots(enrolled)
         for reservation_id, (lease_id, slots) in wanted.items():
             if offered.get(reservation_id, {}) != slots:
                 yield Finding(
@@ -306,7 +306,9 @@ class Audit:
 
     def _disband(self, reservation_id: str) -> Callable[[], None]:
         def delete_aggregate() -> None:
-            self.cloud.delete_aggregate(reservation_id, check=lambda: None)
+            self.cloud.aggregates.delete_aggregate(
+                reservation_id, check=lambda: None
+            )
 
         return delete_aggregate
 

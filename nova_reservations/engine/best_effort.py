@@ -195,7 +195,7 @@ class BestEffort:
         hosts = [drainable.resource for drainable in needed]
         for host in hosts:
             check()
-            self.cloud.mark(host)
+            self.cloud.aggregates.mark(host)
         if any(
             drainable.fenced_at is not None
             and now < drainable.fenced_at + self.options.settle
@@ -222,7 +222,7 @@ class BestEffort:
                 ),
                 SOON,
             )
-        occupancies = self.cloud.occupancy(hosts)
+        occupancies = self.cloud.servers.occupancy(hosts)
         full = {
             name: occupancy
             for name, occupancy in occupancies.items()
@@ -338,7 +338,7 @@ class BestEffort:
         batch = [*begun, *idle[: max(0, AT_ONCE - len(begun))]]
         failed: dict[str, str] = {}
         for host in hosts:
-            outcome = self.cloud.drain_servers(
+            outcome = self.cloud.servers.drain_servers(
                 [server for server in batch if server.host == host.name],
                 donors_engine.order(lease.id, host),
                 now,

@@ -46,7 +46,7 @@ class Builds:
         """
         if self.options.conductors_guarded:
             return {host.name: frozenset() for host in hosts}
-        return self.cloud.in_flight(hosts)
+        return self.cloud.servers.in_flight(hosts)
 
     def left(self, servers: Collection[str]) -> frozenset[str]:
         """Return those of the servers that are still on their way.
@@ -55,7 +55,9 @@ class Builds:
         """
         return frozenset(
             uuid
-            for uuid, server in self.cloud.find_servers(servers).items()
+            for uuid, server in self.cloud.servers.find_servers(
+                servers
+            ).items()
             if server.state == BUILDING or server.task in MOVING
         )
 

@@ -37,7 +37,7 @@ class DeletedServers:
             if not watched:
                 return
             lease_of = dict(watched)
-            gone = self.cloud.gone_servers(lease_of.keys())
+            gone = self.cloud.servers.gone_servers(lease_of.keys())
             if gone:
                 self._release({uuid: lease_of[uuid] for uuid in gone}, now)
             after, _ = watched[-1]

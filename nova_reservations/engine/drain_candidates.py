@@ -156,7 +156,7 @@ class DrainCandidates:
     ) -> list[drainable_hosts.DrainableHost]:
         """Return donors to be taken, that suffice beside what there is; none
         if there are none."""
-        tenants = self.cloud.servers_on(
+        tenants = self.cloud.servers.servers_on(
             [one.resource for one in prospect.others]
         )
         costs = {}
@@ -200,7 +200,7 @@ class DrainCandidates:
         self, hosts: Collection[objects.Resource], now: datetime.datetime
     ) -> Mapping[str, str]:
         """Return service host -> why it can't be emptied now."""
-        occupancies = self.cloud.occupancy(hosts)
+        occupancies = self.cloud.servers.occupancy(hosts)
         reasons = {
             name: 'something holds it that is no server'
             for name, occupancy in occupancies.items()
@@ -227,7 +227,7 @@ class DrainCandidates:
         if not servers:
             return {}
         leaving = {server.host for server in servers}
-        room = self.cloud.find_room(servers, now)
+        room = self.cloud.servers.find_room(servers, now)
         placed = draining.places(
             room.needs,
             {

@@ -50,7 +50,7 @@ class DrainableHosts:
         """Whether this Nova is configured to empty hosts at all."""
         return (
             self.options.best_effort_aggregate is not None
-            and self.cloud.acts_for_projects()
+            and self.cloud.servers.acts_for_projects()
         )
 
     def follow(self, now: datetime.datetime) -> None:
@@ -98,7 +98,7 @@ class DrainableHosts:
 
     def _members(self) -> ports.Members:
         name = self.options.best_effort_aggregate
-        members = self.cloud.find_members(name) if name else None
+        members = self.cloud.aggregates.find_members(name) if name else None
         if name and members is None:
             LOG.warning(
                 'There is no aggregate %s, which [reservations] '
@@ -109,12 +109,14 @@ class DrainableHosts:
 
     def _learn(self, name: str, now: datetime.datetime) -> None:
         found = [
-            host for host in self.cloud.find_hosts(name) if host.name == name
+            host
+            for host in self.cloud.hosts.find_hosts(name)
+            if host.name == name
         ]
         if len(found) != 1:
             # As of Ironic: a service host with several nodes, or none yet.
             return
-        for facts in self.cloud.facts(found):
+        for facts in self.cloud.hosts.facts(found):
             try:
                 with self.database.writer() as session:
                     hosts.insert(
@@ -150,7 +152,7 @@ class DrainableHosts:
             known = drainable_hosts.find(session)
         if not known:
             return
-        marked = self.cloud.pool_generations()
+        marked = self.cloud.hosts.pool_generations()
         for drainable in known:
             if (drainable.resource.uuid in marked) == bool(
                 drainable.fenced_for
@@ -172,9 +174,9 @@ class DrainableHosts:
             },
         )
         if fenced:
-            self.cloud.mark(host)
+            self.cloud.aggregates.mark(host)
         else:
-            self.cloud.unmark(host)
+            self.cloud.aggregates.unmark(host)
 
     def give_back(self, now: datetime.datetime) -> None:
         """Open those donors to everybody that no lease needs, as soon as what
@@ -215,14 +217,14 @@ class DrainableHosts:
                         return
             raise exception.ClaimLost(id=lease_id, worker='this worker')
 
-        occupancy = self.cloud.occupancy([host])[host.name]
-        waiting = self.cloud.settle_servers(
+        occupancy = self.cloud.servers.occupancy([host])[host.name]
+        waiting = self.cloud.servers.settle_servers(
             occupancy.servers, order(lease_id, host), now, check
         )
         if waiting:
             return False
         check()
-        self.cloud.unmark(host)
+        self.cloud.aggregates.unmark(host)
 
         def unfence(_: int) -> None:
             with self.database.writer() as session:

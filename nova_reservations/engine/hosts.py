@@ -90,19 +90,19 @@ class Hosts:
             Contended, CloudUnavailable
         """
         resource = self._find(name)
-        facts = self.cloud.facts([resource])
+        facts = self.cloud.hosts.facts([resource])
         if not facts:
             raise exception.NotFound(kind='Host', id=resource.name)
         host, closing = transactions.retry(
             lambda _: self._register(facts[0], properties, now)
         )
-        self.cloud.ensure_pool()
-        self.cloud.mark(resource)
+        self.cloud.aggregates.ensure_pool()
+        self.cloud.aggregates.mark(resource)
         if closing.listed_at is not None:
             return self._complete(host, closing, now)
         closing = self._list(host, closing, now)
         if not closing.servers:
-            occupancy = self.cloud.occupancy([resource])[resource.name]
+            occupancy = self.cloud.servers.occupancy([resource])[resource.name]
             if not occupancy.empty:
                 self._withdraw(host, closing)
                 with self.database.writer() as session:
@@ -164,12 +164,12 @@ class Hosts:
                 host, closing, left, self._told(closing, left, now), now
             )
         # After what was in flight has landed, wherever it did.
-        occupancy = self.cloud.occupancy([host.resource])
+        occupancy = self.cloud.servers.occupancy([host.resource])
         there = occupancy[host.facts.service_host]
         if not there.empty:
             reason = f'{_occupants(there)}: move them away, or remove the host'
             return self._wait(host, closing, left, reason, now)
-        self.cloud.join_pool(host.resource)
+        self.cloud.aggregates.join_pool(host.resource)
         with self.database.writer() as session:
             done = closings.end(session, closing)
             if done:
@@ -235,7 +235,7 @@ class Hosts:
         with self.database.reader() as session:
             known = hosts.by_uuid(session, host.facts.uuid)
         if known is None:
-            self.cloud.leave_pool(host.resource)
+            self.cloud.aggregates.leave_pool(host.resource)
         elif known.reservable:
             raise exception.AlreadyEnrolled(
                 host=host.facts.service_host, id=known.id
@@ -243,7 +243,7 @@ class Hosts:
         raise _overtaken(host)
 
     def _find(self, name: str) -> objects.Resource:
-        found = self.cloud.find_hosts(name)
+        found = self.cloud.hosts.find_hosts(name)
         if not found:
             raise exception.NotFound(kind='Host', id=name)
         if len(found) > 1:
@@ -307,9 +307,9 @@ class Hosts:
         :raises: NotFound, CloudUnavailable, CloudRefused
         """
         host = self.get(host_id)
-        self.cloud.ensure_pool()
-        self.cloud.mark(host.resource)
-        self.cloud.join_pool(host.resource)
+        self.cloud.aggregates.ensure_pool()
+        self.cloud.aggregates.mark(host.resource)
+        self.cloud.aggregates.join_pool(host.resource)
 
     def remove(self, host_id: int, now: datetime.datetime) -> None:
         """Open the host to everybody again.
@@ -344,7 +344,7 @@ class Hosts:
         :raises: HostInUse, CloudUnavailable
         """
         try:
-            left = self.cloud.occupancy([host.resource])
+            left = self.cloud.servers.occupancy([host.resource])
             if not left[host.facts.service_host].empty:
                 raise exception.HostInUse(
                     host=host.facts.service_host,
@@ -394,15 +394,15 @@ class Hosts:
             # Before anything is undone: whoever looked before is too late.
             if not closings.take(session, closing, mine.attempt):
                 raise _overtaken(host)
-        self.cloud.leave_pool(host.resource)
-        self.cloud.unmark(host.resource)
+        self.cloud.aggregates.leave_pool(host.resource)
+        self.cloud.aggregates.unmark(host.resource)
         with self.database.writer() as session:
             done = closings.end(session, mine)
             if done:
                 hosts.delete(session, host.id)
         if not done:
             # Somebody has begun to enrol it meanwhile.
-            self.cloud.mark(host.resource)
+            self.cloud.aggregates.mark(host.resource)
             raise _overtaken(host)
 
     def update(
@@ -570,7 +570,7 @@ class Hosts:
 
         :raises: CloudUnavailable
         """
-        versions = self.cloud.pool_generations()
+        versions = self.cloud.hosts.pool_generations()
         with self.database.reader() as session:
             known = hosts.marks(session)
             changed = {
@@ -601,7 +601,9 @@ class Hosts:
         :raises: CloudUnavailable
         """
         count = 0
-        found = self.cloud.facts([host.resource for host in changed.values()])
+        found = self.cloud.hosts.facts(
+            [host.resource for host in changed.values()]
+        )
         for facts in found:
             host = changed[facts.uuid]
             with self.database.writer() as session:

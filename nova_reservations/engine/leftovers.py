@@ -56,8 +56,8 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
     """
     ours = identity.of(database)
     # Nova first: what is begun after that is not in it.
-    origins = cloud.origins()
-    counted = cloud.slot_classes()
+    origins = cloud.aggregates.origins()
+    counted = cloud.slots.slot_classes()
     with database.reader() as session:
         alive = leases.in_nova(session, {*origins, *counted})
         known = audit.reservations(session, set(counted) - alive)
@@ -69,7 +69,7 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
             # is still here.
             ours=origins[one] == ours if one in origins else one in known,
             gathered=one in origins,
-            counted=one in counted and cloud.owns_slots(one),
+            counted=one in counted and cloud.slots.owns_slots(one),
         )
         for one in sorted({*origins, *counted} - alive)
     ]
@@ -94,7 +94,7 @@ def sweep(database: api.Database, cloud: ports.Cloud) -> None:
     found = find(database, cloud)
     for reservation_id in found.unmarked:
         LOG.info('Aggregate %s is of this database', reservation_id)
-        cloud.sign(reservation_id)
+        cloud.aggregates.sign(reservation_id)
     if found.unmarked:
         return
     mine = [one for one in found.leftovers if one.ours]
@@ -122,13 +122,13 @@ def sweep(database: api.Database, cloud: ports.Cloud) -> None:
 
 def take_away(one: Leftover, cloud: ports.Cloud) -> None:
     """:raises: CloudUnavailable"""
-    if one.counted and cloud.delete_slots(
+    if one.counted and cloud.slots.delete_slots(
         one.reservation_id, [], check=_unchecked
     ):
         # By its aggregate it is known next time.
         return
     if one.gathered:
-        cloud.delete_aggregate(one.reservation_id, check=_unchecked)
+        cloud.aggregates.delete_aggregate(one.reservation_id, check=_unchecked)
 
 
 def _unchecked() -> None:

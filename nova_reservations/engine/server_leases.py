@@ -73,7 +73,7 @@ class ServerLeases:
         :raises: InvalidInput, CloudUnavailable
         """
         try:
-            self.cloud.check_acting()
+            self.cloud.servers.check_acting()
         except exception.CloudRefused as error:
             raise exception.InvalidInput(
                 'A server with a lease that starts later is shelved until '
@@ -139,7 +139,9 @@ class ServerLeases:
             reason = 'a server can be in one reservation only'
         else:
             try:
-                known = self.cloud.find_flavor(flavor_id, found.project_id)
+                known = self.cloud.slots.find_flavor(
+                    flavor_id, found.project_id
+                )
             except exception.CloudRefused:
                 # Nova says so, or the scheduler, who knows the server too.
                 return
@@ -250,7 +252,7 @@ class ServerLeases:
             if self._has_place(lease):
                 return True
             recorded = [one.uuid for one in _reservation(lease).servers]
-            return bool(recorded and self.cloud.find_servers(recorded))
+            return bool(recorded and self.cloud.servers.find_servers(recorded))
         except exception.NotFound:
             return False
         except exception.CloudUnavailable as error:

@@ -395,7 +395,7 @@ class Region:
             return {one.resource.name for one in donor_rows.fenced(session)}
 
     def aggregate_of(self, lease: objects.Lease) -> set[str] | None:
-        return self.cloud.aggregates.get(lease.reservations[0].id)
+        return self.cloud.aggregate_hosts.get(lease.reservations[0].id)
 
     def told(self, lease: objects.Lease) -> list[str]:
         """Return the types of the notifications of the lease."""
@@ -421,8 +421,8 @@ class Region:
             'fenced': self.fenced(),
             'moved': sorted(self.cloud.moved),
             'marked': sorted(self.cloud.marked),
-            'aggregates': self.cloud.lease_aggregates(),
-            'servers': sorted(self.cloud.servers),
+            'aggregates': self.cloud.aggregates.lease_aggregates(),
+            'servers': sorted(self.cloud.instances),
             'shelved': sorted(self.cloud.shelved),
             'migrated': sorted(self.cloud.migrated),
             'images': sorted(

@@ -39,7 +39,7 @@ CAN_BE_SHELVED = frozenset(
 )
 
 
-class Leaving(requests.Orders):
+class Acting(requests.Requests):
     def stop_servers(
         self,
         servers: Collection[ports.Server],

@@ -37,7 +37,7 @@ ACCEPTED = 'accepted'
 UNDER_WAY = [ACCEPTED, 'pre-migrating', 'queued', 'preparing', 'running']
 
 
-class Building(find.Servers):
+class Building(find.Finding):
     @errors.translated()
     def in_flight(
         self, hosts: Collection[objects.Resource]

@@ -26,7 +26,7 @@ LIVE = 'drain live'
 COLD = 'drain cold'
 
 
-class Draining(requests.Orders):
+class Draining(requests.Requests):
     def drain_servers(
         self,
         servers: Collection[ports.Server],

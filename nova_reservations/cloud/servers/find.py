@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers on hosts, or on their way there; and their end."""
+"""Servers on hosts, or on their way there."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -71,7 +71,7 @@ class Instance:
         )
 
 
-class Servers:
+class Finding:
     def occupancy(
         self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, ports.Occupancy]:

@@ -34,10 +34,14 @@ class Failed(Exception):
     """It is no use to ask again; in words for the owner."""
 
 
-class Orders:
-    """What all that asks Nova for something needs."""
+class Requests:
+    """What all requests to change servers share."""
 
-    _asking = threading.Lock()
+    def __init__(self, hosts: ports.Hosts) -> None:
+        self._hosts = hosts
+        self._seen_up: dict[str, tuple[float, bool]] = {}
+        """Host -> when it was asked for last, and whether it was up."""
+        self._asking = threading.Lock()
 
     def _get(
         self, context: nova_context.RequestContext, uuid: str
@@ -92,11 +96,6 @@ class Orders:
         ):
             return False
         return bool(self._compute.servicegroup_api.service_is_up(service))
-
-    @functools.cached_property
-    def _seen_up(self) -> dict[str, tuple[float, bool]]:
-        """Host -> when it was asked for last, and whether it was up."""
-        return {}
 
     @functools.cached_property
     def _compute(self) -> compute_api.API:

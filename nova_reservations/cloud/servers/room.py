@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on hosts that could be emptied, and where it could go."""
+"""Servers on hosts that could be drained, and where they could go."""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
-from nova_reservations.cloud import services
+from nova_reservations.cloud.servers import requests
 
 LOG = log.getLogger(__name__)
 
@@ -31,7 +31,7 @@ DEVICES = ('VGPU', 'PGPU', 'FPGA', 'PCI_DEVICE', 'SRIOV_NET_VF')
 """Resource classes of which each unit is a device, or a part of one."""
 
 
-class Tenants(services.Services):
+class Placing(requests.Requests):
     def servers_on(
         self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Sequence[ports.PlacedServer]]:
@@ -56,7 +56,7 @@ class Tenants(services.Services):
         """
         working = {
             name
-            for name, service in self.compute_services(now).items()
+            for name, service in self._hosts.compute_services(now).items()
             if service.is_working
         }
         # One that is being moved is seen on two hosts.

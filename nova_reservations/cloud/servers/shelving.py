@@ -37,7 +37,7 @@ NOT_TO_BE_COPIED = frozenset({vm_states.SHELVED_OFFLOADED, vm_states.ERROR})
 """Nova refuses it, and no host need be waited for: there may be none."""
 
 
-class Resting(requests.Orders):
+class Shelving(requests.Requests):
     def snapshot_servers(
         self,
         servers: Collection[ports.Server],

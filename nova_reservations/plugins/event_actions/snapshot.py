@@ -13,14 +13,14 @@ class Snapshot(event_action.EventAction):
     """An image of each server, for its project."""
 
     def validate(self) -> None:
-        if not self.cloud.acts_for_projects():
+        if not self.cloud.servers.acts_for_projects():
             raise exception.InvalidInput(
                 'before_end snapshot can not be offered: this Nova has no '
                 '[service_user]; ask the operator'
             )
 
     def run(self, occasion: event_action.Occasion) -> base.Waiting | None:
-        outcome = self.cloud.snapshot_servers(
+        outcome = self.cloud.servers.snapshot_servers(
             [
                 server
                 for server in occasion.servers

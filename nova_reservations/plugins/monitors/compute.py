@@ -46,15 +46,15 @@ class ComputeMonitor(base.Monitor):
         if service.get('binary') != 'nova-compute':
             return base.Changes()
         host = service['host']
-        return _changes([host], self.cloud.compute_services(now, host))
+        return _changes([host], self.cloud.hosts.compute_services(now, host))
 
     def check_states(
         self, known: Collection[str], now: datetime.datetime
     ) -> base.Changes:
-        return _changes(known, self.cloud.compute_services(now))
+        return _changes(known, self.cloud.hosts.compute_services(now))
 
     def domains(self, names: Collection[str]) -> Mapping[str, str]:
-        return self.cloud.cells_of(names)
+        return self.cloud.hosts.cells_of(names)
 
 
 GONE = ports.ComputeService(up=False, disabled=False, forced_down=False)

@@ -62,7 +62,7 @@ def validate(
             f'end_action {action} is not offered here; choose one of: '
             f'{", ".join(allowed)}'
         )
-    if action != DELETE and not cloud.acts_for_projects():
+    if action != DELETE and not cloud.servers.acts_for_projects():
         raise exception.InvalidInput(
             f'end_action {action} can not be offered: this Nova has no '
             '[service_user]; ask the operator'
@@ -105,7 +105,7 @@ def leave(
         and server.state == _RUNNING
         and server.uuid not in told
     ]
-    refused = cloud.stop_servers(
+    refused = cloud.servers.stop_servers(
         stopping, ports.RequestKey(reservation.id), booking.check
     )
     told |= {
@@ -124,7 +124,7 @@ def delete(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> dict[str, str]:
-    refused = cloud.delete_servers(servers, booking.check)
+    refused = cloud.servers.delete_servers(servers, booking.check)
     return _told(servers, refused, 'be deleted', 'is being deleted')
 
 
@@ -134,7 +134,7 @@ def _shelve(
     cloud: ports.Cloud,
 ) -> dict[str, str]:
     attempt = booking.ending // RETRY
-    refused = cloud.shelve_servers(
+    refused = cloud.servers.shelve_servers(
         servers,
         ports.RequestKey(booking.reservation.id, attempt),
         booking.check,
@@ -146,7 +146,7 @@ def _migrate(
     servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> dict[str, str]:
     """What finds no place elsewhere is shelved."""
-    outcome = cloud.migrate_servers(
+    outcome = cloud.servers.migrate_servers(
         servers, ports.RequestKey(booking.reservation.id), booking.check
     )
     stranded = [server for server in servers if server.uuid in outcome.failed]

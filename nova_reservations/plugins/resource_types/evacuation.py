@@ -26,7 +26,7 @@ def stranded(
     there = [server for server in servers if server.host in left]
     if not there:
         return []
-    services = cloud.compute_services(booking.now)
+    services = cloud.hosts.compute_services(booking.now)
     return [
         server
         for server in there
@@ -40,7 +40,7 @@ def evacuate(
     cloud: ports.Cloud,
     conf: cfg.ConfigOpts,
 ) -> None:
-    refused = cloud.evacuate(
+    refused = cloud.servers.evacuate(
         stranded(booking, servers, cloud, conf), booking.check
     )
     for server, reason in refused.items():

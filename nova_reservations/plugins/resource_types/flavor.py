@@ -53,7 +53,7 @@ class FlavorInstance(slots.Slots):
             return asked
         flavor_id = str(asked['flavor_id'])
         try:
-            known = self.cloud.find_flavor(flavor_id, project_id)
+            known = self.cloud.slots.find_flavor(flavor_id, project_id)
         except exception.CloudRefused as error:
             raise exception.InvalidInput(str(error)) from error
         return {

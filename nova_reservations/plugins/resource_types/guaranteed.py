@@ -46,10 +46,10 @@ class Place(flavor.FlavorInstance):
 
     def occupants(self, booking: base.Booking) -> frozenset[str]:
         """Return the UUIDs of the servers that hold any of its slots."""
-        tenants = self.cloud.tenants(
+        tenants = self.cloud.slots.tenants(
             booking.reservation.id, (*booking.resources, *booking.left), ()
         )
         return frozenset(server.uuid for server in tenants.servers)
 
-    def _slots(self, booking: base.Booking) -> ports.Slots:
+    def _slots(self, booking: base.Booking) -> ports.ReservedSlots:
         return dataclasses.replace(super()._slots(booking), flavor=None)

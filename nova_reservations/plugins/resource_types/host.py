@@ -105,7 +105,7 @@ class PhysicalHost(offered.WithServers):
         return end_actions.grace(params)
 
     def prepare(self, booking: base.Booking) -> None:
-        self.cloud.set_aggregate_hosts(
+        self.cloud.aggregates.set_aggregate_hosts(
             booking.reservation.id,
             booking.lease.project_id,
             booking.resources,
@@ -113,7 +113,7 @@ class PhysicalHost(offered.WithServers):
         )
 
     def is_ready(self, booking: base.Booking) -> bool:
-        return self.cloud.has_aggregate_hosts(
+        return self.cloud.aggregates.has_aggregate_hosts(
             booking.reservation.id, booking.resources
         )
 
@@ -123,30 +123,34 @@ class PhysicalHost(offered.WithServers):
 
     def heal(self, booking: base.Booking) -> None:
         self.prepare(booking)
-        servers = self._let_in(booking, self.cloud.occupancy(booking.left))
+        servers = self._let_in(
+            booking, self.cloud.servers.occupancy(booking.left)
+        )
         evacuation.evacuate(booking, servers, self.cloud, self.conf)
 
     def unused(self, booking: base.Booking) -> base.Resources:
-        occupancies = self.cloud.occupancy(booking.resources)
+        occupancies = self.cloud.servers.occupancy(booking.resources)
         return tuple(
             host for host in booking.resources if occupancies[host.name].empty
         )
 
     def remains(self, booking: base.Booking) -> base.Remains:
-        occupancies = self.cloud.occupancy(booking.left)
+        occupancies = self.cloud.servers.occupancy(booking.left)
         servers = self._let_in(booking, occupancies)
         return base.Remains(
             tuple(
                 host for host in booking.left if occupancies[host.name].empty
             ),
-            movable=self.cloud.acts_for_projects()
+            movable=self.cloud.servers.acts_for_projects()
             and bool(
                 evacuation.stranded(booking, servers, self.cloud, self.conf)
             ),
         )
 
     def find_servers(self, booking: base.Booking) -> list[ports.Server]:
-        return self._let_in(booking, self.cloud.occupancy(booking.resources))
+        return self._let_in(
+            booking, self.cloud.servers.occupancy(booking.resources)
+        )
 
     def _let_in(
         self,
@@ -161,7 +165,7 @@ class PhysicalHost(offered.WithServers):
             for server in occupancy.servers
             if server.project_id == booking.lease.project_id
         ]
-        ours = self.cloud.let_in(
+        ours = self.cloud.servers.let_in(
             booking.reservation.id, {server.uuid for server in servers}
         )
         return [server for server in servers if server.uuid in ours]
@@ -175,12 +179,14 @@ class PhysicalHost(offered.WithServers):
         such.
         """
         if booking.reservation.status != states.Reservation.ACTIVE:
-            self.cloud.delete_aggregate(booking.reservation.id, booking.check)
+            self.cloud.aggregates.delete_aggregate(
+                booking.reservation.id, booking.check
+            )
             return None
         waiting = self._empty(booking)
         if waiting is not None:
             return waiting
-        left_now = self.cloud.delete_aggregate(
+        left_now = self.cloud.aggregates.delete_aggregate(
             booking.reservation.id, booking.check
         )
         if not booking.settled:
@@ -192,7 +198,7 @@ class PhysicalHost(offered.WithServers):
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
         # First: until it is built, a server is found by this wherever Nova
         # has it meanwhile; what is built by now is on its host.
-        building = self.cloud.building_servers(
+        building = self.cloud.servers.building_servers(
             booking.reservation.id, booking.lease.project_id
         )
         occupancies = self._occupancies(booking)
@@ -220,7 +226,7 @@ class PhysicalHost(offered.WithServers):
         what was claimed for it until its user deletes it, and Nova has
         forgotten in which reservation that was.
         """
-        occupancies = self.cloud.occupancy(booking.resources)
+        occupancies = self.cloud.servers.occupancy(booking.resources)
         unbuilt = [
             server
             for occupancy in occupancies.values()
@@ -229,8 +235,8 @@ class PhysicalHost(offered.WithServers):
         ]
         if not unbuilt:
             return occupancies
-        self.cloud.release_claims(unbuilt, booking.check)
-        return self.cloud.occupancy(booking.resources)
+        self.cloud.servers.release_claims(unbuilt, booking.check)
+        return self.cloud.servers.occupancy(booking.resources)
 
 
 def _reason(

@@ -105,7 +105,7 @@ class Server(offered.WithServers):
             )
         if (
             shelving.CREATE_IMAGE in wanted
-            and not self.cloud.acts_for_projects()
+            and not self.cloud.servers.acts_for_projects()
         ):
             raise exception.InvalidInput(
                 f'on_end {shelving.CREATE_IMAGE} can not be offered: this '
@@ -122,7 +122,7 @@ class Server(offered.WithServers):
 
     def exists(self, booking: base.Booking) -> bool:
         made = [one.uuid for one in booking.reservation.servers]
-        return bool(self.cloud.find_servers(made))
+        return bool(self.cloud.servers.find_servers(made))
 
     def prepare(self, booking: base.Booking) -> base.Waiting | None:
         return shelving.shelve(booking, self.cloud)
@@ -156,7 +156,7 @@ class Server(offered.WithServers):
         return self.place.remains(_with_servers(booking))
 
     def find_servers(self, booking: base.Booking) -> list[ports.Server]:
-        found = self.cloud.find_servers(booking.reservation.living)
+        found = self.cloud.servers.find_servers(booking.reservation.living)
         return list(found.values())
 
     def ending(self, reservation: objects.Reservation) -> str:
@@ -185,7 +185,9 @@ class Server(offered.WithServers):
         if not _is_guaranteed(reservation):
             return {}
         return {
-            'used': self.cloud.slots_taken(reservation.id, lease.project_id)
+            'used': self.cloud.slots.slots_taken(
+                reservation.id, lease.project_id
+            )
         }
 
     def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:

@@ -127,7 +127,7 @@ def end(
         # done so when the lease had been given up already.
         wanted = [DELETE]
         ids = tuple(one.uuid for one in booking.reservation.servers)
-    servers = tuple(cloud.find_servers(ids).values())
+    servers = tuple(cloud.servers.find_servers(ids).values())
     told: dict[str, str] = {}
     for action in ENDINGS:
         if action not in wanted:
@@ -176,7 +176,7 @@ def _call_back(
         booking,
         cloud,
     )
-    coming = cloud.unshelve_servers(
+    coming = cloud.servers.unshelve_servers(
         [
             server
             for server in servers
@@ -198,7 +198,7 @@ def _shelve(
     cloud: ports.Cloud,
 ) -> ports.Outcome:
     """:raises: CloudRefused"""
-    refused = cloud.shelve_servers(servers, order, booking.check)
+    refused = cloud.servers.shelve_servers(servers, order, booking.check)
     return ports.Outcome(
         {
             server.uuid: 'is being shelved'
@@ -218,7 +218,7 @@ def _save(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> dict[str, str]:
-    outcome = cloud.save_servers(
+    outcome = cloud.servers.save_servers(
         servers,
         _last_order(booking),
         booking.check,
@@ -232,7 +232,7 @@ def _suspend(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> dict[str, str]:
-    outcome = cloud.suspend_servers(
+    outcome = cloud.servers.suspend_servers(
         servers,
         _last_order(booking),
         booking.check,
@@ -246,7 +246,7 @@ def _delete(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> dict[str, str]:
-    refused = cloud.delete_servers(
+    refused = cloud.servers.delete_servers(
         servers, booking.check, keep_images=CREATE_IMAGE in wanted
     )
     return {
@@ -279,7 +279,7 @@ def _sound(
 
     :raises: Hopeless if there are only such as could not be built
     """
-    servers = cloud.find_servers(booking.reservation.living).values()
+    servers = cloud.servers.find_servers(booking.reservation.living).values()
     sound = tuple(server for server in servers if server.state != _BROKEN)
     if servers and not sound:
         raise exception.Hopeless(

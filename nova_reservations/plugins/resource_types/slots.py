@@ -117,8 +117,8 @@ class Slots(offered.WithServers):
         return end_actions.grace(params)
 
     def prepare(self, booking: base.Booking) -> None:
-        self.cloud.ensure_slots(self._slots(booking), booking.check)
-        self.cloud.set_aggregate_hosts(
+        self.cloud.slots.ensure_slots(self._slots(booking), booking.check)
+        self.cloud.aggregates.set_aggregate_hosts(
             booking.reservation.id,
             booking.lease.project_id,
             booking.resources,
@@ -128,13 +128,13 @@ class Slots(offered.WithServers):
     def start(self, booking: base.Booking) -> None:
         if not (booking.prepared and self.has_slots(booking)):
             self.prepare(booking)
-        self.cloud.allow_flavor(self._slots(booking), booking.check)
+        self.cloud.slots.allow_flavor(self._slots(booking), booking.check)
 
     def has_slots(self, booking: base.Booking) -> bool:
         """Whether Nova has what prepare() makes, as far as a look can tell."""
-        return self.cloud.has_slots(
+        return self.cloud.slots.has_slots(
             self._slots(booking)
-        ) and self.cloud.has_aggregate_hosts(
+        ) and self.cloud.aggregates.has_aggregate_hosts(
             booking.reservation.id, booking.resources
         )
 
@@ -144,7 +144,7 @@ class Slots(offered.WithServers):
         evacuation.evacuate(booking, tenants.servers, self.cloud, self.conf)
 
     def unused(self, booking: base.Booking) -> base.Resources:
-        tenants = self.cloud.tenants(
+        tenants = self.cloud.slots.tenants(
             booking.reservation.id, booking.resources, booking.servers
         )
         if tenants.leftovers:
@@ -172,11 +172,11 @@ class Slots(offered.WithServers):
             vacated,
             # Of slots that were held, the inventory could not be taken away.
             movable=bool(vacated)
-            or (self.cloud.acts_for_projects() and bool(stranded)),
+            or (self.cloud.servers.acts_for_projects() and bool(stranded)),
         )
 
     def _tenants_left(self, booking: base.Booking) -> ports.Occupancy:
-        return self.cloud.tenants(
+        return self.cloud.slots.tenants(
             booking.reservation.id, booking.left, booking.servers
         )
 
@@ -190,7 +190,7 @@ class Slots(offered.WithServers):
 
     def _tenants(self, booking: base.Booking) -> ports.Occupancy:
         """Return what uses it, or has used it, wherever it is by now."""
-        return self.cloud.tenants(
+        return self.cloud.slots.tenants(
             booking.reservation.id,
             (*booking.resources, *booking.left),
             booking.servers,
@@ -207,7 +207,7 @@ class Slots(offered.WithServers):
     def give_back(self, booking: base.Booking) -> base.Waiting | None:
         """Take away what prepare() and start() have made, of slots that
         nobody holds any more."""
-        left = self.cloud.delete_slots(
+        left = self.cloud.slots.delete_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
             booking.check,
@@ -216,7 +216,9 @@ class Slots(offered.WithServers):
             return base.Waiting.on(
                 [_held(consumer) for consumer in sorted(left)]
             )
-        self.cloud.delete_aggregate(booking.reservation.id, booking.check)
+        self.cloud.aggregates.delete_aggregate(
+            booking.reservation.id, booking.check
+        )
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
@@ -224,7 +226,7 @@ class Slots(offered.WithServers):
         if not _are_deleted(booking.reservation):
             # They outlive the class, which must not be asked for again;
             # nor may it be by those who still have to move.
-            self.cloud.forget_slots(
+            self.cloud.slots.forget_slots(
                 booking.reservation.id, tenants.servers, booking.check
             )
         here = _to_leave(booking, tenants)
@@ -249,7 +251,7 @@ class Slots(offered.WithServers):
     ) -> Mapping[str, Any]:
         """Say which servers use its slots now; one that was resized away,
         or is shelved, uses none."""
-        tenants = self.cloud.tenants(reservation.id, (), servers)
+        tenants = self.cloud.slots.tenants(reservation.id, (), servers)
         hosts = {host.name for host in resources}
         using = sorted(
             server.uuid
@@ -261,12 +263,14 @@ class Slots(offered.WithServers):
             and (server.host in hosts or server.uuid not in servers)
         )
         return {
-            'used': self.cloud.slots_taken(reservation.id, lease.project_id),
+            'used': self.cloud.slots.slots_taken(
+                reservation.id, lease.project_id
+            ),
             'servers': using[:MAX_SHOWN],
         }
 
-    def _slots(self, booking: base.Booking) -> ports.Slots:
-        return ports.Slots(
+    def _slots(self, booking: base.Booking) -> ports.ReservedSlots:
+        return ports.ReservedSlots(
             reservation_id=booking.reservation.id,
             project_id=booking.lease.project_id,
             user_id=booking.lease.user_id,

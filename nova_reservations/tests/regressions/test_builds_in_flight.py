@@ -83,7 +83,7 @@ def test_a_host_that_a_server_landed_on_is_never_leased(region):
     assert not host.reservable
     assert SERVER in host.status_reason
     # Its user deletes it, or an administrator moves it.
-    del region.cloud.servers[SERVER]
+    del region.cloud.instances[SERVER]
     assert go_on(region).reservable
 
 
@@ -209,6 +209,6 @@ def test_an_end_looks_once_more_when_its_hosts_have_left(make_region):
     region.cloud.before = come
     region.forward(until=61)
     assert region.see(lease).status == 'TERMINATING'
-    del region.cloud.servers[guests[0]]
+    del region.cloud.instances[guests[0]]
     region.forward(until=63)
     assert region.see(lease).status == 'TERMINATED'

@@ -176,7 +176,7 @@ def a_host_that_was_replaced_and_is_left(region):
     region.cloud.fail(name)
     region.look()
     region.now += minutes(2)
-    del region.cloud.servers['stays']
+    del region.cloud.instances['stays']
     return lambda: region.healing.check_replaced(region.now)
 
 

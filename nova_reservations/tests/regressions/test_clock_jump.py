@@ -79,7 +79,7 @@ def test_a_clock_that_jumps_ends_no_lease(region, times, looks, ahead):
     times.ahead = minutes(ahead)
     looks()
     assert region.status(lease) == 'ACTIVE'
-    assert server in region.cloud.servers
+    assert server in region.cloud.instances
 
 
 def test_a_clock_that_jumps_misses_no_lease(region, times, looks):
@@ -116,7 +116,7 @@ def test_a_lease_that_its_user_deleted_meanwhile_is_not_forgotten(
     for _ in range(3):
         looks()
         region.now += minutes(0.1)
-    assert server not in region.cloud.servers
+    assert server not in region.cloud.instances
     with pytest.raises(exception.NotFound):
         region.see(lease)
 
@@ -134,7 +134,7 @@ def test_work_that_was_begun_stops_where_the_clock_jumps(
     times.ahead = minutes(90)
     one.runner.run(claims.Claim(lease.id, attempt + 1, 'other'))
     assert region.status(lease) == 'ACTIVE'
-    assert server in region.cloud.servers
+    assert server in region.cloud.instances
 
 
 def test_it_is_told_once_a_minute(region, times, looks, caplog, monkeypatch):

@@ -379,7 +379,7 @@ class TestTheOldHostIsBack:
         assert used(region, lease) == {new}
         assert flags(region, lease) == CHANGED
         # Nor when it is empty later: not before its owner has left it.
-        del region.cloud.servers['new']
+        del region.cloud.instances['new']
         region.look()
         assert used(region, lease) == {old}
 
@@ -392,11 +392,11 @@ class TestTheOldHostIsBack:
     def test_unless_others_have_it_by_then(self, region, lease, old):
         [new] = used(region, lease)
         region.cloud.boot(new, 'lessee', 'new')
-        del region.cloud.servers['stays']
+        del region.cloud.instances['stays']
         see(region, None, old)
         other = region.lease(start=60, end=120)
         assert region.hosts_of(other) == {old}
-        del region.cloud.servers['new']
+        del region.cloud.instances['new']
         region.look()
         assert used(region, lease) == {new}
         region.delete(other)

@@ -49,10 +49,10 @@ def test_an_end_leaves_a_server_that_it_has_not_let_in(
 ):
     lease, _own, stranger = with_stranger(region, project, end_action=action)
     region.forward(until=65)
-    assert set(region.cloud.servers) == {stranger}
-    assert region.cloud.servers[stranger].condition == 'active'
+    assert set(region.cloud.instances) == {stranger}
+    assert region.cloud.instances[stranger].condition == 'active'
     assert region.status(lease) == 'TERMINATING'
-    del region.cloud.servers[stranger]
+    del region.cloud.instances[stranger]
     region.forward(until=70)
     assert region.status(lease) == 'TERMINATED'
 
@@ -75,7 +75,7 @@ def test_no_server_that_was_not_let_in_is_evacuated(make_region):
     region.look()
     region.cloud.fail('one', forced_down=True)
     region.look()
-    on = {uuid: one.host for uuid, one in region.cloud.servers.items()}
+    on = {uuid: one.host for uuid, one in region.cloud.instances.items()}
     assert on == {own: 'two', stranger: 'one'}
 
 
@@ -105,7 +105,7 @@ def test_a_stranger_is_not_waited_for_without_end(make_region):
     region.forward(until=62)
     assert region.status(lease) == 'ERROR'
     assert region.told(lease).count('event.end_lease.error') == 1
-    assert stranger in region.cloud.servers
+    assert stranger in region.cloud.instances
 
 
 @pytest.mark.parametrize('action', ACTIONS)
@@ -113,26 +113,26 @@ def test_a_server_that_is_rescheduled_at_the_end_is_deleted(region, action):
     lease = region.active_lease(end_action=action)
     (host,) = region.hosts_of(lease)
     server = region.cloud.boot(host, 'lessee')
-    region.cloud.servers[server] = dataclasses.replace(
-        region.cloud.servers[server],
+    region.cloud.instances[server] = dataclasses.replace(
+        region.cloud.instances[server],
         host='',
         state='building',
         task='scheduling',
     )
     region.forward(until=61)
     assert region.status(lease) == 'TERMINATED'
-    assert region.cloud.servers == {}
+    assert region.cloud.instances == {}
     assert region.cloud.shelved | region.cloud.migrated == set()
 
 
 def test_a_server_that_is_built_without_the_reservation_is_left(region):
     lease = region.active_lease()
-    region.cloud.servers['other'] = ports.Server(
+    region.cloud.instances['other'] = ports.Server(
         'other', 'lessee', '', 'building', 'scheduling'
     )
     region.forward(until=61)
     assert region.status(lease) == 'TERMINATED'
-    assert 'other' in region.cloud.servers
+    assert 'other' in region.cloud.instances
 
 
 class EndOnNovaTest(base.NovaTestCase):
@@ -223,5 +223,5 @@ class EndOnNovaTest(base.NovaTestCase):
 
     def in_flight(self):
         cloud = self.services.hosts.cloud
-        [host] = cloud.find_hosts('host1')
-        return set(cloud.in_flight([host])['host1'])
+        [host] = cloud.hosts.find_hosts('host1')
+        return set(cloud.servers.in_flight([host])['host1'])

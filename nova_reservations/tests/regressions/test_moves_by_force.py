@@ -96,8 +96,8 @@ class NotGuardedTest(base.NovaTestCase):
 
     def in_flight(self, name):
         cloud = self.services.hosts.cloud
-        [host] = cloud.find_hosts(name)
-        return set(cloud.in_flight([host])[name])
+        [host] = cloud.hosts.find_hosts(name)
+        return set(cloud.servers.in_flight([host])[name])
 
     def force(self, action, **asked):
         self.admin_api.post_server_action(

@@ -92,7 +92,7 @@ def test_a_task_that_is_not_finished_in_time_is_due_at_once(region):
         assert go_on.wait(SECONDS)
         return {}
 
-    region.cloud.pool_generations = pool_generations
+    region.cloud.hosts.pool_generations = pool_generations
     worker = region.worker('stopped')
     worker.tick(region.now)
     assert begun.wait(SECONDS)

@@ -31,8 +31,8 @@ def sweep(region):
 def leave(cloud, *names):
     """Have reservations of our database be in Nova that it does not know."""
     for name in names:
-        cloud.aggregates[name] = {'one'}
-        cloud.sign(name)
+        cloud.aggregate_hosts[name] = {'one'}
+        cloud.aggregates.sign(name)
 
 
 def problems(region):
@@ -82,7 +82,7 @@ def test_what_a_stopped_worker_has_left_is_taken_away(region, cloud, sweep):
     leave(cloud, *'abc')
     cloud.classes['a'] = {'one': 1}
     sweep()
-    assert set(cloud.aggregates) == {lease.reservations[0].id}
+    assert set(cloud.aggregate_hosts) == {lease.reservations[0].id}
     assert cloud.classes == {}
 
 
@@ -91,16 +91,16 @@ def test_slots_that_are_held_are_known_next_time(cloud, sweep):
     cloud.classes['a'] = {'one': 1}
     cloud.stuck['a'] = {'a consumer'}
     sweep()
-    assert set(cloud.aggregates) == {'a'}
+    assert set(cloud.aggregate_hosts) == {'a'}
     cloud.stuck.clear()
     sweep()
-    assert cloud.aggregates == cloud.classes == {}
+    assert cloud.aggregate_hosts == cloud.classes == {}
 
 
 def test_a_restored_database_disbands_no_leases_of_today(cloud, sweep, caplog):
     leave(cloud, *'abcd')
     sweep()
-    assert set(cloud.aggregates) == set('abcd')
+    assert set(cloud.aggregate_hosts) == set('abcd')
     assert 'If the database was restored' in caplog.text
     assert 'a, b, c, d' in caplog.text
 
@@ -110,7 +110,7 @@ def test_who_knows_better_has_them_taken_away_by_the_audit(region, cloud):
     auditor = audit.Audit(region.database, cloud)
     for finding in auditor.findings(region.now):
         finding.repair()
-    assert cloud.aggregates == {}
+    assert cloud.aggregate_hosts == {}
     assert problems(region) == []
 
 
@@ -122,21 +122,21 @@ def test_the_first_time_after_an_upgrade_signs_and_takes_nothing_away(
     del cloud.signed[lease.reservations[0].id]
     sweep()
     assert cloud.signed[lease.reservations[0].id] == cloud.identity()
-    assert 'left behind' in cloud.aggregates
+    assert 'left behind' in cloud.aggregate_hosts
     sweep()
-    assert set(cloud.aggregates) == {lease.reservations[0].id}
+    assert set(cloud.aggregate_hosts) == {lease.reservations[0].id}
 
 
 def test_what_is_not_signed_and_not_known_stays(cloud, sweep):
-    cloud.aggregates['somebody'] = {'one'}
+    cloud.aggregate_hosts['somebody'] = {'one'}
     sweep()
-    assert set(cloud.aggregates) == {'somebody'}
+    assert set(cloud.aggregate_hosts) == {'somebody'}
 
 
 def test_an_audit_says_whose_they_are(region, cloud):
     leave(cloud, 'ours')
-    cloud.aggregates['unknown'] = {'one'}
-    cloud.aggregates['theirs'] = {'one'}
+    cloud.aggregate_hosts['unknown'] = {'one'}
+    cloud.aggregate_hosts['theirs'] = {'one'}
     cloud.signed['theirs'] = 'another'
     ours, theirs, unknown = sorted(problems(region))
     assert ours == ('Aggregate ours is of no lease any more', True)
@@ -179,14 +179,14 @@ class SweepOnNovaTest(base.NovaTestCase):
         [reservation] = self.lease().reservations
         cloud = self.services.hosts.cloud
         name = identity.of(self.services.database)
-        self.assertEqual({reservation.id: name}, cloud.origins())
+        self.assertEqual({reservation.id: name}, cloud.aggregates.origins())
         aggregate = self.aggregates()[reservation.id]
         self.admin_api.api_post(
             f'/os-aggregates/{aggregate["id"]}/action',
             {'set_metadata': {'metadata': {'reservations:database': None}}},
         )
-        self.assertEqual({reservation.id: None}, cloud.origins())
+        self.assertEqual({reservation.id: None}, cloud.aggregates.origins())
         leftovers.sweep(self.services.database, cloud)
-        self.assertEqual({reservation.id: name}, cloud.origins())
+        self.assertEqual({reservation.id: name}, cloud.aggregates.origins())
         leftovers.sweep(self.services.database, cloud)
         self.assertIn(reservation.id, self.aggregates())

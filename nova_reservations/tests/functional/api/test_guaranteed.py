@@ -210,7 +210,7 @@ def test_what_nova_refuses_leaves_no_place(
     assert ask(member).status == status
     workers.work(3)
     assert leases(member) == []
-    assert (cloud.classes, cloud.aggregates) == ({}, {})
+    assert (cloud.classes, cloud.aggregate_hosts) == ({}, {})
 
 
 def test_a_place_that_can_not_be_made_leaves_nothing(
@@ -227,7 +227,7 @@ def test_a_place_that_can_not_be_made_leaves_nothing(
     cloud.before = lambda step: None
     workers.work(3)
     assert leases(member) == []
-    assert (cloud.classes, cloud.aggregates) == ({}, {})
+    assert (cloud.classes, cloud.aggregate_hosts) == ({}, {})
 
 
 def test_it_is_made_longer_only_where_there_is_room(member, enrolled):

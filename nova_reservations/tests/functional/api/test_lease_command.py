@@ -104,7 +104,7 @@ def failed(services, member, enrolled, workers, cloud):
     lease = member.lease(name='mine')
     workers.work(3)
     [reservation] = lease['reservations']
-    [host] = cloud.aggregates[reservation['id']]
+    [host] = cloud.aggregate_hosts[reservation['id']]
     cloud.fail(host, forced_down=True)
     services.monitoring.poll(workers.clock.now)
     workers.work(3)

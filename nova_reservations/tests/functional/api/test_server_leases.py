@@ -50,7 +50,7 @@ class Nova:
         create.announce(server)
         self.made.append(server)
         if self.fails is None or self.forgets:
-            self.cloud.servers[server] = ports.Server(
+            self.cloud.instances[server] = ports.Server(
                 server, project_id, 'h1', 'active'
             )
 
@@ -349,7 +349,7 @@ def test_a_later_start_wants_a_keystone_that_answers(
     def check_acting():
         raise exception.CloudUnavailable(service='Keystone', reason='no')
 
-    monkeypatch.setattr(cloud, 'check_acting', check_acting)
+    monkeypatch.setattr(cloud.servers, 'check_acting', check_acting)
     answer = boot(member, text(start='2030-05-17 11:00'))
     assert answer.status_int == 503
     assert answer.headers['Retry-After']
@@ -380,10 +380,10 @@ def test_servers_of_a_request_that_was_refused_are_deleted(
     behind.status = '500 Internal Server Error'
     behind.forgets = True
     boot(member, text(on_end='create_image'))
-    assert set(behind.made) == set(cloud.servers)
+    assert set(behind.made) == set(cloud.instances)
     workers.work(5)
     assert leases(member) == []
-    assert cloud.servers == {}
+    assert cloud.instances == {}
     assert cloud.images == []
 
 
@@ -399,7 +399,7 @@ def test_a_request_that_takes_too_long_makes_nothing(
     answer = boot(member)
     assert answer.status_int == 409
     assert 'too long' in reason(answer)
-    assert cloud.servers == {}
+    assert cloud.instances == {}
 
 
 def test_its_servers_are_shown_while_they_are_made(member, behind):
@@ -480,10 +480,10 @@ def test_nothing_else_of_it_can_be_changed(member, workers, change):
 def test_at_its_end_the_server_is_deleted(member, workers, cloud, clock):
     boot(member)
     workers.work()
-    assert len(cloud.servers) == 1
+    assert len(cloud.instances) == 1
     clock.forward(hours=2)
     workers.work(5)
-    assert cloud.servers == {}
+    assert cloud.instances == {}
     lease = only_lease(member)
     assert lease['status'] == 'TERMINATED'
     # What it was of is still told.

@@ -179,7 +179,7 @@ def test_it_tells_what_to_drain_before_uninstalling(controller):
 
 
 def test_aggregates_of_no_lease_are_named(controller):
-    controller.cloud.aggregates['left-over'] = {'h1'}
+    controller.cloud.aggregate_hosts['left-over'] = {'h1'}
     code, said = controller.results()['Leases']
     assert code == WARNING
     assert 'left-over' in said

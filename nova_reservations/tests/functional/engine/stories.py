@@ -27,13 +27,13 @@ def prepared_start(region):
 
 
 def refused_start(region):
-    set_aggregate_hosts = region.cloud.set_aggregate_hosts
+    set_aggregate_hosts = region.cloud.aggregates.set_aggregate_hosts
 
     def without_the_last(reservation_id, project_id, hosts, check):
         set_aggregate_hosts(reservation_id, project_id, hosts[:-1], check)
         raise exception.CloudRefused(what='a host', reason='unknown')
 
-    region.cloud.set_aggregate_hosts = without_the_last
+    region.cloud.aggregates.set_aggregate_hosts = without_the_last
     return region.lease(end=60, minimum=3)
 
 
@@ -96,7 +96,7 @@ def shelving_end(region):
 
 def slow_end(region):
     lease = end(region)
-    region.cloud.slow_servers |= set(region.cloud.servers)
+    region.cloud.slow_servers |= set(region.cloud.instances)
     region.work()
     region.cloud.finish_tasks()
     region.now += minutes(1)
@@ -106,7 +106,7 @@ def slow_end(region):
 def late_end(region):
     """An end that took too long, and is over now."""
     lease = end(region)
-    region.cloud.slow_servers |= set(region.cloud.servers)
+    region.cloud.slow_servers |= set(region.cloud.instances)
     region.work()
     region.now += minutes(11)
     region.work()
@@ -192,7 +192,7 @@ def vacated_host(region):
     region.cloud.boot('three', 'lessee', server='on three')
     region.cloud.recover('one')
     region.look()
-    del region.cloud.servers['on one']
+    del region.cloud.instances['on one']
     region.now += minutes(1)
     region.soon('monitor')
     return lease

@@ -99,8 +99,8 @@ class Machine(stateful.RuleBasedStateMachine):
             assert not lease.in_nova
             assert region.hosts_of(lease) == set()
         cloud = region.cloud
-        assert cloud.aggregates == cloud.classes == cloud.flavors == {}
-        assert cloud.servers == cloud.groups == {}
+        assert cloud.aggregate_hosts == cloud.classes == cloud.flavors == {}
+        assert cloud.instances == cloud.groups == {}
         assert region.hosts_of(region.lease(minimum=len(HOSTS)))
 
     # What happens
@@ -230,7 +230,7 @@ class Machine(stateful.RuleBasedStateMachine):
         )
         offered = {one.host: one.slots for one in mine if one not in lacking}
         assert region.cloud.classes[reservation.id] == offered
-        assert region.cloud.aggregates[reservation.id] == set(offered)
+        assert region.cloud.aggregate_hosts[reservation.id] == set(offered)
         access = region.access.find(reservation.id)
         assert access.hosts == set(offered)
         for one in lacking:
@@ -328,7 +328,7 @@ class Machine(stateful.RuleBasedStateMachine):
         cloud = self.region.cloud
         assert {
             (cloud.tenancy[server.uuid], server.host)
-            for server in cloud.servers.values()
+            for server in cloud.instances.values()
             if server.uuid in cloud.tenancy
         } <= held
 

@@ -69,8 +69,8 @@ class Machine(stateful.RuleBasedStateMachine):
             assert lease.status_reason or lease.status == 'TERMINATED'
             assert not lease.in_nova
             assert region.hosts_of(lease) == set()
-        assert region.cloud.aggregates == {}
-        assert region.cloud.servers == {}
+        assert region.cloud.aggregate_hosts == {}
+        assert region.cloud.instances == {}
         assert region.hosts_of(region.lease(minimum=len(HOSTS)))
 
     @stateful.rule(
@@ -231,7 +231,7 @@ class Machine(stateful.RuleBasedStateMachine):
             for host in self.region.hosts_of(lease)
         }
         assert {
-            server.host for server in self.region.cloud.servers.values()
+            server.host for server in self.region.cloud.instances.values()
         } <= held
 
     @stateful.invariant()

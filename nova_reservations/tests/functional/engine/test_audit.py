@@ -164,7 +164,7 @@ def test_a_host_that_is_marked_and_not_enrolled_is_named(region, auditor):
 )
 def test_a_lease_gets_back_exactly_its_hosts_in_nova(region, auditor, members):
     lease = region.active_lease(minimum=2)
-    region.cloud.aggregates[lease.reservations[0].id] = set(members)
+    region.cloud.aggregate_hosts[lease.reservations[0].id] = set(members)
     [problem] = problems(auditor, region.now)
     assert 'has other hosts in Nova' in problem
     repair(auditor, region.now)
@@ -191,12 +191,12 @@ def test_an_aggregate_of_no_lease_is_disbanded(region, auditor, known):
     region.forward(until=20)
     if not known:
         region.delete(lease)
-    region.cloud.aggregates[lease.reservations[0].id] = {'one'}
+    region.cloud.aggregate_hosts[lease.reservations[0].id] = {'one'}
     [problem] = problems(auditor, region.now)
     assert 'is of no lease any more' in problem
     repair(auditor, region.now)
     assert problems(auditor, region.now) == []
-    assert region.cloud.aggregates == {}
+    assert region.cloud.aggregate_hosts == {}
 
 
 def test_a_repair_leaves_what_a_worker_has(region, auditor):
@@ -208,7 +208,7 @@ def test_a_repair_leaves_what_a_worker_has(region, auditor):
         due_at=region.now + minutes(0.5),
         status=states.Lease.TERMINATING,
     )
-    region.cloud.aggregates.clear()
+    region.cloud.aggregate_hosts.clear()
     assert problems(auditor, region.now) == []
 
 

@@ -76,7 +76,7 @@ class TestSnapshot:
         region.forward(until=121)
         assert region.status(lease) == 'TERMINATING'
         assert 'snapshots' in region.see(lease).status_reason
-        assert region.cloud.servers[server].task is None
+        assert region.cloud.instances[server].task is None
         region.cloud.slow_servers.clear()
         region.forward(until=122)
         assert region.status(lease) == 'TERMINATED'
@@ -91,7 +91,7 @@ class TestSnapshot:
         lease, (kept, deleted) = with_servers(
             region, 2, end=120, before_end='snapshot'
         )
-        servers = region.cloud.servers
+        servers = region.cloud.instances
         servers[deleted] = dataclasses.replace(
             servers[deleted], state=state, task=task
         )

@@ -113,7 +113,7 @@ def test_a_killed_enrolment_is_finished_by_another(make_region, undo):
             break
         assert 'two' not in region.hosts_of(region.lease(end=1))
         if undo:
-            del region.cloud.servers[server]
+            del region.cloud.instances[server]
         assert region.enrol('two', ssd='yes').properties == {'ssd': 'yes'}
         assert region.cloud.pool == region.cloud.marked == {'one', 'two'}
         assert region.hosts_of(region.lease(start=5, minimum=2)) == {

@@ -39,7 +39,7 @@ def test_a_prepared_lease_is_gone_when_its_aggregate_is(region):
     assert region.status(lease) == 'DELETING'
     region.work()
     assert is_gone(region, lease)
-    assert region.cloud.aggregates == {}
+    assert region.cloud.aggregate_hosts == {}
 
 
 def test_an_active_lease_is_deleting_until_its_servers_are_gone(region):
@@ -55,7 +55,7 @@ def test_an_active_lease_is_deleting_until_its_servers_are_gone(region):
     region.cloud.finish_tasks()
     region.forward(until=2)
     assert is_gone(region, lease)
-    assert region.cloud.aggregates == {}
+    assert region.cloud.aggregate_hosts == {}
     assert region.told(lease)[-1] == 'delete'
     region.lease(minimum=3, project='another')
 
@@ -112,7 +112,7 @@ def test_the_deletion_of_a_prepared_lease_spares_the_one_before(make_region):
     region.delete(second)
     region.work()
     assert is_gone(region, second)
-    assert server in region.cloud.servers
+    assert server in region.cloud.instances
     assert region.status(first) == 'ACTIVE'
     assert region.aggregate_of(first) == {'one'}
 

@@ -29,7 +29,7 @@ def test_an_ended_lease_leaves_nothing_behind(region):
     assert lease.status == 'TERMINATED'
     assert [str(item.status) for item in lease.reservations] == ['deleted']
     assert {str(event.status) for event in lease.events} == {'DONE'}
-    assert region.cloud.servers == {}
+    assert region.cloud.instances == {}
     assert region.aggregate_of(lease) is None
     assert region.hosts_of(lease) == set()
     assert lease.due_at is None
@@ -82,7 +82,7 @@ def test_a_server_that_was_let_in_just_before_the_end_goes_too(make_region):
     region.cloud.hints[server] = lease.reservations[0].id
     region.forward(until=63)
     assert region.status(lease) == 'TERMINATED'
-    assert not region.cloud.servers
+    assert not region.cloud.instances
 
 
 def test_hosts_of_an_end_that_waits_are_not_free(make_region):
@@ -126,7 +126,7 @@ def test_a_server_of_others_is_told_of_and_left(region):
         f'a server that is not of this reservation is on host {host}: an '
         'administrator has to move it'
     )
-    assert server in region.cloud.servers
+    assert server in region.cloud.instances
     assert region.hosts_of(lease) == {host}
 
 

@@ -16,7 +16,7 @@ def with_servers(region, count=1, **asked):
 
 
 def state_of(region, server):
-    return region.cloud.servers[server].condition
+    return region.cloud.instances[server].condition
 
 
 class TestShelve:
@@ -25,14 +25,14 @@ class TestShelve:
         region.forward(until=60.1)
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.shelved == set(servers)
-        assert region.cloud.servers == {}
+        assert region.cloud.instances == {}
 
     def test_one_that_can_not_be_does_not_hold_up_the_others(self, region):
         lease, (failed, sound) = with_servers(region, 2, end_action='shelve')
         region.cloud.refusals[failed] = 'it is in state error'
         region.forward(until=61)
         assert region.cloud.shelved == {sound}
-        assert failed in region.cloud.servers
+        assert failed in region.cloud.instances
         (host,) = region.hosts_of(lease)
         lease = region.see(lease)
         assert lease.status == 'TERMINATING'
@@ -123,8 +123,8 @@ class TestGrace:
         region.cloud.slow_servers.add(server)
         region.forward(until=60.1)
         region.cloud.slow_servers.clear()
-        stopped = region.cloud.servers[server]
-        region.cloud.servers[server] = type(stopped)(
+        stopped = region.cloud.instances[server]
+        region.cloud.instances[server] = type(stopped)(
             server, 'lessee', stopped.host, 'active'
         )
         region.forward(until=64)
@@ -144,7 +144,7 @@ class TestGrace:
         region.forward(until=69)
         assert region.status(lease) == 'TERMINATING'
         region.cloud.slow_servers.clear()
-        region.cloud.servers.clear()
+        region.cloud.instances.clear()
         region.forward(until=70)
         assert region.status(following) == 'ACTIVE'
 

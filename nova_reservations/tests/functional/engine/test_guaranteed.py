@@ -112,7 +112,7 @@ def place(region, lease):
     [reservation] = lease.reservations
     return (
         region.cloud.classes.get(reservation.id),
-        region.cloud.aggregates.get(reservation.id),
+        region.cloud.aggregate_hosts.get(reservation.id),
     )
 
 
@@ -120,12 +120,12 @@ NOTHING = (None, None)
 
 
 def host_of(region, server):
-    found = region.cloud.find_servers([server])
+    found = region.cloud.servers.find_servers([server])
     return found[server].host if found else 'gone'
 
 
 def state_of(region, server):
-    found = region.cloud.find_servers([server])
+    found = region.cloud.servers.find_servers([server])
     return found[server].state if found else 'gone'
 
 
@@ -269,7 +269,7 @@ class TestFromNowOn:
 
     def test_servers_that_can_not_be_built_give_it_back(self, region):
         lease, (server,) = asked_for(region)
-        del region.cloud.servers[server]
+        del region.cloud.instances[server]
         region.cloud.build(server, 'lessee', 'error')
         region.work()
         assert region.status(lease) == 'ERROR'
@@ -279,8 +279,8 @@ class TestFromNowOn:
 
     def test_a_start_that_failed_leaves_nobody_on_the_hosts(self, region):
         lease, (server, other) = asked_for(region, 2, end=10)
-        region.cloud.servers[other] = dataclasses.replace(
-            region.cloud.servers[other], state='building'
+        region.cloud.instances[other] = dataclasses.replace(
+            region.cloud.instances[other], state='building'
         )
         region.forward(until=9)
         assert region.status(lease) == 'STARTING'
@@ -317,12 +317,12 @@ class TestLater:
 
     def test_one_that_is_still_built_then_is_brought_in(self, region):
         lease, (server,) = asked_for(region, start=2)
-        built = region.cloud.servers.pop(server)
+        built = region.cloud.instances.pop(server)
         region.cloud.build(server, 'lessee', 'building')
         region.forward(until=3)
         assert region.status(lease) == 'STARTING'
         del region.cloud.unbuilt[server]
-        region.cloud.servers[server] = built
+        region.cloud.instances[server] = built
         region.forward(until=4)
         assert region.status(lease) == 'ACTIVE'
         assert host_of(region, server) in ('one', 'two')
@@ -432,7 +432,7 @@ class TestChange:
         lease, servers = asked_for(region, 2)
         region.work()
         for server in servers:
-            del region.cloud.servers[server]
+            del region.cloud.instances[server]
         region.soon(deleted_servers.TASK)
         region.work()
         assert region.status(lease) == 'TERMINATED'
@@ -490,8 +490,8 @@ class TestHealing:
     def test_what_fails_while_it_is_built_is_not_given_away(self, region):
         """Its host, where the server may be, is for nobody else."""
         lease, (server,) = asked_for(region)
-        region.cloud.servers[server] = dataclasses.replace(
-            region.cloud.servers[server], state='building'
+        region.cloud.instances[server] = dataclasses.replace(
+            region.cloud.instances[server], state='building'
         )
         region.work()
         failed = host_of(region, server)
@@ -546,9 +546,9 @@ def test_whenever_the_request_dies_its_place_is_resolved(cloud_of, start):
                 assert lease.status == 'ACTIVE'
                 assert place(region, lease)[0] == {'one': 2}
         region.forward(until=70)
-        assert not region.cloud.servers
+        assert not region.cloud.instances
         assert not region.cloud.classes
-        assert not region.cloud.aggregates
+        assert not region.cloud.aggregate_hosts
         assert region.lease(end=80)
     assert number >= (8 if start == 0 else 4)
 
@@ -574,10 +574,10 @@ def test_another_worker_finishes_what_a_killed_one_began(cloud_of, start):
             region.forward(until=5, by=other)
             assert region.status(lease) == 'ACTIVE', number
             assert place(region, lease) == ({'one': 2}, {'one'})
-            assert len(region.cloud.servers) == 2
+            assert len(region.cloud.instances) == 2
         region.forward(until=70, by=other)
         assert region.status(lease) == 'TERMINATED', number
         assert place(region, lease) == NOTHING
-        assert not region.cloud.servers
+        assert not region.cloud.instances
         assert region.lease(end=80)
     assert number > 10

@@ -175,7 +175,7 @@ def test_while_a_cell_does_not_answer_nothing_is_known_to_have_failed(region):
     def unavailable(now, host=None):
         raise exception.CloudUnavailable(service='Cell one', reason='')
 
-    region.cloud.compute_services = unavailable
+    region.cloud.hosts.compute_services = unavailable
     region.look()
     assert region.lease(minimum=2)
 
@@ -238,7 +238,7 @@ class TestServersThatStay:
         assert used(region, later) == region.aggregate_of(later) == set()
         check(region)
         assert flags(region, later) == MISSING
-        del region.cloud.servers['stays']
+        del region.cloud.instances['stays']
         region.look()
         assert used(region, later) == region.aggregate_of(later) == {'one'}
         assert flags(region, later) == WHOLE
@@ -248,7 +248,7 @@ class TestServersThatStay:
         later = region.lease(start=300, end=400)
         region.forward(until=301)
         assert region.status(lease) == 'TERMINATED'
-        assert region.cloud.servers == {}
+        assert region.cloud.instances == {}
         assert region.status(later) == 'ACTIVE'
 
     def test_they_do_not_go_with_another_lease_of_the_project(
@@ -259,7 +259,7 @@ class TestServersThatStay:
         assert region.hosts_of(later) == {'one'}
         region.forward(until=40)
         assert region.status(later) == 'TERMINATED'
-        assert 'stays' in region.cloud.servers
+        assert 'stays' in region.cloud.instances
 
     def test_the_host_is_given_back_if_the_other_fails_too(
         self, region, lease
@@ -289,17 +289,17 @@ class TestEvacuation:
         fail(region, host, forced_down=True)
         [other] = region.aggregate_of(lease)
         assert other != host
-        assert region.cloud.servers['moved'].host == other
+        assert region.cloud.instances['moved'].host == other
 
     def test_not_one_that_may_still_run(self, region, lease):
         [host] = region.hosts_of(lease)
         fail(region, host)
-        assert region.cloud.servers['moved'].host == host
+        assert region.cloud.instances['moved'].host == host
         # Until somebody says that it does not.
         region.now += minutes(1)
         region.cloud.fail(host, forced_down=True)
         region.look()
-        assert region.cloud.servers['moved'].host != host
+        assert region.cloud.instances['moved'].host != host
 
     def test_nor_where_there_is_no_other_host(self, region, lease):
         for host in ('one', 'two'):
@@ -388,7 +388,7 @@ def test_reservations_of_a_lease_are_healed_together(make_region):
         region.cloud.fail(host)
     region.look()
     one, other = (
-        region.cloud.aggregates[item.id] for item in lease.reservations
+        region.cloud.aggregate_hosts[item.id] for item in lease.reservations
     )
     assert len(one) == len(other) == 1
     assert one | other == {'one', 'two', 'three', 'four'} - failed

@@ -120,7 +120,7 @@ class TestRemoval:
         def occupancy(hosts):
             raise UNREACHABLE
 
-        region.cloud.occupancy = occupancy
+        region.cloud.servers.occupancy = occupancy
         with pytest.raises(exception.CloudUnavailable):
             region.hosts.remove(host_named(region, 'two').id, region.now)
         region.lease(minimum=3)
@@ -202,8 +202,8 @@ class TestFacts:
 
     def test_one_worker_reads_them_for_all(self, region):
         looks = []
-        pool_generations = region.cloud.pool_generations
-        region.cloud.pool_generations = lambda: (
+        pool_generations = region.cloud.hosts.pool_generations
+        region.cloud.hosts.pool_generations = lambda: (
             looks.append(1) or pool_generations()
         )
         workers = [region.worker(name) for name in 'abc']
@@ -215,15 +215,15 @@ class TestFacts:
 
     def test_a_cloud_that_does_not_answer_is_asked_again(self, region):
         self.change(region, vcpus=32)
-        pool_generations = region.cloud.pool_generations
+        pool_generations = region.cloud.hosts.pool_generations
 
         def unreachable():
             raise UNREACHABLE
 
-        region.cloud.pool_generations = unreachable
+        region.cloud.hosts.pool_generations = unreachable
         region.now += minutes(1)
         region.work()
-        region.cloud.pool_generations = pool_generations
+        region.cloud.hosts.pool_generations = pool_generations
         region.now += minutes(1)
         region.work()
         assert host_named(region, 'one').facts.vcpus == 32
@@ -264,8 +264,8 @@ class TestFacts:
 
     def test_aggregates_of_no_lease_are_swept_away(self, region):
         lease = region.active_lease()
-        region.cloud.aggregates['left behind'] = {'one'}
-        region.cloud.sign('left behind')
+        region.cloud.aggregate_hosts['left behind'] = {'one'}
+        region.cloud.aggregates.sign('left behind')
         region.now += minutes(1)
         region.work()
-        assert set(region.cloud.aggregates) == {lease.reservations[0].id}
+        assert set(region.cloud.aggregate_hosts) == {lease.reservations[0].id}

@@ -100,7 +100,7 @@ def test_without_them_hosts_are_emptied_for_it(region):
     assert region.hosts_of(lease) == {'one', 'green'}
     assert region.aggregate_of(lease) == {'one', 'green'}
     assert region.cloud.moved == [('0 of green', 'green')]
-    assert region.cloud.servers['0 of green'].host == 'away'
+    assert region.cloud.instances['0 of green'].host == 'away'
     assert region.fenced() == {'green'}
     assert 'green' in region.cloud.marked
     assert region.told(lease)[:2] == ['create', 'event.start_lease']
@@ -208,8 +208,8 @@ def test_a_host_without_servers_costs_nothing(make_clouds):
 
 
 def set_server(region, name, **changes):
-    region.cloud.servers[name] = dataclasses.replace(
-        region.cloud.servers[name], **changes
+    region.cloud.instances[name] = dataclasses.replace(
+        region.cloud.instances[name], **changes
     )
 
 
@@ -242,7 +242,7 @@ def test_no_server_goes_to_the_pool_or_to_a_host_that_is_emptied_too(
     lease = region.best_effort(minimum=2)
     region.forward(until=1)
     assert region.hosts_of(lease) == {'green', 'red'}
-    assert {server.host for server in region.cloud.servers.values()} == {
+    assert {server.host for server in region.cloud.instances.values()} == {
         'away'
     }
 
@@ -310,7 +310,7 @@ def test_it_waits_for_the_servers_to_leave(region):
 def test_a_few_servers_are_moved_at_a_time(make_clouds):
     region = make_clouds('green', servers=20)
     fill(region)
-    names = set(region.cloud.servers)
+    names = set(region.cloud.instances)
     region.cloud.slow_servers |= names
     lease = region.best_effort()
     region.forward(until=0.1)
@@ -318,7 +318,7 @@ def test_a_few_servers_are_moved_at_a_time(make_clouds):
     def moving():
         return [
             server
-            for server in region.cloud.servers.values()
+            for server in region.cloud.instances.values()
             if server.task == 'migrating'
         ]
 
@@ -410,7 +410,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
     region.cloud.finish_moves()
     region.forward(until=0.6)
     assert_given_back(region, 'green', 'red')
-    assert sorted(region.cloud.servers) == ['0 of green', '0 of red']
+    assert sorted(region.cloud.instances) == ['0 of green', '0 of red']
     region.delete(lease)
     assert list(region.leases.find(objects.LeaseQuery())) == []
 
@@ -432,7 +432,7 @@ def test_a_move_that_fails_has_another_host_emptied(region):
     assert region.hosts_of(lease) == {'one', 'red'}
     assert region.fenced() == {'red'}
     assert 'green' not in region.cloud.marked
-    assert region.cloud.servers['0 of green'].host == 'green'
+    assert region.cloud.instances['0 of green'].host == 'green'
     assert findings(region) == []
 
 
@@ -447,7 +447,7 @@ def test_a_move_that_fails_ends_the_hunt_if_there_is_no_other(region):
     )
     assert region.told(lease) == ['create', 'event.start_lease.error']
     assert_given_back(region, 'green', 'red')
-    assert region.cloud.servers['0 of green'].host == 'green'
+    assert region.cloud.instances['0 of green'].host == 'green'
     # What fails for one may be tried for another.
     region.cloud.broken.clear()
     other = region.best_effort(minimum=3)
@@ -592,8 +592,8 @@ def test_their_facts_are_kept_true(region):
 
 
 def test_one_that_is_enrolled_is_of_the_pool(region):
-    for server in list(region.cloud.servers):
-        del region.cloud.servers[server]
+    for server in list(region.cloud.instances):
+        del region.cloud.instances[server]
     enrolled = region.enrol('green', gpu='yes')
     assert (enrolled.role, enrolled.reservable) == ('pool', True)
     region.soon('donors')
@@ -742,8 +742,8 @@ def test_another_worker_finishes_a_hunt(make_clouds, part):
         assert region.status(lease) == 'ACTIVE'
         assert region.hosts_of(lease) == {'one', 'green', 'red'}
         assert region.fenced() == {'green', 'red'}
-        assert len(region.cloud.servers) == 3
-        assert region.cloud.servers['0 of blue'].host == 'blue'
+        assert len(region.cloud.instances) == 3
+        assert region.cloud.instances['0 of blue'].host == 'blue'
         assert findings(region) == []
         assert region.told(lease).count('event.start_lease') == 1
         region.forward(until=62)
@@ -757,7 +757,7 @@ def test_another_worker_finishes_a_hunt(make_clouds, part):
 def test_another_worker_gives_back_what_a_deleted_hunt_took(make_clouds, part):
     def check(region, lease):
         assert_given_back(region, 'green', 'red', 'blue')
-        assert len(region.cloud.servers) == 3
+        assert len(region.cloud.instances) == 3
         assert region.cloud.pool == {'one'}
 
     in_all_places(
@@ -777,7 +777,7 @@ def test_another_worker_undoes_a_hunt_that_is_timed_out(make_clouds):
         region.forward(until=1.5, by=region.worker('other'))
         assert region.status(lease) == 'TIMEDOUT'
         assert_given_back(region, 'green', 'red')
-        assert set(region.cloud.servers) == {'0 of green', '0 of red'}
+        assert set(region.cloud.instances) == {'0 of green', '0 of red'}
     assert number > 2
 
 
@@ -793,14 +793,14 @@ def test_a_worker_that_wakes_late_takes_nothing(region):
         with taking() as session:
             yield session
 
-    servers_on = region.cloud.servers_on
+    servers_on = region.cloud.servers.servers_on
 
     def look(hosts):
         found = servers_on(hosts)
         region.database.writer = writer
         return found
 
-    region.cloud.servers_on = look
+    region.cloud.servers.servers_on = look
     region.forward(until=1)
     assert_given_back(region, 'green', 'red')
     assert region.cloud.moved == []

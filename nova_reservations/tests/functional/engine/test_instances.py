@@ -65,7 +65,7 @@ def furniture(region, lease):
         'flavor': cloud.flavors.get(key),
         'whose': cloud.admitted.get(key),
         'group': cloud.groups.get(key),
-        'hosts': cloud.aggregates.get(key),
+        'hosts': cloud.aggregate_hosts.get(key),
     }
 
 
@@ -149,8 +149,8 @@ def test_the_end_takes_all_servers_and_all_that_was_made(cloud_of_two):
     other = cloud_of_two.cloud.boot('one', 'lessee')
     cloud_of_two.forward(until=61)
     assert cloud_of_two.status(lease) == 'TERMINATED'
-    assert not {server, resized} & set(cloud_of_two.cloud.servers)
-    assert other in cloud_of_two.cloud.servers
+    assert not {server, resized} & set(cloud_of_two.cloud.instances)
+    assert other in cloud_of_two.cloud.instances
     assert furniture(cloud_of_two, lease) == NOTHING
 
 
@@ -181,7 +181,7 @@ def test_a_lease_that_is_deleted_leaves_nothing(cloud_of_two):
     server = boot(cloud_of_two, lease)
     cloud_of_two.delete(lease)
     cloud_of_two.forward(until=1)
-    assert server not in cloud_of_two.cloud.servers
+    assert server not in cloud_of_two.cloud.instances
     assert furniture(cloud_of_two, lease) == NOTHING
     with pytest.raises(exception.NotFound):
         cloud_of_two.see(lease)
@@ -372,7 +372,7 @@ def test_another_worker_finishes_an_end_that_a_killed_one_began(make_region):
         region.forward(until=70, by=region.worker('another'))
         assert region.status(lease) == 'TERMINATED'
         assert furniture(region, lease) == NOTHING
-        assert not region.cloud.servers
+        assert not region.cloud.instances
     assert number > 8
 
 
@@ -409,7 +409,7 @@ def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
         assert found['slots'] == {other: 2}
         assert found['hosts'] == {other}
         assert found['whose'] == 'lessee'
-        [server] = region.cloud.servers.values()
+        [server] = region.cloud.instances.values()
         assert server.host == other
         [reservation] = region.see(lease).reservations
         assert reservation.resources_changed

@@ -121,7 +121,7 @@ def test_an_active_lease_ended_while_hosts_are_added_ends(make_region):
             break
         region.forward(until=3)
         assert region.status(lease) == 'TERMINATED'
-        assert region.cloud.aggregates == {}
+        assert region.cloud.aggregate_hosts == {}
     assert number >= 3
 
 

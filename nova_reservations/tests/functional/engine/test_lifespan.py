@@ -65,7 +65,7 @@ def built(region, server):
 
 
 def state_of(region, server):
-    found = region.cloud.find_servers([server])
+    found = region.cloud.servers.find_servers([server])
     return found[server].state if found else 'gone'
 
 
@@ -358,7 +358,7 @@ class TestDesertion:
         for server, status in zip(
             servers, ('ACTIVE', 'TERMINATED'), strict=True
         ):
-            del region.cloud.servers[server]
+            del region.cloud.instances[server]
             region.soon(deleted_servers.TASK)
             region.work()
             assert region.status(lease) == status
@@ -376,7 +376,7 @@ class TestDesertion:
         lease, servers = asked_for(region, 5)
         region.work()
         for server in servers[1:]:
-            del region.cloud.servers[server]
+            del region.cloud.instances[server]
         region.soon(deleted_servers.TASK)
         region.work()
         [reservation] = region.see(lease).reservations
@@ -387,16 +387,16 @@ class TestDesertion:
     ):
         lease, _ = asked_for(region)
         region.work()
-        ask = region.cloud.gone_servers
+        ask = region.cloud.servers.gone_servers
 
         def down(servers):
             raise exception.CloudUnavailable(service='A cell', reason='down')
 
-        region.cloud.gone_servers = down
+        region.cloud.servers.gone_servers = down
         region.soon(deleted_servers.TASK)
         region.work()
         assert region.status(lease) == 'ACTIVE'
-        region.cloud.gone_servers = ask
+        region.cloud.servers.gone_servers = ask
 
 
 def kill(step):

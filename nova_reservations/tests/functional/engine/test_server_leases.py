@@ -51,12 +51,12 @@ def record(region, lease, name=None):
 
 
 def boot(region, name, state='active'):
-    region.cloud.servers[name] = ports.Server(name, 'lessee', 'one', state)
+    region.cloud.instances[name] = ports.Server(name, 'lessee', 'one', state)
 
 
 def build(region, name):
-    region.cloud.servers[name] = dataclasses.replace(
-        region.cloud.servers[name], state='active'
+    region.cloud.instances[name] = dataclasses.replace(
+        region.cloud.instances[name], state='active'
     )
 
 
@@ -140,7 +140,7 @@ def test_what_nova_made_for_a_lease_that_was_given_up_is_deleted(region):
         region.server_leases.accept(lease.id, region.now)
     region.server_leases.refuse(lease.id, region.now)
     region.forward(until=6)
-    assert region.cloud.servers == {}
+    assert region.cloud.instances == {}
     with pytest.raises(exception.NotFound):
         region.see(lease)
 
@@ -198,7 +198,7 @@ def test_whenever_the_request_dies_its_lease_is_resolved(make_region, there):
         statuses = {
             str(one.status) for one in region.leases.find(objects.LeaseQuery())
         }
-        if region.cloud.servers:
+        if region.cloud.instances:
             assert statuses == {'ACTIVE'}
         else:
             assert statuses <= {'ERROR', 'STARTING'}
@@ -211,14 +211,14 @@ def test_whenever_the_request_dies_its_lease_is_resolved(make_region, there):
 def test_a_server_that_can_not_be_built_ends_it_in_error(region, start):
     lease, [name] = made(region, start=start)
     region.work()
-    region.cloud.servers[name] = dataclasses.replace(
-        region.cloud.servers[name], state='error', fault='No valid host'
+    region.cloud.instances[name] = dataclasses.replace(
+        region.cloud.instances[name], state='error', fault='No valid host'
     )
     region.forward(until=1)
     assert region.status(lease) == 'ERROR'
     assert 'No valid host' in region.see(lease).status_reason
     # Its owner sees, and deletes, it in Nova.
-    assert name in region.cloud.servers
+    assert name in region.cloud.instances
     region.delete(lease)
     with pytest.raises(exception.NotFound):
         region.see(lease)
@@ -229,14 +229,14 @@ def test_if_one_of_several_can_not_be_built_it_is_the_lease_of_the_rest(
 ):
     lease, [one, two] = made(region, count=2)
     build(region, one)
-    region.cloud.servers[two] = dataclasses.replace(
-        region.cloud.servers[two], state='error'
+    region.cloud.instances[two] = dataclasses.replace(
+        region.cloud.instances[two], state='error'
     )
     region.forward(until=1)
     assert region.status(lease) == 'ACTIVE'
     region.forward(until=61)
     assert region.status(lease) == 'TERMINATED'
-    assert region.cloud.servers == {}
+    assert region.cloud.instances == {}
 
 
 @pytest.mark.parametrize('start', [0, 30])
@@ -246,7 +246,7 @@ def test_when_all_its_servers_are_released_it_ends(region, start):
         build(region, name)
     region.work()
     for name in names:
-        region.cloud.servers.pop(name, None)
+        region.cloud.instances.pop(name, None)
         region.cloud.at_rest.pop(name, None)
         assert region.status(lease) in ('ACTIVE', 'PENDING')
         with region.database.writer() as session:

@@ -346,7 +346,8 @@ class TestDemand:
         assert region.hosts_of(lease) == {'one', 'two', 'three'}
         region.work()
         first, second = (
-            region.cloud.aggregates[item.id] for item in lease.reservations
+            region.cloud.aggregate_hosts[item.id]
+            for item in lease.reservations
         )
         assert not first & second
 

@@ -104,8 +104,10 @@ class AuditTest(base.NovaTestCase):
     def test_an_aggregate_that_a_stopped_worker_left(self):
         left = str(uuid.uuid4())
         cloud = self.services.hosts.cloud
-        [host] = cloud.find_hosts('host1')
-        cloud.set_aggregate_hosts(left, base.MINE, [host], lambda: None)
+        [host] = cloud.hosts.find_hosts('host1')
+        cloud.aggregates.set_aggregate_hosts(
+            left, base.MINE, [host], lambda: None
+        )
         self.assert_named_and_mended(f'Aggregate {left} is of no lease')
         self.assertEqual(['freepool'], list(self.aggregates()))
 

@@ -118,18 +118,20 @@ class HostsTest(BeforeEndTestCase):
         lease = self.lease_for_two_hours(before_end='snapshot')
         server = self.boot(lease, name='precious')
         cloud = self.services.hosts.cloud
-        [found] = cloud.occupancy(self.resources_of(lease))['host1'].servers
+        [found] = cloud.servers.occupancy(self.resources_of(lease))[
+            'host1'
+        ].servers
         order = ports.RequestKey('an occasion')
         with fixtures.MonkeyPatch('nova.objects.Instance.save', _kill):
             self.assertRaises(
-                Killed, cloud.snapshot_servers, [found], order, go_on
+                Killed, cloud.servers.snapshot_servers, [found], order, go_on
             )
         [left] = self._snapshots('precious')
-        cloud.snapshot_servers([found], order, go_on)
+        cloud.servers.snapshot_servers([found], order, go_on)
         self._wait_for_server_parameter(
             server, {'OS-EXT-STS:task_state': None}
         )
-        outcome = cloud.snapshot_servers([found], order, go_on)
+        outcome = cloud.servers.snapshot_servers([found], order, go_on)
         self.assertEqual(ports.Outcome({}, {}), outcome)
         [image] = self._snapshots('precious')
         self.assertNotEqual(left['id'], image['id'])

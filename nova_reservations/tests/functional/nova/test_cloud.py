@@ -35,11 +35,11 @@ class CloudTest(base.NovaTestCase):
         self.resources = [self._resource(host) for host in self.hosts]
 
     def _resource(self, host):
-        [resource] = self.cloud.find_hosts(host)
+        [resource] = self.cloud.hosts.find_hosts(host)
         return resource
 
     def _gather(self, *resources):
-        self.cloud.set_aggregate_hosts(
+        self.cloud.aggregates.set_aggregate_hosts(
             RESERVATION, base.MINE, resources, go_on
         )
 
@@ -61,12 +61,12 @@ class CloudTest(base.NovaTestCase):
 
     def test_a_host_is_found_by_each_of_its_names_exactly(self):
         host1 = self.resources[0]
-        self.assertEqual([host1], self.cloud.find_hosts(host1.uuid))
+        self.assertEqual([host1], self.cloud.hosts.find_hosts(host1.uuid))
         self.assertEqual(
             objects.Resource(0, objects.HOST, 'host1', host1.uuid), host1
         )
         for name in ('host', 'host%', 'HOST1', str(uuid.uuid4())):
-            self.assertEqual([], self.cloud.find_hosts(name))
+            self.assertEqual([], self.cloud.hosts.find_hosts(name))
 
     def test_gathering_twice_is_gathering_once(self):
         for _ in range(2):
@@ -85,7 +85,8 @@ class CloudTest(base.NovaTestCase):
             self.aggregates()[RESERVATION]['metadata'],
         )
         self.assertEqual(
-            {RESERVATION: {'host1', 'host2'}}, self.cloud.lease_aggregates()
+            {RESERVATION: {'host1', 'host2'}},
+            self.cloud.aggregates.lease_aggregates(),
         )
 
     def test_gathering_mends_what_others_changed(self):
@@ -96,22 +97,26 @@ class CloudTest(base.NovaTestCase):
             self.aggregates()[RESERVATION]['id'], 'host3'
         )
         self.assertFalse(
-            self.cloud.has_aggregate_hosts(RESERVATION, self.resources[:2])
+            self.cloud.aggregates.has_aggregate_hosts(
+                RESERVATION, self.resources[:2]
+            )
         )
         self._gather(*self.resources[:2])
         self.assertTrue(
-            self.cloud.has_aggregate_hosts(RESERVATION, self.resources[:2])
+            self.cloud.aggregates.has_aggregate_hosts(
+                RESERVATION, self.resources[:2]
+            )
         )
         self.assertEqual(({'host1', 'host2'},) * 2, self._members(RESERVATION))
 
     def test_two_workers_that_do_the_same_both_succeed(self):
-        self.cloud.ensure_pool()
+        self.cloud.aggregates.ensure_pool()
 
         def act(_):
             self._gather(*self.resources)
             for resource in self.resources:
-                self.cloud.mark(resource)
-                self.cloud.join_pool(resource)
+                self.cloud.aggregates.mark(resource)
+                self.cloud.aggregates.join_pool(resource)
 
         parallel.each(act, range(2))
         everything = set(self.hosts)
@@ -123,7 +128,7 @@ class CloudTest(base.NovaTestCase):
 
     def _not_seen(self):
         """Return the hosts that placement has changed since we looked."""
-        sightings = self.cloud.pool_generations()
+        sightings = self.cloud.hosts.pool_generations()
         with self.services.database.reader() as session:
             marks = hosts_db.marks(session)
         return {
@@ -138,7 +143,7 @@ class CloudTest(base.NovaTestCase):
         self.services.hosts.refresh(self.now)
         self._gather(*self.resources)
         self.assertEqual(set(), self._not_seen())
-        self.cloud.delete_aggregate(RESERVATION, go_on)
+        self.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
         self.assertEqual(set(), self._not_seen())
 
     def test_they_are_for_what_others_changed_before_it(self):
@@ -148,7 +153,7 @@ class CloudTest(base.NovaTestCase):
         self._gather(*self.resources)
         self.assertEqual({'host1'}, self._not_seen())
         self._set_aggregate(self.resources[1].uuid, RESERVATION)
-        self.cloud.delete_aggregate(RESERVATION, go_on)
+        self.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
         self.assertEqual({'host1', 'host2'}, self._not_seen())
         self.services.hosts.refresh(self.now)
         self.assertEqual(set(), self._not_seen())
@@ -169,7 +174,7 @@ class CloudTest(base.NovaTestCase):
 
         self.assertRaises(
             exception.ClaimLost,
-            self.cloud.set_aggregate_hosts,
+            self.cloud.aggregates.set_aggregate_hosts,
             RESERVATION,
             base.MINE,
             self.resources,
@@ -181,7 +186,7 @@ class CloudTest(base.NovaTestCase):
         self._gather(*self.resources[:2])
         self._set_aggregate(self.resources[2].uuid, RESERVATION)
         for _ in range(2):
-            self.cloud.delete_aggregate(RESERVATION, go_on)
+            self.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
             self.assertEqual((set(), set()), self._members(RESERVATION))
         self.assertEqual({}, self.aggregates())
 
@@ -194,43 +199,45 @@ class CloudTest(base.NovaTestCase):
     def test_a_freepool_that_is_there_is_taken_up(self):
         self.admin_api.post_aggregate({'aggregate': {'name': 'freepool'}})
         for _ in range(2):
-            self.cloud.ensure_pool()
-            self.cloud.join_pool(self.resources[0])
+            self.cloud.aggregates.ensure_pool()
+            self.cloud.aggregates.join_pool(self.resources[0])
         [pool] = self.aggregates().values()
         self.assertEqual(({'host1'},) * 2, self._members(pool['uuid']))
         for _ in range(2):
-            self.cloud.leave_pool(self.resources[0])
+            self.cloud.aggregates.leave_pool(self.resources[0])
         self.assertEqual((set(), set()), self._members(pool['uuid']))
 
     def test_a_freepool_with_an_availability_zone_is_refused(self):
         self._create_aggregate('freepool', availability_zone='a')
-        self.assertRaises(exception.CloudRefused, self.cloud.ensure_pool)
+        self.assertRaises(
+            exception.CloudRefused, self.cloud.aggregates.ensure_pool
+        )
 
     def test_a_mark_leaves_other_traits(self):
         host1 = self.resources[0]
         before = self._get_provider_traits(host1.uuid)
-        self.cloud.ensure_pool()
+        self.cloud.aggregates.ensure_pool()
         for _ in range(2):
-            self.cloud.mark(host1)
+            self.cloud.aggregates.mark(host1)
         self.assertCountEqual(
             [*before, placement.POOL_TRAIT],
             self._get_provider_traits(host1.uuid),
         )
         for _ in range(2):
-            self.cloud.unmark(host1)
+            self.cloud.aggregates.unmark(host1)
         self.assertCountEqual(before, self._get_provider_traits(host1.uuid))
 
     def test_a_survey_shows_marked_hosts_and_what_changed(self):
-        self.assertEqual({}, self.cloud.pool_generations())
-        self.cloud.ensure_pool()
-        self.cloud.mark(self.resources[0])
-        first = self.cloud.pool_generations()
+        self.assertEqual({}, self.cloud.hosts.pool_generations())
+        self.cloud.aggregates.ensure_pool()
+        self.cloud.aggregates.mark(self.resources[0])
+        first = self.cloud.hosts.pool_generations()
         self.assertEqual([self.resources[0].uuid], list(first))
-        self.assertEqual(first, self.cloud.pool_generations())
+        self.assertEqual(first, self.cloud.hosts.pool_generations())
         self._reserve_placement_resource('host1', 'VCPU', 1)
         aggregate = self._create_aggregate('zone', availability_zone='a')
         self.admin_api.add_host_to_aggregate(aggregate, 'host1')
-        [sighting] = self.cloud.pool_generations().values()
+        [sighting] = self.cloud.hosts.pool_generations().values()
         self.assertEqual('a', sighting.availability_zone)
         self.assertGreater(
             sighting.provider_generation,
@@ -243,7 +250,7 @@ class CloudTest(base.NovaTestCase):
         )
         self.boot(az='nova:host1', flavor_id=flavor)
         gone = objects.Resource(0, objects.HOST, 'gone', str(uuid.uuid4()))
-        [facts] = self.cloud.facts([self.resources[0], gone])
+        [facts] = self.cloud.hosts.facts([self.resources[0], gone])
         inventories = {
             inventory.resource_class: inventory
             for inventory in facts.inventories
@@ -278,7 +285,7 @@ class CloudTest(base.NovaTestCase):
             },
             version='1.38',
         )
-        occupancy = self.cloud.occupancy(self.resources)
+        occupancy = self.cloud.servers.occupancy(self.resources)
         self.assertEqual((stranger,), occupancy['host1'].leftovers)
         self.assertTrue(occupancy['host2'].empty)
 
@@ -287,7 +294,7 @@ class CloudTest(base.NovaTestCase):
         first = self.host_of(server)
         self._migrate_server(server)
         second = self.host_of(server)
-        occupancy = self.cloud.occupancy(self.resources)
+        occupancy = self.cloud.servers.occupancy(self.resources)
         for host in (first, second):
             [found] = occupancy[host].servers
             self.assertEqual(server['id'], found.uuid)
@@ -296,16 +303,16 @@ class CloudTest(base.NovaTestCase):
 
     def test_a_server_that_nova_does_not_know_is_deleted(self):
         ghost = ports.Server(str(uuid.uuid4()), base.MINE, 'host1', 'active')
-        self.assertEqual({}, self.cloud.delete_servers([ghost], go_on))
+        self.assertEqual({}, self.cloud.servers.delete_servers([ghost], go_on))
 
     def test_a_server_that_nova_keeps_is_told_with_the_reason(self):
         server = self.boot()
         host = self.host_of(server)
         self._set_disable_terminate(server)
-        [found] = self.cloud.occupancy(self.resources)[host].servers
+        [found] = self.cloud.servers.occupancy(self.resources)[host].servers
         self.assertEqual(
             {server['id']: 'its termination is disabled'},
-            self.cloud.delete_servers([found], go_on),
+            self.cloud.servers.delete_servers([found], go_on),
         )
 
     def _set_disable_terminate(self, server):
@@ -328,12 +335,12 @@ class CloudTest(base.NovaTestCase):
         )
         for call in (
             lambda: self._gather(self.resources[0]),
-            lambda: self.cloud.delete_aggregate(RESERVATION, go_on),
-            lambda: self.cloud.mark(self.resources[0]),
-            lambda: self.cloud.occupancy(self.resources),
-            lambda: self.cloud.facts(self.resources),
-            self.cloud.pool_generations,
-            self.cloud.ensure_pool,
+            lambda: self.cloud.aggregates.delete_aggregate(RESERVATION, go_on),
+            lambda: self.cloud.aggregates.mark(self.resources[0]),
+            lambda: self.cloud.servers.occupancy(self.resources),
+            lambda: self.cloud.hosts.facts(self.resources),
+            self.cloud.hosts.pool_generations,
+            self.cloud.aggregates.ensure_pool,
         ):
             refusal = self.assertRaises(exception.CloudUnavailable, call)
             self.assertIn('no route', str(refusal))
@@ -352,7 +359,7 @@ class CloudTest(base.NovaTestCase):
             self.assertEqual(
                 (set(self.hosts),) * 2, self._members(RESERVATION)
             )
-            self.cloud.delete_aggregate(RESERVATION, go_on)
+            self.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
             self.assertEqual({}, self.aggregates())
 
     def test_a_cell_that_does_not_answer_is_not_taken_for_empty(self):
@@ -367,5 +374,7 @@ class CloudTest(base.NovaTestCase):
             )
         )
         self.assertRaises(
-            exception.CloudUnavailable, self.cloud.occupancy, self.resources
+            exception.CloudUnavailable,
+            self.cloud.servers.occupancy,
+            self.resources,
         )

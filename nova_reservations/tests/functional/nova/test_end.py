@@ -216,7 +216,9 @@ class EndTest(base.NovaTestCase):
         self.stop_host('host1')
         self.now = lease.end_date
         with fixtures.MockPatchObject(
-            type(self.services.hosts.cloud), 'delete_servers', return_value={}
+            type(self.services.hosts.cloud.servers),
+            'delete_servers',
+            return_value={},
         ):
             # The state first: from here on it counts as without a lease.
             self.end(lease)

@@ -146,7 +146,7 @@ class EndingsTest(base.NovaTestCase):
             'get_by_compute_host',
             wraps=objects.Service.get_by_compute_host,
         ) as asked:
-            refused = self.services.hosts.cloud.stop_servers(
+            refused = self.services.hosts.cloud.servers.stop_servers(
                 servers, ports.RequestKey('look'), lambda: None
             )
         self.assertEqual({}, refused)

@@ -133,7 +133,9 @@ class HealingTest(base.NovaTestCase):
         )
 
     def test_cells_are_known(self):
-        cells = self.services.hosts.cloud.cells_of(['host1', 'host2', 'none'])
+        cells = self.services.hosts.cloud.hosts.cells_of(
+            ['host1', 'host2', 'none']
+        )
         self.assertEqual({'host1', 'host2'}, set(cells))
         self.assertEqual(1, len(set(cells.values())))
 
@@ -185,7 +187,7 @@ class HealingTest(base.NovaTestCase):
             instance = objects.Instance.get_by_uuid(cell, server['id'])
             instance.task_state = task_states.REBUILDING
             instance.save()
-        refused = self.services.hosts.cloud.evacuate(
+        refused = self.services.hosts.cloud.servers.evacuate(
             [ports.Server(server['id'], base.MINE, host, 'active')],
             lambda: None,
         )

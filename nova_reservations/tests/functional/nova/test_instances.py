@@ -313,7 +313,7 @@ class TestEnd(InstancesTestCase):
         mine = '3f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
         self._create_resource_class(objects.slot_class(mine))
         cloud = self.services.hosts.cloud
-        cloud.set_aggregate_hosts(mine, base.MINE, [], lambda: None)
+        cloud.aggregates.set_aggregate_hosts(mine, base.MINE, [], lambda: None)
         leftovers.sweep(self.services.database, cloud)
         self.assertIn(name, self.classes())
         self.assertNotIn(objects.slot_class(mine), self.classes())
@@ -407,7 +407,7 @@ class TestFlavorInstance(InstancesTestCase):
             },
         )
         cloud = self.services.hosts.cloud
-        known = cloud.find_flavor('all', base.MINE)
+        known = cloud.slots.find_flavor('all', base.MINE)
         self.assertEqual(
             {
                 'PCPU': 2,

@@ -34,7 +34,7 @@ class RestingTest(base.NovaTestCase):
 
     def _find(self, *servers):
         ids = [server['id'] for server in servers]
-        found = self.cloud.find_servers(ids)
+        found = self.cloud.servers.find_servers(ids)
         return [found[one] for one in ids if one in found]
 
     def _until_done(self, verb, *servers, attempt=0):
@@ -116,11 +116,13 @@ class RestingTest(base.NovaTestCase):
             server = self.post()
         [found] = self._find(server)
         self.assertEqual(('building', 'scheduling'), (found.state, found.task))
-        self.assertEqual(frozenset(), self.cloud.gone_servers([server['id']]))
+        self.assertEqual(
+            frozenset(), self.cloud.servers.gone_servers([server['id']])
+        )
         self.api.delete_server(server['id'])
         self.assertEqual([], self._find(server))
         self.assertEqual(
-            {server['id']}, self.cloud.gone_servers([server['id']])
+            {server['id']}, self.cloud.servers.gone_servers([server['id']])
         )
 
     def test_only_servers_that_nova_has_deleted_are_gone(self):
@@ -134,7 +136,7 @@ class RestingTest(base.NovaTestCase):
         mapping.save()
         self.assertEqual(
             {servers[0]['id'], 'never made'},
-            self.cloud.gone_servers(
+            self.cloud.servers.gone_servers(
                 [*(server['id'] for server in servers), 'never made']
             ),
         )
@@ -150,12 +152,14 @@ class RestingTest(base.NovaTestCase):
     def test_an_image_is_made_of_each_and_only_once(self):
         servers = [self.boot(name='one'), self.boot(name='two')]
         self.assertEqual(
-            {}, self._until_done(self.cloud.save_servers, *servers)
+            {}, self._until_done(self.cloud.servers.save_servers, *servers)
         )
         # Another attempt finds it as well.
         self.assertEqual(
             {},
-            self._until_done(self.cloud.save_servers, *servers, attempt=7),
+            self._until_done(
+                self.cloud.servers.save_servers, *servers, attempt=7
+            ),
         )
         for name in ('reserved_one', 'reserved_two'):
             [image] = self._images(name)
@@ -166,10 +170,13 @@ class RestingTest(base.NovaTestCase):
         with fixtures.MockPatchObject(
             fake.FakeDriver, 'snapshot', side_effect=OSError('disk full')
         ):
-            failed = self._until_done(self.cloud.save_servers, server)
+            failed = self._until_done(self.cloud.servers.save_servers, server)
         self.assertEqual({server['id']: 'Nova has failed at it'}, failed)
         self.assertEqual(
-            {}, self._until_done(self.cloud.save_servers, server, attempt=1)
+            {},
+            self._until_done(
+                self.cloud.servers.save_servers, server, attempt=1
+            ),
         )
         self.assertEqual(1, len(self._images('reserved_one')))
 
@@ -179,7 +186,8 @@ class RestingTest(base.NovaTestCase):
             'nova.virt.fake.FakeDriver.snapshot', lambda *args: None
         ):
             self.assertEqual(
-                'is being made', self._once(self.cloud.save_servers, server)
+                'is being made',
+                self._once(self.cloud.servers.save_servers, server),
             )
         self._wait_for_server_parameter(
             server, {'OS-EXT-STS:task_state': None}
@@ -188,7 +196,7 @@ class RestingTest(base.NovaTestCase):
         self.glance.update(self._admin(), image['id'], {'status': 'saving'})
         self.assertEqual(
             'is being made',
-            self._once(self.cloud.save_servers, server, attempt=5),
+            self._once(self.cloud.servers.save_servers, server, attempt=5),
         )
         self.assertEqual(1, len(self._images('reserved_one')))
 
@@ -201,10 +209,12 @@ class RestingTest(base.NovaTestCase):
             )
         ):
             server = self.boot(name=f'server{number}')
-            self._killed_at(step, self.cloud.save_servers, server)
+            self._killed_at(step, self.cloud.servers.save_servers, server)
             self.assertEqual(
                 {},
-                self._until_done(self.cloud.save_servers, server, attempt=2),
+                self._until_done(
+                    self.cloud.servers.save_servers, server, attempt=2
+                ),
                 step,
             )
             [image] = self._images(f'reserved_server{number}')
@@ -213,7 +223,9 @@ class RestingTest(base.NovaTestCase):
 
     def test_volumes_of_a_server_outlive_it(self):
         server = self._boot_of_volume(delete_on_termination=True)
-        self.assertEqual({}, self._until_done(self.cloud.save_servers, server))
+        self.assertEqual(
+            {}, self._until_done(self.cloud.servers.save_servers, server)
+        )
         [volume] = self.admin_api.get_server(server['id'])[
             'os-extended-volumes:volumes_attached'
         ]
@@ -240,9 +252,9 @@ class RestingTest(base.NovaTestCase):
             name = f'keep {keep}'
             server = self._shelve(self.boot(name=name))
             self.assertEqual(
-                {}, self._until_done(self.cloud.save_servers, server)
+                {}, self._until_done(self.cloud.servers.save_servers, server)
             )
-            self.cloud.delete_servers(
+            self.cloud.servers.delete_servers(
                 self._find(server), go_on, keep_images=keep
             )
             self._wait_until_deleted(server)
@@ -251,7 +263,9 @@ class RestingTest(base.NovaTestCase):
     def test_a_server_that_never_ran_has_nothing_to_save(self):
         server = self.post(flavor_id=self._huge())
         self._wait_for_state_change(server, 'ERROR')
-        self.assertEqual({}, self._until_done(self.cloud.save_servers, server))
+        self.assertEqual(
+            {}, self._until_done(self.cloud.servers.save_servers, server)
+        )
 
     # Suspending
 
@@ -268,7 +282,7 @@ class RestingTest(base.NovaTestCase):
         self._wait_for_state_change(paused, 'PAUSED')
         every = (running, locked, stopped, paused, rescued, shelved)
         self.assertEqual(
-            {}, self._until_done(self.cloud.suspend_servers, *every)
+            {}, self._until_done(self.cloud.servers.suspend_servers, *every)
         )
         for server, status in zip(
             every,
@@ -292,7 +306,7 @@ class RestingTest(base.NovaTestCase):
         )
         self.assertEqual(
             {server['id']: 'it is in state error'},
-            self._until_done(self.cloud.suspend_servers, server),
+            self._until_done(self.cloud.servers.suspend_servers, server),
         )
 
     def test_a_worker_that_died_while_suspending_leaves_no_server_stuck(self):
@@ -302,12 +316,12 @@ class RestingTest(base.NovaTestCase):
             'nova.compute.rpcapi.ComputeAPI.suspend_instance',
         ):
             server = self.boot()
-            self._killed_at(step, self.cloud.suspend_servers, server)
+            self._killed_at(step, self.cloud.servers.suspend_servers, server)
             self._a_minute_later()
             self.assertEqual(
                 {},
                 self._until_done(
-                    self.cloud.suspend_servers, server, attempt=1
+                    self.cloud.servers.suspend_servers, server, attempt=1
                 ),
                 step,
             )
@@ -325,7 +339,7 @@ class RestingTest(base.NovaTestCase):
         self.assertEqual(
             {},
             self._until_done(
-                self.cloud.unshelve_servers, offloaded, kept, running
+                self.cloud.servers.unshelve_servers, offloaded, kept, running
             ),
         )
         for server in (offloaded, kept, running):
@@ -333,19 +347,19 @@ class RestingTest(base.NovaTestCase):
 
     def test_a_server_on_a_volume_is_brought_back(self):
         server = self._boot_of_volume()
-        self.cloud.shelve_servers(
+        self.cloud.servers.shelve_servers(
             self._find(server), ports.RequestKey('a lease'), go_on
         )
         self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
         self.assertEqual(
-            {}, self._until_done(self.cloud.unshelve_servers, server)
+            {}, self._until_done(self.cloud.servers.unshelve_servers, server)
         )
         self._wait_for_state_change(server, 'ACTIVE')
 
     def test_where_no_host_has_room_it_is_said_and_tried_again(self):
         server = self._shelve(self.boot())
         self._set_host('disabled')
-        unshelve = self.cloud.unshelve_servers
+        unshelve = self.cloud.servers.unshelve_servers
 
         def is_refused():
             self.assertEqual(
@@ -371,12 +385,12 @@ class RestingTest(base.NovaTestCase):
             'nova.conductor.api.ComputeTaskAPI.unshelve_instance',
         ):
             server = self._shelve(self.boot())
-            self._killed_at(step, self.cloud.unshelve_servers, server)
+            self._killed_at(step, self.cloud.servers.unshelve_servers, server)
             self._a_minute_later()
             self.assertEqual(
                 {},
                 self._until_done(
-                    self.cloud.unshelve_servers, server, attempt=1
+                    self.cloud.servers.unshelve_servers, server, attempt=1
                 ),
                 step,
             )
@@ -391,7 +405,7 @@ class RestingTest(base.NovaTestCase):
                 lambda *args, **kwargs: None,
             )
         )
-        self._once(self.cloud.unshelve_servers, server)
+        self._once(self.cloud.servers.unshelve_servers, server)
 
         def is_scheduled():
             [action] = [
@@ -412,7 +426,7 @@ class RestingTest(base.NovaTestCase):
         self._a_minute_later()
         self.assertEqual(
             'it is still unshelving',
-            self._once(self.cloud.unshelve_servers, server, attempt=9),
+            self._once(self.cloud.servers.unshelve_servers, server, attempt=9),
         )
 
     def test_the_quota_that_counts_is_that_of_the_servers_project(self):
@@ -429,7 +443,7 @@ class RestingTest(base.NovaTestCase):
             'nova.compute.api.API._check_quota_unshelve_offloaded',
             staticmethod(spy),
         ):
-            self._once(self.cloud.unshelve_servers, server)
+            self._once(self.cloud.servers.unshelve_servers, server)
         instance = objects.Instance.get_by_uuid(self._admin(), server['id'])
         self.assertEqual([(instance.project_id, instance.user_id)], seen)
         self._wait_for_state_change(server, 'ACTIVE')
@@ -438,5 +452,5 @@ class RestingTest(base.NovaTestCase):
         server = self._shelve(self.boot())
         self.distrust()
         with self.assertRaisesRegex(Exception, 'Keystone can not be reached'):
-            self._once(self.cloud.unshelve_servers, server)
+            self._once(self.cloud.servers.unshelve_servers, server)
         self.assertIsNone(self._task(server))

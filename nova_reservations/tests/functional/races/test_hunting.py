@@ -64,7 +64,7 @@ def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
     hunt_together(region, workers, 5)
     assert region.fenced() == set()
     assert region.cloud.marked == set()
-    assert len(region.cloud.servers) == 2 * len(DONORS)
+    assert len(region.cloud.instances) == 2 * len(DONORS)
     findings = audit_engine.Audit(region.database, region.cloud).findings(
         region.now
     )

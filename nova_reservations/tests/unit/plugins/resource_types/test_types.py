@@ -43,7 +43,10 @@ def plugin(cloud):
 
 @pytest.fixture
 def booking(cloud):
-    (one,), (two,) = cloud.find_hosts('one'), cloud.find_hosts('two')
+    (one,), (two,) = (
+        cloud.hosts.find_hosts('one'),
+        cloud.hosts.find_hosts('two'),
+    )
     return base.Booking(
         lease=test_steps.lease('ACTIVE'),
         reservation=RESERVATION,
@@ -137,7 +140,7 @@ class TestRequests:
 class TestHosts:
     def test_a_start_gathers_the_hosts(self, plugin, cloud, booking):
         plugin.start(booking)
-        assert cloud.aggregates == {'reservation': {'one', 'two'}}
+        assert cloud.aggregate_hosts == {'reservation': {'one', 'two'}}
 
     def test_a_start_that_was_prepared_writes_nothing(
         self, plugin, cloud, booking
@@ -152,7 +155,7 @@ class TestHosts:
     ):
         plugin.start(booking)
         assert plugin.end(booking) is None
-        assert cloud.aggregates == {}
+        assert cloud.aggregate_hosts == {}
 
     def test_an_empty_host_is_free_once_nobody_can_be_on_the_way(
         self, plugin, cloud, booking
@@ -163,7 +166,7 @@ class TestHosts:
             'Waiting for servers that are on their way'
         )
         # Nobody is let in any more, and it is not over.
-        assert not cloud.aggregates
+        assert not cloud.aggregate_hosts
         assert plugin.end(booking) is None
 
     def test_an_end_says_what_it_waits_for(self, plugin, cloud, booking):
@@ -182,14 +185,16 @@ class TestHosts:
             f'server {theirs} of project q is on host two: move or delete '
             'it; placement holds an allocation of consumer on host two',
         )
-        assert cloud.aggregates == {'reservation': {'one', 'two'}}
+        assert cloud.aggregate_hosts == {'reservation': {'one', 'two'}}
 
     def test_an_end_says_why_a_server_can_not_be_deleted(
         self, plugin, cloud, booking
     ):
         plugin.start(booking)
         locked = cloud.boot('one', 'p')
-        cloud.delete_servers = lambda servers, check: {locked: 'it is locked'}
+        cloud.servers.delete_servers = lambda servers, check: {
+            locked: 'it is locked'
+        }
         assert plugin.end(booking) == base.Waiting(
             f'server {locked} (active) on host one can not be deleted: '
             'it is locked'
@@ -215,8 +220,8 @@ class TestHosts:
         reservation = dataclasses.replace(RESERVATION, status=status)
         unused = dataclasses.replace(booking, reservation=reservation)
         assert plugin.end(unused) is None
-        assert cloud.aggregates == {}
-        assert server in cloud.servers
+        assert cloud.aggregate_hosts == {}
+        assert server in cloud.instances
 
     def test_nothing_is_written_by_a_worker_that_lost_the_lease(
         self, plugin, cloud, booking
@@ -232,7 +237,7 @@ class TestHosts:
             with pytest.raises(exception.ClaimLost):
                 act(late)
         assert cloud.writes == before
-        assert server in cloud.servers
+        assert server in cloud.instances
 
 
 def test_a_type_needs_to_do_nothing_ahead_of_its_time(booking):

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evacuation: Nova rebuilds servers elsewhere whose host is down."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import copy
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
+from nova_reservations.cloud.servers import requests
+
+LOG = log.getLogger(__name__)
+
+
+class Evacuating(requests.Requests):
+    def evacuate(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> Mapping[str, str]:
+        refused: dict[str, str] = {}
+        if not servers:
+            return refused
+        try:
+            # The new host fetches images, and connects volumes.
+            context = credentials.context()
+        except exception.CloudRefused as error:
+            return {server.uuid: str(error) for server in servers}
+        for server in servers:
+            check()
+            reason = self._evacuate(copy.copy(context), server.uuid)
+            if reason is not None:
+                refused[server.uuid] = reason
+        return refused
+
+    def _evacuate(
+        self, context: nova_context.RequestContext, uuid: str
+    ) -> str | None:
+        """Ask Nova to evacuate a server; return why it will not."""
+        try:
+            instance = self._compute.get(
+                context,
+                uuid,
+                expected_attrs=[
+                    'trusted_certs',
+                    'pci_requests',
+                    'pci_devices',
+                    'resources',
+                    'migration_context',
+                ],
+            )
+            if instance.task_state is not None:
+                # Nova would begin again what it has begun.
+                return None
+            self._compute.evacuate(
+                context, instance, host=None, on_shared_storage=None
+            )
+        except nova_exception.InstanceNotFound:
+            return None
+        except Exception as error:
+            # One server must not keep the others.
+            LOG.warning('Server %s is not evacuated', uuid, exc_info=True)
+            return str(error)
+        return None

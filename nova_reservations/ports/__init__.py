@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The port to the cloud, which leases use; ``cloud/`` implements it on Nova.
+
+Every method may be repeated after a crash in the middle of it: what is done
+already is left as it is. All of them may raise CloudUnavailable (try again
+later) and, where said, CloudRefused (trying again will not help).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from typing import Protocol
+
+from nova_reservations.ports.aggregates import Aggregates
+from nova_reservations.ports.aggregates import Identity
+from nova_reservations.ports.aggregates import Members
+from nova_reservations.ports.aggregates import Move
+from nova_reservations.ports.aggregates import Moved
+from nova_reservations.ports.aggregates import Pool
+from nova_reservations.ports.calls import Check
+from nova_reservations.ports.calls import RequestKey
+from nova_reservations.ports.hosts import ComputeService
+from nova_reservations.ports.hosts import Hosts
+from nova_reservations.ports.hosts import HostVersion
+from nova_reservations.ports.servers import Flavor
+from nova_reservations.ports.servers import Occupancy
+from nova_reservations.ports.servers import Outcome
+from nova_reservations.ports.servers import PlacedServer
+from nova_reservations.ports.servers import Room
+from nova_reservations.ports.servers import Server
+from nova_reservations.ports.servers import Servers
+from nova_reservations.ports.slots import KnownFlavor
+from nova_reservations.ports.slots import ReservedSlots
+from nova_reservations.ports.slots import Slots
+
+__all__ = [
+    'Aggregates',
+    'Check',
+    'Cloud',
+    'ComputeService',
+    'Flavor',
+    'HostVersion',
+    'Hosts',
+    'Identity',
+    'KnownFlavor',
+    'Members',
+    'Move',
+    'Moved',
+    'Notifier',
+    'Occupancy',
+    'Outcome',
+    'PlacedServer',
+    'Pool',
+    'RequestKey',
+    'ReservedSlots',
+    'Room',
+    'Server',
+    'Servers',
+    'Slots',
+]
+
+
+class Cloud(Protocol):
+    """The four parts; who needs but one of them may take that alone."""
+
+    @property
+    def hosts(self) -> Hosts: ...
+
+    @property
+    def aggregates(self) -> Aggregates: ...
+
+    @property
+    def servers(self) -> Servers: ...
+
+    @property
+    def slots(self) -> Slots: ...
+
+
+class Notifier(Protocol):
+    def __call__(self, event_type: str, payload: Mapping[str, Any]) -> None:
+        """Emit a notification; never raises."""

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregates: the pool, and those of reservations of hosts."""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+from typing import Protocol
+
+from nova_reservations import objects
+from nova_reservations.ports.calls import Check
+
+Move = tuple[int, int]
+"""The generation of a provider before a change of ours, and by it alone."""
+
+Moved = Callable[[Mapping[str, Move]], None]
+"""Is told of such, by the providers' UUIDs."""
+
+Identity = Callable[[], str]
+"""Returns the name of our database."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Members:
+    """What is in an aggregate of an operator's.
+
+    :ivar hosts: service hosts, as Nova has them.
+    :ivar generations: provider UUID -> generation, as placement has them.
+    """
+
+    hosts: frozenset[str]
+    generations: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pool:
+    """The aggregate ``freepool``, as Nova has it.
+
+    :ivar availability_zone: None, unless somebody gave it one.
+    """
+
+    uuid: str
+    hosts: frozenset[str]
+    availability_zone: str | None = None
+
+
+class Aggregates(Protocol):
+    """The pool and the aggregates of reservations."""
+
+    def ensure_pool(self) -> None:
+        """Make the trait and the aggregate ``freepool`` if missing."""
+
+    def mark(self, host: objects.Resource) -> None:
+        """Put the pool's trait on the host's provider."""
+
+    def unmark(self, host: objects.Resource) -> None:
+        """Take the pool's trait off; a provider that is gone is fine."""
+
+    def join_pool(self, host: objects.Resource) -> None:
+        """Add the host to ``freepool``, in Nova and in placement."""
+
+    def leave_pool(self, host: objects.Resource) -> None:
+        """Take the host out of ``freepool``."""
+
+    def find_pool(self) -> Pool | None:
+        """Return the pool's aggregate; None if there is none."""
+
+    def provider_aggregates(
+        self, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, Collection[str]]:
+        """Return service host -> UUIDs of the aggregates that placement has
+        it in."""
+
+    def find_members(self, aggregate: str) -> Members | None:
+        """Return what is in an aggregate; None if there is none so named."""
+
+    def set_aggregate_hosts(
+        self,
+        reservation_id: str,
+        project_id: str,
+        hosts: Collection[objects.Resource],
+        check: Check,
+    ) -> None:
+        """Make the reservation's aggregate hold exactly these hosts.
+
+        In Nova and in placement, many hosts at once, then one cast to the
+        schedulers.
+
+        :raises: CloudRefused if a host is unknown to Nova or placement
+        """
+
+    def has_aggregate_hosts(
+        self, reservation_id: str, hosts: Collection[objects.Resource]
+    ) -> bool:
+        """Whether the aggregate holds exactly these hosts, in Nova."""
+
+    def delete_aggregate(self, reservation_id: str, check: Check) -> bool:
+        """Take all hosts out of the aggregate, in Nova and in placement, and
+        delete it.
+
+        :returns: False if it was gone before
+        """
+
+    def lease_aggregates(self) -> Mapping[str, Collection[str]]:
+        """Return reservation id -> service hosts, of all aggregates of
+        reservations that Nova has."""
+
+    def origins(self) -> Mapping[str, str | None]:
+        """Return reservation id -> the database of which its aggregate says
+        that it is, of all aggregates of reservations."""
+
+    def sign(self, reservation_id: str) -> None:
+        """Have the aggregate say that it is of our database."""

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots: what reservations of a part of a host have in Nova."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+from typing import Protocol
+
+from nova_reservations import objects
+from nova_reservations.ports.calls import Check
+from nova_reservations.ports.servers import Flavor
+from nova_reservations.ports.servers import Occupancy
+from nova_reservations.ports.servers import Server
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KnownFlavor:
+    """A flavor that Nova has, and what placement is asked for by it.
+
+    :ivar amounts: resource class -> units, of all request groups together.
+    :ivar required: traits; forbidden likewise.
+    """
+
+    id: str
+    name: str
+    is_public: bool
+    flavor: Flavor
+    amounts: Mapping[str, int]
+    required: frozenset[str]
+    forbidden: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReservedSlots:
+    """What Nova must have for a reservation of slots.
+
+    :ivar user_id: whose the server group is.
+    :ivar flavor: None: none of its own, its servers have others.
+    :ivar hosts: where, and how many.
+    """
+
+    reservation_id: str
+    project_id: str
+    user_id: str
+    flavor: Flavor | None
+    affinity: bool | None
+    hosts: tuple[tuple[objects.Resource, int], ...]
+
+
+class Slots(Protocol):
+    """The resource classes, flavors and server groups of reservations."""
+
+    def find_flavor(self, flavor_id: str, project_id: str) -> KnownFlavor:
+        """Return a flavor that the project may use.
+
+        :raises: CloudRefused if there is none, or if what it asks for can't
+            be counted
+        """
+
+    def ensure_slots(self, slots: ReservedSlots, check: Check) -> None:
+        """Make the reservation's resource class, its inventories, flavor
+        and server group be exactly so; the flavor is nobody's yet.
+
+        :raises: CloudRefused if placement does not know a host
+        """
+
+    def has_slots(self, slots: ReservedSlots) -> bool:
+        """Whether Nova has the flavor so, by one look at its database; where
+        it has none, whether placement has the inventories so."""
+
+    def allow_flavor(self, slots: ReservedSlots, check: Check) -> None:
+        """Let the project use the flavor."""
+
+    def delete_slots(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        check: Check,
+    ) -> Collection[str]:
+        """Take away all that furnish and admit have made.
+
+        :returns: consumers of placement that hold slots still: then the
+            inventories and the class of these are left.
+        """
+
+    def tenants(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Occupancy:
+        """Return the servers that have the reservation's flavor, or hold a
+        slot of it, and those of servers that still exist.
+
+        :param servers: UUIDs
+        """
+
+    def slots_taken(self, reservation_id: str, project_id: str) -> int:
+        """Return how many slots of its reservation the project's servers
+        hold: one that is moved holds two."""
+
+    def forget_slots(
+        self,
+        reservation_id: str,
+        servers: Collection[Server],
+        check: Check,
+    ) -> None:
+        """Have servers that outlive the reservation ask for no slot of it,
+        wherever they go."""
+
+    def offered_slots(
+        self, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return reservation id -> service host -> slots, as placement has
+        them on these hosts."""
+
+    def owns_slots(self, reservation_id: str) -> bool:
+        """Whether such a class is ours: Blazar names its own alike, and may
+        be there still."""
+
+    def slot_classes(self) -> Collection[str]:
+        """Return the reservations of which placement has a class."""

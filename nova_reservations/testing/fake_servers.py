@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of a cloud in memory."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.testing import fake_state
+
+
+class FakeServers:
+    def __init__(self, state: fake_state.State) -> None:
+        self._state = state
+
+    def occupancy(
+        self, hosts: Collection[objects.Resource]
+    ) -> dict[str, ports.Occupancy]:
+        return {
+            host.name: ports.Occupancy(
+                servers=tuple(
+                    server
+                    for server in self._state.instances.values()
+                    if server.host == host.name
+                ),
+                leftovers=tuple(sorted(self._state.leftovers[host.name])),
+            )
+            for host in hosts
+        }
+
+    def servers_on(
+        self, hosts: Collection[objects.Resource]
+    ) -> dict[str, list[ports.PlacedServer]]:
+        flavor = ports.Flavor(vcpus=1, memory_mb=512, root_gb=1)
+        names = {host.name for host in hosts}
+        found: dict[str, list[ports.PlacedServer]] = {
+            name: [] for name in names
+        }
+        for server in self._state.instances.values():
+            if server.host in names:
+                more = {
+                    'flavor': flavor,
+                    **self._state.particulars.get(server.uuid, {}),
+                }
+                found[server.host].append(ports.PlacedServer(server, **more))
+        return found
+
+    def find_servers(
+        self, servers: Collection[str]
+    ) -> dict[str, ports.Server]:
+        known = (
+            self._state.unbuilt | self._state.at_rest | self._state.instances
+        )
+        return {uuid: known[uuid] for uuid in servers if uuid in known}
+
+    def gone_servers(self, servers: Collection[str]) -> frozenset[str]:
+        return frozenset(servers) - self.find_servers(servers).keys()
+
+    def let_in(
+        self, reservation_id: str, servers: Collection[str]
+    ) -> Collection[str]:
+        return {
+            server
+            for server in servers
+            if self._state.hints.get(server) == reservation_id
+        }
+
+    def in_flight(
+        self, hosts: Collection[objects.Resource]
+    ) -> dict[str, set[str]]:
+        return {host.name: set(self._state.unbuilt) for host in hosts}
+
+    def building_servers(
+        self, reservation_id: str, project_id: str
+    ) -> list[ports.Server]:
+        return [
+            server
+            for server in self._state.instances.values()
+            if server.state == 'building'
+            and server.project_id == project_id
+            and self._state.hints.get(server.uuid) == reservation_id
+        ]
+
+    def find_room(
+        self, servers: Collection[ports.Server], now: datetime.datetime
+    ) -> ports.Room:
+        open_hosts = sorted(
+            set(self._state.known)
+            - self._state.marked
+            - set(self._state.services)
+        )
+        on = [server.host for server in self._state.instances.values()]
+        return ports.Room(
+            needs={server.uuid: {'VCPU': 1} for server in servers},
+            fits={
+                server.uuid: []
+                if server.uuid in self._state.homeless
+                else [name for name in open_hosts if name != server.host]
+                for server in servers
+            },
+            free={
+                name: {'VCPU': self._state.room - on.count(name)}
+                for name in open_hosts
+            },
+        )
+
+    def release_claims(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> None:
+        for server in servers:
+            check()
+            self._state.instances[server.uuid] = dataclasses.replace(
+                server, host=''
+            )
+
+    def delete_servers(
+        self,
+        servers: Collection[ports.Server],
+        check: ports.Check,
+        keep_images: bool = False,
+    ) -> Mapping[str, str]:
+        for server in servers:
+            check()
+            self._state.write('delete server')
+            self._state.begin(server, 'deleting')
+        return {}
+
+    def stop_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        check: ports.Check,
+    ) -> Mapping[str, str]:
+        refused = {}
+        for server in servers:
+            check()
+            if server.task == 'powering-off':
+                continue
+            if (server.uuid, order, 'stop') in self._state.orders:
+                refused[server.uuid] = 'it runs although it was asked to stop'
+                continue
+            self._state.write('stop server')
+            self._state.orders.add((server.uuid, order, 'stop'))
+            self._state.begin(server, 'powering-off')
+        return refused
+
+    def shelve_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        check: ports.Check,
+    ) -> Mapping[str, str]:
+        for server in servers:
+            check()
+            if (
+                server.uuid in self._state.refusals
+                or server.task == 'shelving'
+            ):
+                continue
+            self._state.write('shelve server')
+            self._state.begin(server, 'shelving')
+        return {
+            server.uuid: self._state.refusals[server.uuid]
+            for server in servers
+            if server.uuid in self._state.refusals
+        }
+
+    def unshelve_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting, failed = {}, {}
+        for server in servers:
+            check()
+            if server.uuid in self._state.instances:
+                if server.task:
+                    waiting[server.uuid] = f'it is still {server.task}'
+                continue
+            if (server.uuid, order, 'unshelve') in self._state.orders:
+                failed[server.uuid] = 'no host has room for it'
+                continue
+            waiting[server.uuid] = 'is being unshelved'
+            self._state.write('unshelve server')
+            self._state.orders.add((server.uuid, order, 'unshelve'))
+            if server.uuid in self._state.tenancy:
+                hosts = self._state.free_slots(
+                    self._state.tenancy[server.uuid]
+                )
+            else:
+                hosts = [
+                    name for name, count in self._state.rooms.items() if count
+                ]
+            if not hosts:
+                continue
+            host = hosts[0]
+            if host in self._state.rooms:
+                self._state.rooms[host] -= 1
+            self._state.shelved.discard(server.uuid)
+            back = dataclasses.replace(
+                self._state.at_rest.pop(server.uuid), host=host
+            )
+            self._state.instances[server.uuid] = back
+            self._state.begin(back, 'unshelving')
+        return ports.Outcome(waiting, failed)
+
+    def migrate_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting, failed = {}, {}
+        for server in servers:
+            check()
+            if server.uuid in self._state.homeless:
+                failed[server.uuid] = 'it has found no place'
+                continue
+            waiting[server.uuid] = 'is being migrated'
+            if server.task != 'migrating':
+                self._state.write('migrate server')
+                self._state.begin(server, 'migrating')
+        return ports.Outcome(waiting, failed)
+
+    def snapshot_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting, failed = {}, {}
+        for server in servers:
+            check()
+            if server.uuid in self._state.broken:
+                failed[server.uuid] = 'Nova has failed at it'
+                continue
+            if server.uuid in self._state.slow_servers:
+                waiting[server.uuid] = 'is being made'
+            if (server.uuid, order) not in self._state.images:
+                self._state.write('snapshot server')
+                self._state.images.append((server.uuid, order))
+        return ports.Outcome(waiting, failed)
+
+    def save_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        made = {uuid for uuid, _ in self._state.images}
+        running = [one for one in servers if one.uuid in self._state.instances]
+        outcome = self.snapshot_servers(
+            [one for one in running if one.uuid not in made], order, check
+        )
+        slow = made & self._state.slow_servers
+        return ports.Outcome(
+            {
+                **outcome.waiting,
+                **{
+                    one.uuid: 'is being made'
+                    for one in running
+                    if one.uuid in slow
+                },
+            },
+            outcome.failed,
+        )
+
+    def suspend_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting = {}
+        for server in servers:
+            check()
+            if server.state != 'active':
+                continue
+            waiting[server.uuid] = 'is being suspended'
+            if (server.uuid, order, 'suspend') not in self._state.orders:
+                self._state.write('suspend server')
+                self._state.orders.add((server.uuid, order, 'suspend'))
+                self._state.begin(server, 'suspending')
+        return ports.Outcome(waiting, {})
+
+    def drain_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> ports.Outcome:
+        waiting, failed = {}, {}
+        for server in servers:
+            check()
+            if server.task == 'migrating':
+                waiting[server.uuid] = 'is being moved'
+                continue
+            if (server.uuid, order, 'drain') in self._state.orders:
+                failed[server.uuid] = 'Nova has failed to move it'
+                continue
+            self._state.write('drain server')
+            self._state.orders.add((server.uuid, order, 'drain'))
+            waiting[server.uuid] = 'is being moved'
+            if server.uuid in self._state.slow_servers:
+                self._state.instances[server.uuid] = dataclasses.replace(
+                    server, task='migrating'
+                )
+            elif server.uuid not in self._state.broken:
+                self._state.move(server)
+        return ports.Outcome(waiting, failed)
+
+    def settle_servers(
+        self,
+        servers: Collection[ports.Server],
+        order: ports.RequestKey,
+        now: datetime.datetime,
+        check: ports.Check,
+    ) -> Mapping[str, str]:
+        return {
+            server.uuid: 'is being moved'
+            for server in servers
+            if server.task == 'migrating'
+            and (server.uuid, order, 'drain') in self._state.orders
+        }
+
+    def evacuate(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> Mapping[str, str]:
+        """Put them on the first host of an aggregate that theirs was in, or
+        into the first slot of their reservation that is free."""
+        refused = {}
+        for server in servers:
+            check()
+            self._state.write('evacuate')
+            if server.uuid not in self._state.instances:
+                continue
+            if server.uuid in self._state.tenancy:
+                targets = self._state.free_slots(
+                    self._state.tenancy[server.uuid]
+                )
+            else:
+                targets = [
+                    min(members)
+                    for members in self._state.aggregate_hosts.values()
+                    if members and server.host not in members
+                ]
+            service = self._state.services.get(server.host)
+            if not service or not service.forced_down or not targets:
+                refused[server.uuid] = 'no valid host'
+                continue
+            self._state.instances[server.uuid] = dataclasses.replace(
+                server, host=targets[0]
+            )
+        return refused
+
+    def acts_for_projects(self) -> bool:
+        return self._state.trusted
+
+    def check_acting(self) -> None:
+        if not self._state.trusted:
+            raise exception.CloudRefused(
+                what='[service_user] of Nova', reason='it is not configured'
+            )

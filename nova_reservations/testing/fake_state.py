@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a cloud in memory, and what tests do to it."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+import threading
+from typing import Any
+import uuid
+
+from nova_reservations import objects
+from nova_reservations import ports
+
+_TASKS = {
+    'deleting': 'deleted',
+    'powering-off': 'stopped',
+    'migrating': 'elsewhere',
+    'shelving': 'shelved_offloaded',
+    'suspending': 'suspended',
+    'unshelving': 'active',
+}
+"""Task -> the state that it ends in."""
+
+
+class State:
+    """What a cloud in memory has; its parts read and change it.
+
+    :ivar before: called with the name of each write before it is made;
+        a test may raise from it, as a kill or a failure would.
+    :ivar instances: UUID -> server, of those on hosts.
+    :ivar aggregate_hosts: reservation id -> the hosts of its aggregate.
+    :ivar identity: returns the name of the database.
+    :ivar signed: aggregate -> the database that it says it is of.
+    :ivar hints: server -> the reservation that it was created in.
+    :ivar unmirrored: (host, aggregate) that placement does not know of.
+    :ivar slow_servers: what is asked of them takes until finish_tasks().
+    :ivar refusals: server -> why it can not be shelved.
+    :ivar shelved: servers that are on no host.
+    :ivar migrated: servers that are outside of the pool now.
+    :ivar homeless: servers that find no place there.
+    :ivar images: (server, why) of the snapshots that there are.
+    :ivar broken: servers of which no snapshot can be made.
+    :ivar trusted: whether there are credentials to act for projects.
+    :ivar services: service host -> its nova-compute, if it does not work.
+    :ivar cells: service host -> its cell, if not that of all others.
+    :ivar members: what is in the aggregate of donors; None: there is none.
+    :ivar particulars: server -> what is told of it beside its state.
+    :ivar moved: (server, from where) of those that were moved for leases.
+    :ivar at_rest: UUID -> server, of those that are on a shelf.
+    :ivar unbuilt: UUID -> server, of those that Nova has put on no host yet,
+        or could not.
+    :ivar rooms: host -> how many more can be unshelved there.
+    :ivar room: how many servers each host outside of the pool has room for.
+    :ivar classes: reservation id -> host -> slots.
+    :ivar tenancy: server -> the reservation whose flavor it has, or in
+        which it was guaranteed a place.
+    :ivar foreign: classes that others have made.
+    :ivar stuck: reservation id -> consumers that never give their slots up.
+    """
+
+    def __init__(self, known: Mapping[str, objects.HostFacts]) -> None:
+        self.known = dict(known)
+        self.marked: set[str] = set()
+        self.pool: set[str] = set()
+        self.pool_zone: str | None = None
+        self.aggregate_hosts: dict[str, set[str]] = {}
+        self.owners: dict[str, str] = {}
+        self.identity: ports.Identity = str
+        self.signed: dict[str, str] = {}
+        self.instances: dict[str, ports.Server] = {}
+        self.hints: dict[str, str] = {}
+        self.unmirrored: set[tuple[str, str]] = set()
+        self.leftovers: dict[str, set[str]] = defaultdict(set)
+        self.slow_servers: set[str] = set()
+        self.refusals: dict[str, str] = {}
+        self.shelved: set[str] = set()
+        self.migrated: set[str] = set()
+        self.homeless: set[str] = set()
+        self.images: list[tuple[str, ports.RequestKey]] = []
+        self.broken: set[str] = set()
+        self.trusted = True
+        self.orders: set[tuple[str, ports.RequestKey, str]] = set()
+        self.services: dict[str, ports.ComputeService] = {}
+        self.cells: dict[str, str] = {}
+        self.members: set[str] | None = None
+        self.particulars: dict[str, dict[str, Any]] = {}
+        self.moved: list[tuple[str, str]] = []
+        self.before: Callable[[str], None] = lambda step: None
+        self.writes: list[str] = []
+        self.at_rest: dict[str, ports.Server] = {}
+        self.unbuilt: dict[str, ports.Server] = {}
+        self.rooms: dict[str, int] = {'elsewhere': 1000}
+        self.known_flavors: dict[str, ports.KnownFlavor] = {}
+        self.classes: dict[str, dict[str, int]] = {}
+        self.flavors: dict[str, ports.Flavor] = {}
+        self.admitted: dict[str, str] = {}
+        self.groups: dict[str, bool] = {}
+        self.tenancy: dict[str, str] = {}
+        self.stuck: dict[str, set[str]] = {}
+        self.foreign: set[str] = set()
+        self.room = 100
+        self._lock = threading.Lock()
+
+    def boot(
+        self, host: str, project_id: str, server: str | None = None
+    ) -> str:
+        """Put a server on a host, whatever the scheduler would say.
+
+        In a reservation of its project's that has the host, if there is one.
+        """
+        server = self.intrude(host, project_id, server)
+        for reservation_id, members in self.aggregate_hosts.items():
+            if (
+                host in members
+                and self.owners.get(reservation_id) == project_id
+            ):
+                self.hints.setdefault(server, reservation_id)
+        return server
+
+    def intrude(
+        self, host: str, project_id: str, server: str | None = None
+    ) -> str:
+        """Put a server on a host, by no reservation."""
+        server = server or str(uuid.uuid4())
+        self.instances[server] = ports.Server(
+            server, project_id, host, 'active'
+        )
+        return server
+
+    def build(self, server: str, project_id: str, state: str) -> None:
+        """Have Nova know a server that has no host yet, or found none."""
+        self.unbuilt[server] = ports.Server(
+            server,
+            project_id,
+            '',
+            state,
+            'scheduling' if state == 'building' else None,
+            None if state == 'building' else 'No valid host was found.',
+        )
+
+    def finish_tasks(self) -> None:
+        for name in self.slow_servers & set(self.instances):
+            server = self.instances[name]
+            if server.task in _TASKS:
+                self._finish(server, _TASKS[server.task])
+        self.slow_servers.clear()
+
+    def finish_moves(self) -> None:
+        """Have servers arrive that are slow, unless they are broken."""
+        for server in list(self.instances.values()):
+            if server.task == 'migrating' and server.uuid in self.broken:
+                self.instances[server.uuid] = dataclasses.replace(
+                    server, task=None
+                )
+            elif server.task == 'migrating':
+                self.move(server)
+        self.slow_servers.clear()
+
+    def fail(
+        self, host: str, disabled: bool = False, forced_down: bool = False
+    ) -> None:
+        """Have a host fail: if not on purpose, it no longer reports."""
+        self.services[host] = ports.ComputeService(
+            up=disabled, disabled=disabled, forced_down=forced_down
+        )
+
+    def recover(self, host: str) -> None:
+        self.services.pop(host, None)
+
+    def free_slots(self, reservation_id: str) -> list[str]:
+        """Return the hosts on which a server of it would land."""
+        return [
+            host
+            for host, slots in sorted(self.classes[reservation_id].items())
+            if host in self.aggregate_hosts.get(reservation_id, ())
+            and slots
+            > sum(
+                1
+                for server in self.instances.values()
+                if server.host == host
+                and self.tenancy.get(server.uuid) == reservation_id
+            )
+        ]
+
+    def begin(self, server: ports.Server, task: str) -> None:
+        if task == 'deleting':
+            self.at_rest.pop(server.uuid, None)
+            self.unbuilt.pop(server.uuid, None)
+        if server.uuid not in self.instances:
+            return
+        if server.uuid in self.slow_servers:
+            self.instances[server.uuid] = dataclasses.replace(
+                server, task=task
+            )
+        else:
+            self._finish(server, _TASKS[task])
+
+    def _finish(self, server: ports.Server, state: str) -> None:
+        if state in ('stopped', 'suspended', 'active'):
+            self.instances[server.uuid] = dataclasses.replace(
+                server, state=state, task=None
+            )
+            return
+        del self.instances[server.uuid]
+        if state == 'shelved_offloaded':
+            self.shelved.add(server.uuid)
+            self.at_rest[server.uuid] = dataclasses.replace(
+                server, host='', state=state, task=None
+            )
+        if state == 'elsewhere':
+            self.migrated.add(server.uuid)
+
+    def move(self, server: ports.Server) -> None:
+        targets = set(self.known) - self.marked - {server.host}
+        self.moved.append((server.uuid, server.host))
+        self.instances[server.uuid] = dataclasses.replace(
+            server, host=min(targets), task=None
+        )
+
+    def write(self, step: str) -> None:
+        self.before(step)
+        with self._lock:
+            self.writes.append(step)
