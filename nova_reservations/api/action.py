@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the table of routes is made of."""
+"""A row of the table of routes, and the table."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from nova_reservations.api import validation
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Action:
-    """What one method does at one path.
+    """The action of one method at one path, with its schemas.
 
-    :ivar run: gets the call, what the path names, and ``query`` and
+    :ivar run: gets the request, what the path names, and ``query`` and
         ``body`` where there is a schema for it.
     :ivar status: of the answer, unless it is a refusal.
     :ivar refusals: statuses of those that not every request may get.

@@ -19,7 +19,7 @@ Item = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Listing:
-    """What an action answers with that lists.
+    """The answer of an action that lists.
 
     :ivar name: the key of the list.
     :ivar pages: the items, a page at a time. Where there is a limit, one

@@ -15,7 +15,7 @@ from nova_reservations import bootstrap
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """What an action gets.
+    """A request as an action gets it.
 
     :ivar path: of the request, below the mount.
     :ivar build: returns the services; they are not there before they are
@@ -36,7 +36,7 @@ class LeaseRequest:
         return self.request.environ['nova.context']
 
     def now(self) -> datetime.datetime:
-        """The time by which leases start and end.
+        """Return the time by which leases start and end.
 
         What is planned must not be by a wrong clock. To look, and to delete,
         any will do.
@@ -49,7 +49,7 @@ class LeaseRequest:
 
     @property
     def url(self) -> str:
-        """The request's URL without its query, as clients reach it."""
+        """Return the request's URL without its query, as clients reach it."""
         url: str = self.request.path_url
         # What an operator tells Nova about a proxy holds for us.
         prefix = nova.conf.CONF.api.compute_link_prefix
@@ -59,7 +59,7 @@ class LeaseRequest:
 
     @property
     def mount(self) -> str:
-        """The URL that the paths of the routes are below.
+        """Return the URL that the paths of the routes are below.
 
         Only for requests to paths that name nothing.
         """

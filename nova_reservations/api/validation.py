@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request may contain, before anything else looks at it."""
+"""Checks of a request, before anything else looks at it."""
 
 from collections.abc import Mapping
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands have in common: their process, and how they fail."""
+"""The process of a command, and how it fails: the same for all commands."""
 
 from collections.abc import Iterator
 import contextlib

@@ -45,7 +45,7 @@ PASTE_FILTER = 'nova_reservations.api.middleware:Reservations.factory'
 FILTER = 'reservations'
 CONTEXT = 'keystonecontext'
 APPLICATION = 'osapi_compute_app_v21'
-"""What every pipeline of the compute API ends in."""
+"""The application that every pipeline of the compute API ends in."""
 
 MANY = 10
 """No more findings of a check are listed than this."""

@@ -63,7 +63,7 @@ INVENTORY = {
         'traits': {'type': 'array', 'items': {'type': 'string', **_CUSTOM}},
     },
 }
-"""What placement takes; anything else would fail each audit of Nova's."""
+"""An inventory as placement takes it; any other fails each audit of Nova."""
 
 _FAILED: Any = object()
 

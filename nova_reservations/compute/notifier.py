@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What brings us into nova-compute and nova-conductor: a notification driver
-that says nothing.
+"""A notification driver that says nothing: it brings us into nova-compute and
+nova-conductor.
 
 oslo.messaging makes it while Nova reads its configuration, before Nova
 imports the manager of the process, by which we tell which process it is:

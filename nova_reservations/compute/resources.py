@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a resource plugin must tell; entry points nova.compute.resources.
+"""The base of resource plugins, whose entry points are in
+nova.compute.resources.
 
 There is one object of a plugin's class for each node of a nova-compute.
 Nova's resource tracker is locked while one of its methods runs: claims and
@@ -42,7 +43,7 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Usage:
-    """What one server takes, by the flavor stored with it or its migration.
+    """The usage of one server, by the flavor stored with it or its migration.
 
     While a resize is open a server may be added twice to one host: once with
     the old flavor, once with the new one. Editing a flavor changes nothing
@@ -73,7 +74,7 @@ class Usage:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """What placement shall know of the node.
+    """The inventory that placement shall have of the node.
 
     :ivar resources: resource class -> ``total`` and, if they differ from
         placement's defaults, ``reserved``, ``min_unit``, ``max_unit``,

@@ -47,7 +47,7 @@ _LEDGERS: weakref.WeakKeyDictionary[Any, TrackerPlugins] = (
 
 
 class TrackerPlugins:
-    """What a resource tracker's plugins hold, for each of its nodes."""
+    """The plugins of a resource tracker, for each of its nodes."""
 
     def __init__(
         self, plugins: plugin_loader.Loaded[resources.Resource]

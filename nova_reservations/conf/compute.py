@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a nova-compute is told to track."""
+"""The resources that a nova-compute is told to track."""
 
 from oslo_config import cfg
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a nova-scheduler makes of what plugins of nova-compute track."""
+"""The tracked resources that a nova-scheduler counts."""
 
 from oslo_config import cfg
 

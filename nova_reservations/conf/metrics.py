@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a nova-compute is told to measure."""
+"""The measurements of a nova-compute."""
 
 from oslo_config import cfg
 

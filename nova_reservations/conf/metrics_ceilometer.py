@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How samples reach Ceilometer."""
+"""The way of samples to Ceilometer."""
 
 from oslo_config import cfg
 

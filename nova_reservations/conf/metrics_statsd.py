@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where measurements go by the protocol of statsd."""
+"""The server to which measurements go by the protocol of statsd."""
 
 from oslo_config import cfg
 

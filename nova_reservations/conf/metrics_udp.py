@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where measurements go as plain datagrams."""
+"""The server to which measurements go as plain datagrams."""
 
 from oslo_config import cfg
 

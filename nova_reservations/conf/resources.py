@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shipped resource plugins can't find out by themselves."""
+"""The figures that the shipped resource plugins can't find out themselves."""
 
 from oslo_config import cfg
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much the weighers of this package count."""
+"""The weight of the weighers of this package."""
 
 from oslo_config import cfg
 

@@ -23,6 +23,7 @@ from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations.cloud import claims
 from nova_reservations.scheduler import request_filter
+from nova_reservations.scheduler import requests
 
 LOG = log.getLogger(__name__)
 
@@ -68,9 +69,9 @@ def _refusal(
         nova_exception.RequestFilterFailed,
         exception.ReservationsError,
     ) as error:
-        if isinstance(
-            error, exception.ReservationsError
-        ) and request_filter.exists(request_spec):
+        if isinstance(error, exception.ReservationsError) and requests.exists(
+            request_spec
+        ):
             # A server that is moved does not depend on our database: what
             # placement says of its new host is enough.
             return claims.refusal(claimed, claims.hint(request_spec))

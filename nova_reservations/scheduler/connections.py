@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the workers of nova-scheduler must not share: open connections.
+"""Open connections, which the workers of nova-scheduler must not share.
 
 Nova's master asks for placement once, to see that it is there, and forks
 then. Its workers inherit the connection while it is open, and two that use it

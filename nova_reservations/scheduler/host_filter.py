@@ -66,7 +66,7 @@ class ReservationFilter(filters.BaseHostFilter):
         or a host been enrolled, since the request filter looked.
         """
         try:
-            admission = self._reserved_hosts.resolve(spec_obj)
+            admission = self._reserved_hosts.admissions.resolve(spec_obj)
         except (
             exception.ReservationsError,
             nova_exception.RequestFilterFailed,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every request has to know of leases, at one small query."""
+"""The pool of enrolled hosts as every request has to know it, at one small
+query."""
 
 import dataclasses
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the hosts that will do is best, by what consumers hold.
+"""Weighers: they order the hosts that will do, by what consumers hold.
 
 Named in ``[filter_scheduler] weight_classes``; a filter of this package in
 ``available_filters`` loads the consumers.
@@ -73,7 +73,7 @@ class ResourceWeigher(weights.BaseHostWeigher):
         host_state: host_manager.HostState,
         weight_properties: objects.RequestSpec,
     ) -> float:
-        """What the base class asks for; the best is a matter of all hosts."""
+        """Satisfy the base class; the best is a matter of all hosts."""
         raise NotImplementedError
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flavors ask of the resources that plugins track.
+"""The extra specs by which flavors ask for resources that plugins track.
 
 The extra spec ``reservations:<resource>`` is an amount of it, in the unit of
 its plugin.
@@ -15,10 +15,10 @@ from nova_reservations.tracking import stats
 PREFIX = 'reservations:'
 
 NO_RESOURCES = frozenset({f'{PREFIX}reservation'})
-"""What flavors say of themselves: whose slots their servers take."""
+"""Keys that name no resource: by it a flavor says whose slots it takes."""
 
 AMOUNT = r'[0-9]{1,12}(\.[0-9]{1,6})?'
-"""What an amount looks like: no sign, no exponent."""
+"""The form of an amount: no sign, no exponent."""
 
 
 def amounts(extra_specs: Mapping[str, str]) -> dict[str, decimal.Decimal]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins on a compute host tell the scheduler, as stats of its node.
+"""The figures that plugins on a compute host tell the scheduler, as stats of
+its node.
 
 Nova keeps ``ComputeNode.stats`` as text -> text and reads them back as such:
 each plugin has one key, ``reservations:<name>``, whose value is JSON, and
@@ -16,7 +17,7 @@ from typing import Any
 from nova_reservations import exception
 
 PREFIX = 'reservations:'
-"""What every key of ours begins with; Nova's own have no colon."""
+"""The beginning of every key of ours; Nova's own have no colon."""
 
 PLUGINS = 'plugins'
 """The name that no plugin may have: its key tells of all of them."""
@@ -28,7 +29,7 @@ LIMIT = 8 * 1024
 """Bytes of all our keys and values; Nova's column has 64 KiB for all."""
 
 NAME = re.compile(r'[a-z0-9][a-z0-9_.-]{0,62}')
-"""What a plugin may be named: it is part of keys and of extra specs."""
+"""The form of a plugin's name: it is part of keys and of extra specs."""
 
 
 def is_name(name: str) -> bool:
@@ -38,7 +39,7 @@ def is_name(name: str) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """What one plugin says of a host.
+    """The report of one plugin on a host.
 
     :ivar version: of its figures; the plugin's own to count.
     :ivar figures: plain JSON. A plain quantity has numbers ``total``, what
@@ -51,7 +52,7 @@ class Report:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plugins:
-    """Which plugins a host has been told to use.
+    """The plugins that a host has been told to use.
 
     :ivar running: name -> version of the figures.
     :ivar off: name -> why it reports nothing.

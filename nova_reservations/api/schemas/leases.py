@@ -97,7 +97,7 @@ LEASE_PARAMS = validation.Schema(
         'required': ['name'],
     }
 )
-"""What the JSON text in the hint of that name may be."""
+"""The JSON text in the hint of that name."""
 
 UPDATE = validation.Schema(
     {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What schemas of several nouns are made of."""
+"""Parts of schemas that several nouns share."""
 
 from typing import Any
 

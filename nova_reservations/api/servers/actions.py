@@ -31,7 +31,7 @@ from nova_reservations.objects import states
 
 
 class _Judge:
-    """What judges the moves of one request.
+    """The judge of the moves of one request.
 
     :ivar refusal: why a move was refused, if it was.
     """
@@ -148,7 +148,7 @@ def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
 def _is_of_others(
     flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
 ) -> bool:
-    """Whether it is the flavor of a reservation of another project."""
+    """Return whether it is the flavor of a reservation of another project."""
     access = _access(flavor_id, services)
     return (
         access is not None

@@ -21,7 +21,7 @@ from nova_reservations.engine import access
 _UNNAMED = 'server'
 
 _ANY_TIME = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
-"""What ``now`` is does not matter to whether a date is one."""
+"""Any ``now`` will do to see whether a text is a date."""
 
 
 def check(conf: cfg.ConfigOpts) -> None:
@@ -57,7 +57,7 @@ def is_due(
     conf: cfg.ConfigOpts,
     access: access.Access,
 ) -> bool:
-    """Whether the servers that the body asks for get a lease.
+    """Return whether the servers that the body asks for get a lease.
 
     :param body: of the request, as Nova would read it; what Nova's own schema
         refuses is left to it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's API accepts as an extra spec of ours; it asks for that by the
+"""The extra specs of ours that Nova's API accepts; it asks for them by the
 entry point nova.api.extra_spec_validators."""
 
 from nova.api.validation.extra_specs import base

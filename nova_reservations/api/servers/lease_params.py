@@ -22,7 +22,7 @@ MAX_LENGTH = 16384
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """What a server's own lease is to be.
+    """The lease that a server asks for with itself.
 
     :ivar before_end: when its owner is warned; None: as configured.
     :ivar asked: of its reservation; has passed no schema.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request to create a server asks of a lease, refused here where the
+"""The hints by which a new server asks for a lease, refused here where the
 scheduler would only fail to find a host."""
 
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ LEASE = 'lease_params'
 
 
 def may_ask(body: bytes) -> bool:
-    """Whether it is worth parsing; JSON can spell a key with escapes."""
+    """Return whether the body is worth parsing; JSON can spell a key with
+    escapes."""
     return (
         b'scheduler_hints' in body
         and (b'reservation' in body or b'lease_params' in body)
@@ -73,7 +74,7 @@ def given(body: Any) -> dict[str, Any]:
 
 
 def can_be_put(body: Any) -> bool:
-    """Whether Nova may take the body, as far as that matters for put()."""
+    """Return whether Nova may take the body, as far as put() needs it."""
     return (
         isinstance(body, dict)
         and isinstance(body.get('server'), dict)

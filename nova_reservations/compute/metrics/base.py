@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a metric plugin is, and what it is given."""
+"""The base of metric plugins, and the values that they are given."""
 
 from collections.abc import Mapping
 import dataclasses

@@ -265,7 +265,8 @@ class Collector:
 
 
 class DriverReader:
-    """What the virt driver can be asked; what it can't tell, only once."""
+    """The virt driver, asked for what it can tell; for what it can't, only
+    once."""
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver

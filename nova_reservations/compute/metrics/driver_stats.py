@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a virt driver tells of a server, in its two forms; pure.
+"""The statistics of a server in the two forms of virt drivers; pure.
 
 Numbers below zero are libvirt's for what it does not know.
 """

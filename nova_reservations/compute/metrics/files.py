@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the configuration's files have changed.
+"""The files of the configuration, and whether they have changed.
 
 SIGHUP is no way to tell a nova-compute of it: that of Nova 34 does not
 survive one.

@@ -28,7 +28,7 @@ UNITS = {
     'Mbit': 125e3,
     'Gbit': 125e6,
 }
-"""What may follow a number -> by how much it is multiplied."""
+"""Suffix of a number -> the factor that it stands for."""
 
 EXTRA_SPEC = 'reservations_limit:'
 """Extra specs and metadata whose names begin so are limits of a server."""
@@ -75,7 +75,7 @@ class Limit:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What stays the same when its numbers are changed."""
+        """Return what stays the same when the numbers of a limit change."""
         return self.host, self.measure, self.direction, self.where
 
     def is_for(self, server: base.Server | None) -> bool:
@@ -179,7 +179,7 @@ def _property(server: base.Server, name: str) -> str:
 
 @dataclasses.dataclass(slots=True)
 class State:
-    """How one server stands to one limit.
+    """The state of one server at one limit.
 
     :ivar limit: as it was at the last look.
     :ivar since: when it began to be exceeded; None if it is not.

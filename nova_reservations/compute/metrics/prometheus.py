@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured last, on a page for Prometheus."""
+"""A page for Prometheus, with what was measured last."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _NANO = 1e-9
 
 
 class Latest:
-    """What one plugin was given last; its page reads it in other threads."""
+    """The last measurements; a page reads them in other threads."""
 
     def __init__(self, host: str) -> None:
         self._host = host

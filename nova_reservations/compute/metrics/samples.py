@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins are given, from what was read now and before; pure."""
+"""Samples for plugins, made of what was read now and before; pure."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping

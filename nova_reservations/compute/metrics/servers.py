@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers are on this host, as Nova's resource tracker knows them.
+"""The servers on this host, as Nova's resource tracker knows them.
 
 Nothing is asked for: what the tracker reads for its audits, and is told at
 claims, is kept.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where metrics meet nova-compute: they follow its computes and trackers.
+"""The metrics of nova-compute, which follow its computes and trackers.
 
 Nothing of it does anything while ``[metrics_plugins] enabled`` is empty.
 """

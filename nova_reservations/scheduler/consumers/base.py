@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a consumer is: the scheduler's half of a resource plugin.
+"""The base of consumers, the scheduler's half of a resource plugin.
 
 A compute host reports what it has of a resource; a consumer reads that into
 Nova's state of the host, and takes each server that the scheduler puts there
@@ -109,7 +109,7 @@ def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a host has of a resource that is counted.
+    """The amount that a host has of a resource that is counted.
 
     :ivar total: may be handed out, after what is kept back and over-committed
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server needs of tracked resources, and whether a host has it."""
+"""The tracked resources that a server needs, and hosts that have them."""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nova_reservations.tracking import extra_specs
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Need:
-    """What a server needs of one resource.
+    """The need of a server for one resource.
 
     :ivar amount: as the consumer understands it.
     :ivar consumer: None where none of that name is loaded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which reservations a host is in, for those who weigh it.
+"""The reservations that a host is in, for those who weigh it.
 
 It decides on nobody's access: that is the matter of the request filter and
 the host filter.
@@ -22,6 +22,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.cloud import aggregates
 from nova_reservations.scheduler import request_filter
+from nova_reservations.scheduler import requests
 from nova_reservations.scheduler.consumers import base
 
 LOG = log.getLogger(__name__)
@@ -31,7 +32,7 @@ NAME = 'reserved_aggregates'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reserved:
-    """What a reservation has of a host.
+    """The part of a host that a reservation has.
 
     :ivar owner: id of the project whose lease it is.
     :ivar slots_left: servers that still fit into its share of the host; None
@@ -116,10 +117,10 @@ class ReservedAggregates(base.Consumer):
 def wanted(request_spec: nova_objects.RequestSpec) -> str | None:
     """Return the reservation that the request names: by its hint, or by the
     flavor of the reservation; None if it names none."""
-    hint = request_spec.get_scheduler_hint(request_filter.HINT)
+    hint = request_spec.get_scheduler_hint(requests.HINT)
     if hint is not None:
         return str(hint)
-    return next(iter(request_filter.slots_asked(request_spec.flavor)), None)
+    return next(iter(requests.slots_asked(request_spec.flavor)), None)
 
 
 def slots_left(

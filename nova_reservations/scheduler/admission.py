@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts on which a request may land, by what the database says now.
+
+What counts is whose server it is: administrators get no pass.
+"""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+import dataclasses
+
+from nova import exception as nova_exception
+from nova import objects as nova_objects
+from oslo_log import log
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.objects import demand
+from nova_reservations.scheduler import guaranteed
+from nova_reservations.scheduler import pool
+from nova_reservations.scheduler import requests
+
+LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Admission:
+    """The answer to where a request may land.
+
+    :ivar reservation_id: on the reservation's hosts only; None: on no host
+        of the pool.
+    :ivar in_slot: whether it takes a slot of the reservation.
+    :ivar has_open: whether there may be a reservation that it can use
+        without asking for it.
+    :ivar guaranteed: what the slot holds that its own lease has for it.
+    """
+
+    reservation_id: str | None
+    hosts: frozenset[str]
+    in_slot: bool = False
+    has_open: bool = False
+    guaranteed: demand.Share | None = None
+
+    def admits(self, host: str) -> bool:
+        return (host in self.hosts) == (self.reservation_id is not None)
+
+
+class Admissions:
+    """:ivar services: what all of this process uses."""
+
+    def __init__(self, services: bootstrap.Services) -> None:
+        self.services = services
+        self._pool = pool.Pool(services.database)
+
+    def resolve(self, request_spec: nova_objects.RequestSpec) -> Admission:
+        """Return where the request may land, as the database is now.
+
+        A server that has a right to its reservation stays in it, also while
+        there is no host.
+
+        :raises: RequestFilterFailed, NotEnoughResources,
+            DatabaseUnavailable, CloudUnavailable
+        """
+        try:
+            own = self._guaranteed(request_spec)
+            if own is not None:
+                return own
+            asked = requests.asked(request_spec)
+            if asked.reservation is not None:
+                access = self._admit(asked, request_spec.project_id)
+                return Admission(
+                    access.reservation_id, access.hosts, asked.in_slot
+                )
+        except nova_exception.RequestFilterFailed as refusal:
+            if not requests.exists(request_spec):
+                raise
+            # Servers outlive their leases, and must still be moved. One
+            # that has no right to a slot finds none outside of the pool.
+            LOG.info(
+                'Server %(server)s is moved as one without reservation: '
+                '%(reason)s',
+                {'server': request_spec.instance_uuid, 'reason': refusal},
+            )
+        view = self._pool.view(request_spec.project_id)
+        return Admission(
+            None,
+            view.hosts,
+            # One with its own lease would end with another.
+            has_open=view.has_open
+            and request_spec.get_scheduler_hint(requests.CARRIED) is None,
+        )
+
+    def _guaranteed(
+        self, request_spec: nova_objects.RequestSpec
+    ) -> Admission | None:
+        """Return the hosts of the server's own lease, if it must be there.
+
+        :raises: RequestFilterFailed, NotEnoughResources
+        """
+        place = guaranteed.find(self.services.access, request_spec)
+        if place is None:
+            return None
+        return Admission(
+            place.access.reservation_id,
+            place.access.hosts,
+            guaranteed=place.share,
+        )
+
+    def _admit(self, asked: requests.Asked, project_id: str) -> objects.Access:
+        """:raises: RequestFilterFailed if the project may not use it now
+        :raises: NotEnoughResources if it may, and there is no host
+        """
+        if not objects.is_id(asked.reservation):
+            raise requests.refusal(
+                f'{asked.reservation!r} is not the id of one reservation.'
+            )
+        try:
+            return self.services.access.admit(
+                asked.reservation, project_id, in_slot=asked.in_slot
+            )
+        except (
+            exception.InvalidInput,
+            exception.InvalidState,
+            exception.NotFound,
+        ) as error:
+            raise requests.refusal(error.public) from error

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The restriction of a request, written into its query to placement."""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+from nova import objects as nova_objects
+from nova.scheduler import utils
+from oslo_log import log
+
+from nova_reservations.cloud import placement
+from nova_reservations.scheduler import requests
+
+LOG = log.getLogger(__name__)
+
+
+def require_reservation(
+    request_spec: nova_objects.RequestSpec, reservation_id: str
+) -> None:
+    """Have the server land in the aggregate of a reservation only.
+
+    :raises: RequestFilterFailed if placement can not be asked so
+    """
+    # Nova puts member_of on the unsuffixed group of the query only, and
+    # placement refuses a group that asks for nothing.
+    request = utils.ResourceRequest.from_request_spec(request_spec)
+    if not request.get_request_group(None).resources:
+        raise requests.refusal(
+            'The flavor asks for all resources in numbered groups, by which '
+            'placement can not keep a server in a reservation.'
+        )
+    if (
+        'requested_destination' not in request_spec
+        or request_spec.requested_destination is None
+    ):
+        request_spec.requested_destination = nova_objects.Destination()
+    destination = request_spec.requested_destination
+    if reservation_id not in (destination.aggregates or ()):
+        destination.require_aggregates([reservation_id])
+    LOG.debug(
+        'Server %s: aggregate %s is required',
+        request_spec.instance_uuid,
+        reservation_id,
+    )
+
+
+class PoolTrait:
+    """The trait of enrolled hosts, which placement may not know yet: an
+    unknown one would fail every request."""
+
+    def __init__(self) -> None:
+        self._is_known = False
+
+    def forbid(self, request_spec: nova_objects.RequestSpec) -> None:
+        """Have the server land on no host that is enrolled.
+
+        :raises: CloudUnavailable
+        """
+        if not self._is_known:
+            placement.ensure_trait()
+            self._is_known = True
+        request_spec.root_forbidden.add(placement.POOL_TRAIT)
+        LOG.debug(
+            'Server %s: trait %s is forbidden',
+            request_spec.instance_uuid,
+            placement.POOL_TRAIT,
+        )

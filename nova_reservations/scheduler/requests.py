@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reservation that a request to nova-scheduler asks for."""
+
+# Nova's objects get their names only when the process registers them.
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from nova import context as nova_context
+from nova import exception as nova_exception
+from nova import objects as nova_objects
+from nova.scheduler import utils
+
+from nova_reservations import objects
+from nova_reservations.cloud import errors
+from nova_reservations.scheduler.consumers import base as consumers
+
+HINT = objects.HINT
+CARRIED = 'lease_params'
+"""The hint of servers that carry their own lease; our part of the API has put
+the id of the reservation in its place."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    """The reservation that a request names.
+
+    :ivar reservation: the value of the hint, or the id in the flavor; None:
+        no reservation.
+    :ivar in_slot: by its flavor, which takes a slot; else by a hint.
+    """
+
+    reservation: Any
+    in_slot: bool
+
+
+def asked(request_spec: nova_objects.RequestSpec) -> Asked:
+    """Return the reservation that a request asks for, by hint or by flavor.
+
+    Not only by the flavor's id: whoever makes flavors can give another one
+    the extra spec that takes a slot.
+
+    :raises: RequestFilterFailed if there are two
+    """
+    hint = request_spec.get_scheduler_hint(HINT)
+    found = slots_asked(request_spec.flavor)
+    if len(found) > 1 or (
+        hint is not None and any(hint != one for one in found)
+    ):
+        raise refusal(
+            'A server can be in one reservation only: hint and flavor name '
+            'several.'
+        )
+    if found:
+        return Asked(found.pop(), in_slot=True)
+    return Asked(hint, in_slot=False)
+
+
+def slots_asked(flavor: nova_objects.Flavor) -> set[str]:
+    """Return the reservations of which a server of the flavor takes slots."""
+    request = utils.ResourceRequest
+    keys = map(request.XS_KEYPAT.match, consumers.extra_specs(flavor))
+    found = {
+        objects.slots_of(match[3])
+        for match in keys
+        if match and match[1] == request.XS_RES_PREFIX
+    }
+    return {reservation_id for reservation_id in found if reservation_id}
+
+
+@errors.translated()
+def exists(request_spec: nova_objects.RequestSpec) -> bool:
+    """Return whether the server is in a cell already: then it is moved."""
+    try:
+        mapping = nova_objects.InstanceMapping.get_by_instance_uuid(
+            nova_context.get_admin_context(), request_spec.instance_uuid
+        )
+    except nova_exception.InstanceMappingNotFound:
+        return False
+    return mapping.cell_mapping is not None
+
+
+def refusal(reason: str) -> nova_exception.RequestFilterFailed:
+    """Return what Nova takes for: this request may land nowhere."""
+    return nova_exception.RequestFilterFailed(reason=reason)
