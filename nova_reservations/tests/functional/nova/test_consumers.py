@@ -182,7 +182,7 @@ class ReservedTest(ConsumersTestCase):
         self.enrol('host1')
         lease = self.lease()
         seen = []
-        real = host_states._consumers.pool_generations
+        real = host_states._consumers.survey
 
         def look(hosts_of_run, *request):
             real(hosts_of_run, *request)
@@ -191,7 +191,7 @@ class ReservedTest(ConsumersTestCase):
                 for host in hosts_of_run
             )
 
-        host_states._consumers.pool_generations = look
+        host_states._consumers.survey = look
         self.boot()
         self.assertEqual({('host2', None), ('host3', None)}, set(seen))
         seen.clear()
@@ -224,7 +224,7 @@ class SlotsTest(ConsumersTestCase, test_instances.InstancesTestCase):
         self.enrol('host1')
         lease = self.slots(2, affinity=None)
         seen = []
-        real = host_states._consumers.pool_generations
+        real = host_states._consumers.survey
 
         def look(hosts_of_run, *request):
             real(hosts_of_run, *request)
@@ -236,7 +236,7 @@ class SlotsTest(ConsumersTestCase, test_instances.InstancesTestCase):
                 ).values()
             )
 
-        host_states._consumers.pool_generations = look
+        host_states._consumers.survey = look
         for _ in range(2):
             self.boot_in(lease)
         self.assertEqual([2, 1], seen)
