@@ -25,6 +25,7 @@ from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
 from nova_reservations.engine import mass_failure
+from nova_reservations.objects import holds
 
 PAUSE = 5
 """Seconds between two looks of an audit, or at a host that waits."""
@@ -239,13 +240,10 @@ def _host_list(services: bootstrap.Services, _: Any) -> int:
 
 def _reservable(host: objects.Host) -> str:
     """Return whether a new lease may get the host, and if not, why."""
-    if host.bookable:
+    held = holds.forbidding(host, holds.Use.PROMISE)
+    if not held:
         return 'True'
-    if not host.reservable:
-        return 'False'
-    if host.braked:
-        return 'False (failed with many others; see "heal")'
-    return f'False ({host.hold or "failed"})'
+    return f'False ({", ".join(hold.reason for hold in held)})'
 
 
 def _host_add(services: bootstrap.Services, arguments: Any) -> int:

@@ -251,7 +251,7 @@ class Checks(upgradecheck.UpgradeCommands):
         held = sorted(
             host.facts.service_host
             for host in self.services.hosts.find(objects.HostQuery())
-            if host.braked
+            if host.braked_at is not None
         )
         return _result(
             Code.WARNING,

@@ -16,6 +16,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.objects import interval
@@ -355,7 +356,7 @@ def predecessors(
             other.c.reservation_id != ALLOCATION.c.reservation_id,
             other.c.released == sa.false(),
             other.c.replaced_at.is_(None),
-            RESOURCE.c.down_since.is_(None),
+            holds.free(holds.Use.RUN),
             sa.or_(
                 other.c.end_date <= ALLOCATION.c.start_date,
                 sa.and_(
@@ -450,9 +451,7 @@ def access(session: orm.Session, reservation_id: str) -> objects.Access | None:
         sa.select(
             RESOURCE.c.name,
             ALLOCATION.c.exclusive,
-            sa.and_(RESOURCE.c.down_since.is_(None), ~occupied()).label(
-                'usable'
-            ),
+            sa.and_(holds.free(holds.Use.RUN), ~occupied()).label('usable'),
         )
         .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
         .where(

@@ -13,6 +13,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import allocations
+from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
@@ -260,7 +261,7 @@ def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
             LEASE.c.claimed_by.is_(None),
             ALLOCATION.c.released == sa.false(),
             ALLOCATION.c.replaced_at.is_(None),
-            RESOURCE.c.down_since.is_(None),
+            holds.free(holds.Use.RUN),
             ~allocations.occupied(),
             RESOURCE.c.resource_type == objects.HOST,
         )

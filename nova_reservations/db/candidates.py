@@ -314,19 +314,14 @@ def _keepable(demand: demand.Demand) -> sa.ColumnElement[bool]:
     emptied for it."""
     return sa.and_(
         models.Resource.resource_type == demand.resource_type,
-        sa.or_(
-            models.Resource.reservable == sa.true(),
-            models.Resource.fenced_for.is_not(None),
-        ),
-        models.Resource.down_since.is_(None),
+        holds.free(holds.Use.KEEP),
     )
 
 
 def _of_type(resource_type: str) -> sa.ColumnElement[bool]:
     return sa.and_(
         models.Resource.resource_type == resource_type,
-        models.Resource.reservable == sa.true(),
-        holds.bookable(),
+        holds.free(holds.Use.PROMISE),
     )
 
 

@@ -112,7 +112,7 @@ def offers(
     mine = RESOURCE.c.fenced_for == lease_id
     found: list[DrainableHost] = []
     for taken in (mine, RESOURCE.c.fenced_for.is_(None)):
-        statement = _select(taken, holds.bookable(), ~unfit, ~held)
+        statement = _select(taken, holds.free(holds.Use.DRAIN), ~unfit, ~held)
         if expression is not None:
             statement = statement.where(sql.clause(expression))
         found += map(_donor, session.execute(statement.limit(limit)))

@@ -30,8 +30,7 @@ def load(
     rows = session.execute(
         sa.select(RESOURCE.c.id, RESOURCE.c.resource_type).where(
             RESOURCE.c.id.in_(resource_ids),
-            RESOURCE.c.reservable == sa.true(),
-            holds.bookable(),
+            holds.free(holds.Use.PROMISE),
         )
     )
     known = {row.id: row.resource_type for row in rows}

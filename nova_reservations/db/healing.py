@@ -440,7 +440,7 @@ def former(session: orm.Session, reservation_id: str) -> list[Former]:
             .where(
                 ALLOCATION.c.reservation_id == reservation_id,
                 ALLOCATION.c.replaced_at.is_not(None),
-                holds.bookable(),
+                holds.free(holds.Use.RETURN),
             )
             .order_by(ALLOCATION.c.resource_id)
         )
@@ -463,7 +463,7 @@ def returned(session: orm.Session) -> set[str]:
                 LEASE.c.status == states.Lease.ACTIVE,
                 RESERVATION.c.resources_changed == sa.true(),
                 ALLOCATION.c.replaced_at.is_not(None),
-                holds.bookable(),
+                holds.free(holds.Use.RETURN),
                 given.c.given_at.is_not(None),
                 given.c.replaced_at.is_(None),
                 given.c.released == sa.false(),

@@ -1,15 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a resource can be promised now: the one answer to that question,
-for whoever plans, counts or shows."""
+"""Conditions of queries for resources that nothing holds.
+
+Made from the table of reasons in ``objects/holds.py``: who plans, counts,
+shows or heals asks about the same columns.
+"""
+
+from typing import Any
 
 import sqlalchemy as sa
 
 from nova_reservations.db import models
+from nova_reservations.objects import holds as table
 
 RESOURCE = models.table(models.Resource)
 
+Use = table.Use
 
-def bookable() -> sa.ColumnElement[bool]:
-    """Return whether a resource has neither failed, nor is held back from
-    new leases."""
-    return sa.and_(RESOURCE.c.down_since.is_(None), RESOURCE.c.hold.is_(None))
+
+def free(use: Use) -> sa.ColumnElement[bool]:
+    """Return the condition that no reason forbids to use a resource so.
+
+    One comparison for each column, as the indexes have them.
+    """
+    return sa.and_(
+        *(
+            condition
+            for column, clear in table.COLUMNS.items()
+            if (condition := _is_free(column, clear, use)) is not None
+        )
+    )
+
+
+def _is_free(
+    column: str, clear: object, use: Use
+) -> sa.ColumnElement[bool] | None:
+    reasons = [reason for reason in table.REASONS if reason.column == column]
+    if not any(use in reason.forbids for reason in reasons):
+        return None
+    conditions = [_equals(column, clear)]
+    for position, reason in enumerate(reasons):
+        if use not in reason.forbids:
+            conditions.append(_applies(reason, reasons[:position]))
+    return sa.or_(*conditions)
+
+
+def _applies(
+    reason: table.Reason, before: list[table.Reason]
+) -> sa.ColumnElement[bool]:
+    """Return whether it is this reason that holds a resource of which the
+    column is not clear, and none of those before it in the table."""
+    return sa.and_(
+        *(sa.not_(_own(earlier)) for earlier in before), _own(reason)
+    )
+
+
+def _own(reason: table.Reason) -> sa.ColumnElement[bool]:
+    conditions: list[sa.ColumnElement[bool]] = []
+    if reason.value is not None:
+        conditions.append(_equals(reason.column, reason.value))
+    if reason.while_set is not None:
+        conditions.append(RESOURCE.c[reason.while_set].is_not(None))
+    return sa.and_(sa.true(), *conditions)
+
+
+def _equals(column: str, value: Any) -> sa.ColumnElement[bool]:
+    if value is None:
+        return RESOURCE.c[column].is_(None)
+    return RESOURCE.c[column] == (sa.true() if value is True else value)

@@ -498,7 +498,8 @@ def _host(
         role=states.Role(row.role),
         down_since=row.down_since,
         hold=row.hold and states.Hold(row.hold),
-        braked=row.braked_at is not None,
+        held_since=row.held_since,
+        braked_at=row.braked_at,
         facts=objects.HostFacts(
             uuid=row.uuid,
             service_host=row.name,
@@ -510,6 +511,7 @@ def _host(
         created_at=row.created_at,
         updated_at=row.updated_at,
         fenced_for=row.fenced_for,
+        fenced_at=row.fenced_at,
         status_reason=row.status_reason,
     )
 

@@ -270,7 +270,7 @@ class _Look:
 
 
 def _meeting(share: demand.Share, query: sa.Select[Any]) -> sa.Select[Any]:
-    return _fitting(share, query).where(holds.bookable())
+    return _fitting(share, query).where(holds.free(holds.Use.PROMISE))
 
 
 def _fitting(
@@ -279,8 +279,7 @@ def _fitting(
     """As _meeting, and those too that only who has them already may have."""
     query = query.where(
         models.Resource.resource_type == share.resource_type,
-        models.Resource.reservable == sa.true(),
-        models.Resource.down_since.is_(None),
+        holds.free(holds.Use.KEEP),
     )
     for name, amount in sorted(share.amounts.items()):
         # Those that are too small are not even read. The offset, of nothing,

@@ -14,6 +14,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import counters
+from nova_reservations.db import holds
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.db import pages
@@ -174,7 +175,7 @@ def _usable_slots(
                 ),
                 ALLOCATION.c.released == sa.false(),
                 ALLOCATION.c.replaced_at.is_(None),
-                RESOURCE.c.down_since.is_(None),
+                holds.free(holds.Use.RUN),
                 ~allocations.occupied(),
             )
             .group_by(ALLOCATION.c.reservation_id)

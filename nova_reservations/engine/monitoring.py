@@ -27,6 +27,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import mass_failure
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
+from nova_reservations.objects import holds
 from nova_reservations.objects import states
 from nova_reservations.planner import failures
 from nova_reservations.plugins.monitors import base
@@ -53,7 +54,7 @@ class _News:
 
     @property
     def is_bookable(self) -> bool:
-        return not self.condition.failed and not self.condition.hold
+        return not holds.forbidding(self.condition, holds.Use.RETURN)
 
 
 class Monitoring:

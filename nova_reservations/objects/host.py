@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 
+from nova_reservations.objects import holds
 from nova_reservations.objects import names
 from nova_reservations.objects import states
 
@@ -74,10 +75,12 @@ class Host:
     :ivar reservable: leases may be placed on it; False until its enrolment
         is complete.
     :ivar down_since: when it was found to have failed; None: it has not.
-    :ivar hold: why no new lease gets it although it has not failed.
-    :ivar braked: it has failed with so many others that nothing is moved.
-    :ivar fenced_for: the lease that a donor is emptied for, or has yet to
-        be given back from.
+    :ivar hold: why no new lease gets it although it has not failed;
+        held_since: since when.
+    :ivar braked_at: when it was last seen to have failed with so many others
+        that nothing is moved.
+    :ivar fenced_for: the lease that a drainable host is emptied for, or has
+        yet to be given back from; fenced_at: since when.
     :ivar status_reason: what its enrolment waits for, for an operator.
     """
 
@@ -90,14 +93,16 @@ class Host:
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     fenced_for: str | None = None
+    fenced_at: datetime.datetime | None = None
     hold: states.Hold | None = None
-    braked: bool = False
+    held_since: datetime.datetime | None = None
+    braked_at: datetime.datetime | None = None
     status_reason: str | None = None
 
     @property
     def bookable(self) -> bool:
         """Whether a new lease may get it, if it is free."""
-        return self.reservable and self.down_since is None and not self.hold
+        return not holds.forbidding(self, holds.Use.PROMISE)
 
     @property
     def resource(self) -> Resource:

@@ -596,7 +596,7 @@ class TestMassFailure:
         braked = {
             each.facts.service_host
             for each in region.hosts.find(objects.HostQuery())
-            if each.braked
+            if each.braked_at is not None
         }
         assert braked == {'a1', 'a2', 'a3'}
 

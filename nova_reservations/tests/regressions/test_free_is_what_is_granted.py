@@ -12,6 +12,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.objects import holds
 from nova_reservations.testing import region as regions
 from nova_reservations.tests import profile
 
@@ -122,3 +124,8 @@ def test_free_is_what_a_lease_of_just_that_step_is_granted(
             granted(region, start + n * STEP, start + (n + 1) * STEP)
             for n in range(STEPS)
         ]
+        # When nobody has anything, only what holds a host speaks against it.
+        assert granted(region, 10_000, 10_060) == sum(
+            not holds.forbidding(host, holds.Use.PROMISE)
+            for host in region.hosts.find(objects.HostQuery())
+        )
