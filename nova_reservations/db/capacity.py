@@ -16,10 +16,10 @@ import datetime
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import models
 from nova_reservations.db import retry_queue
+from nova_reservations.db import tasks
 from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
@@ -57,7 +57,7 @@ def freed(
     :param resource_ids: of which something came free, or may have
     """
     if _is_any_degraded(session):
-        counters.hurry(session, healing.HEAL, now)
+        tasks.hurry(session, healing.HEAL, now)
     tell(session, now, resource_ids, arrival=0)
 
 
@@ -76,7 +76,7 @@ def tell(
         sa.insert(FREED),
         [{'resource_id': each, 'arrival': arrival} for each in ids],
     )
-    counters.hurry(session, QUEUE, now)
+    tasks.hurry(session, QUEUE, now)
 
 
 def untold(session: orm.Session) -> list[Freed]:
@@ -94,7 +94,7 @@ def told(
     for one in page:
         session.execute(sa.delete(FREED).where(FREED.c.id == one.id))
     if len(page) == PAGE:
-        counters.hurry(session, QUEUE, now)
+        tasks.hurry(session, QUEUE, now)
 
 
 def told_some(
@@ -114,7 +114,7 @@ def told_some(
                 .where(FREED.c.id == one.id)
                 .values(arrival=upto)
             )
-    counters.hurry(session, QUEUE, again)
+    tasks.hurry(session, QUEUE, again)
 
 
 def _is_any_degraded(session: orm.Session) -> bool:

@@ -25,6 +25,7 @@ from nova_reservations.db import holds
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
+from nova_reservations.db import tasks
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
@@ -217,7 +218,7 @@ def set_unfit(
                 lease_id=lease_id, resource_id=resource_id, reason=reason
             )
         )
-    counters.hurry(session, TASK, now)
+    tasks.hurry(session, TASK, now)
 
 
 def unfit(session: orm.Session, lease_id: str) -> list[str]:
@@ -242,7 +243,7 @@ def came_free(
         .limit(1)
     )
     if taken is not None:
-        counters.hurry(session, TASK, now)
+        tasks.hurry(session, TASK, now)
 
 
 def enrol(

@@ -20,8 +20,8 @@ from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import properties
 from nova_reservations.db import resources
-from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 
 RESOURCE = models.table(models.Resource)
@@ -30,7 +30,6 @@ TRAIT = models.table(models.HostTrait)
 INVENTORY = models.table(models.HostInventory)
 PROPERTY = models.table(models.Property)
 HOST_PROPERTY = models.table(models.HostProperty)
-RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 CLOSING = models.table(models.Closing)
@@ -53,12 +52,13 @@ POOL = 'pool'
 def insert(
     session: orm.Session,
     facts: objects.HostFacts,
-    properties: Mapping[str, str],
+    values: Mapping[str, str],
     now: datetime.datetime,
     role: states.Role = states.Role.POOL,
 ) -> int:
     """Write a host that no lease may have yet; return its id.
 
+    :param values: of its properties, by their names
     :raises: Conflict if it is known already
     """
     resource_id = resources.insert(
@@ -74,7 +74,7 @@ def insert(
         sa.insert(HOST).values(resource_id=resource_id, **_columns(facts))
     )
     _insert_details(session, resource_id, facts)
-    set_properties(session, resource_id, properties, now)
+    properties.assign(session, resource_id, values, now)
     counters.increment(session, POOL)
     return resource_id
 
@@ -402,25 +402,6 @@ def held_windows(
     ]
 
 
-def required_properties(session: orm.Session, resource_id: int) -> set[str]:
-    """Return the names that reservations which hold the host ask about."""
-    wanted: set[str] = set()
-    for params in session.scalars(
-        sa.select(RESERVATION.c.params)
-        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
-        .where(
-            ALLOCATION.c.resource_id == resource_id,
-            ALLOCATION.c.released == sa.false(),
-        )
-    ):
-        expression = requirements.parse(
-            params.get('hypervisor_properties'),
-            params.get('resource_properties'),
-        )
-        wanted |= requirements.properties(expression)
-    return wanted
-
-
 def advance(
     session: orm.Session, resource_id: int, now: datetime.datetime
 ) -> None:
@@ -514,93 +495,3 @@ def _host(
         fenced_at=row.fenced_at,
         status_reason=row.status_reason,
     )
-
-
-def set_properties(
-    session: orm.Session,
-    resource_id: int,
-    properties: Mapping[str, str | None],
-    now: datetime.datetime,
-) -> None:
-    """Give the host properties; a value of None takes one away."""
-    ids = _property_ids(session, properties, now)
-    session.execute(
-        sa.delete(HOST_PROPERTY).where(
-            HOST_PROPERTY.c.resource_id == resource_id,
-            HOST_PROPERTY.c.property_id.in_(ids.values()),
-        )
-    )
-    given = [
-        {
-            'resource_id': resource_id,
-            'property_id': ids[name],
-            'value': value,
-            'number': requirements.number(value),
-        }
-        for name, value in sorted(properties.items())
-        if value is not None
-    ]
-    if given:
-        session.execute(sa.insert(HOST_PROPERTY), given)
-
-
-def _property_ids(
-    session: orm.Session, names: Collection[str], now: datetime.datetime
-) -> dict[str, int]:
-    known = {
-        row.name: row.id
-        for row in session.execute(
-            sa.select(PROPERTY.c.name, PROPERTY.c.id).where(
-                PROPERTY.c.name.in_(names)
-            )
-        )
-    }
-    for name in sorted(set(names) - set(known)):
-        known[name] = session.execute(
-            sa.insert(PROPERTY).values(
-                name=name, private=False, created_at=now
-            )
-        ).inserted_primary_key[0]  # type: ignore[attr-defined]
-    return known
-
-
-def properties(
-    session: orm.Session, include_private: bool
-) -> list[objects.Property]:
-    """Return all that some host has."""
-    given: dict[int, set[str]] = defaultdict(set)
-    for row in session.execute(
-        sa.select(
-            HOST_PROPERTY.c.property_id, HOST_PROPERTY.c.value
-        ).distinct()
-    ):
-        given[row.property_id].add(row.value)
-    return [
-        objects.Property(
-            id=row.id,
-            name=row.name,
-            private=row.private,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            values=tuple(sorted(given[row.id])),
-        )
-        for row in session.execute(
-            sa.select(PROPERTY).order_by(PROPERTY.c.name)
-        )
-        if row.id in given and (include_private or not row.private)
-    ]
-
-
-def set_private(
-    session: orm.Session, name: str, private: bool, now: datetime.datetime
-) -> objects.Property:
-    """:raises: NotFound"""
-    session.execute(
-        sa.update(PROPERTY)
-        .where(PROPERTY.c.name == name)
-        .values(private=private, updated_at=now)
-    )
-    for known in properties(session, include_private=True):
-        if known.name == name:
-            return known
-    raise exception.NotFound(kind='Property', id=name)

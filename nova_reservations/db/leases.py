@@ -8,12 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
 import dataclasses
 import datetime
-import operator
 from typing import Any
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -23,7 +20,6 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import leased_servers
 from nova_reservations.db import models
-from nova_reservations.db import pages
 from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
@@ -32,20 +28,6 @@ EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 
-SORT_KEYS: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
-    **{
-        key: (LEASE.c[key], LEASE.c.id)
-        for key in ('created_at', 'start_date', 'end_date', 'name')
-    },
-    # So many are alike that the index has them by their age.
-    'status': (LEASE.c.status, LEASE.c.created_at, LEASE.c.id),
-    'id': (LEASE.c.id,),
-}
-"""Key -> the columns that leases are sorted by; the last tells any two
-apart."""
-
-Position = tuple[Any, ...]
-"""A place in a list: the values of the columns that it is sorted by."""
 
 _CHUNK = 500
 
@@ -112,101 +94,6 @@ def meeting(
     """Return all that meet conditions on their columns."""
     rows = session.execute(sa.select(LEASE).where(*conditions))
     return list(_assembled(session, rows))
-
-
-def page(
-    session: orm.Session,
-    query: objects.LeaseQuery,
-    after: Position | None = None,
-) -> tuple[list[objects.Lease], Position | None]:
-    """Return leases up to the limit, and where the next page begins; None
-    where there is none.
-
-    :param after: where this one begins, in place of the marker.
-    :raises: InvalidInput if the marker is no lease that the query could see
-    """
-    columns = SORT_KEYS[query.sort_key]
-    if after is None and query.marker is not None:
-        after = _marked(session, query)
-    statement = sa.select(*columns).where(*_conditions(query))
-    if after is not None:
-        statement = statement.where(_beyond(columns, after, query.descending))
-    order = sa.desc if query.descending else sa.asc
-    # First the ids, of an index alone: what it passes over is not read.
-    rows = session.execute(
-        statement.order_by(*map(order, columns)).limit(query.limit)
-    ).all()
-    found: dict[str, objects.Lease] = {}
-    for start in range(0, len(rows), _CHUNK):
-        ids = [row.id for row in rows[start : start + _CHUNK]]
-        found |= {lease.id: lease for lease in get_all(session, ids)}
-    is_full = len(rows) == query.limit
-    return (
-        # One may have been deleted since its id was read.
-        [found[row.id] for row in rows if row.id in found],
-        tuple(rows[-1]) if is_full else None,
-    )
-
-
-def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
-    conditions: list[sa.ColumnElement[bool]] = []
-    for name in ('project_id', 'status', 'name'):
-        if (wanted := getattr(query, name)) is not None:
-            conditions.append(LEASE.c[name] == wanted)
-    if query.start_after is not None:
-        conditions.append(LEASE.c.start_date >= query.start_after)
-    if query.end_before is not None:
-        conditions.append(LEASE.c.end_date <= query.end_before)
-    if query.over_after is not None:
-        conditions.append(
-            sa.or_(
-                LEASE.c.end_date >= query.over_after,
-                LEASE.c.status.not_in(states.OVER),
-                LEASE.c.in_nova == sa.true(),
-            )
-        )
-    return conditions
-
-
-def _marked(session: orm.Session, query: objects.LeaseQuery) -> Position:
-    conditions = [LEASE.c.id == query.marker]
-    if query.project_id is not None:
-        conditions.append(LEASE.c.project_id == query.project_id)
-    marker = session.execute(
-        sa.select(*SORT_KEYS[query.sort_key]).where(*conditions)
-    ).first()
-    if marker is None:
-        raise exception.InvalidInput(
-            reason=f'marker {query.marker} is no lease'
-        )
-    return tuple(marker)
-
-
-def _beyond(
-    columns: Sequence[sa.ColumnElement[Any]],
-    after: Position,
-    descending: bool,
-) -> sa.ColumnElement[bool]:
-    """Return the condition for what comes after a position.
-
-    It is said twice: PostgreSQL and SQLite find the place in an index by the
-    first, MariaDB by the second.
-    """
-    bounds = [
-        sa.literal(value, column.type)
-        for column, value in zip(columns, after, strict=True)
-    ]
-    compare = operator.lt if descending else operator.gt
-    stepwise = [
-        sa.and_(
-            *map(operator.eq, columns[:length], bounds[:length]),
-            compare(columns[length], bounds[length]),
-        )
-        for length in range(len(columns))
-    ]
-    return sa.and_(
-        compare(sa.tuple_(*columns), sa.tuple_(*bounds)), sa.or_(*stepwise)
-    )
 
 
 def _assembled(
@@ -527,204 +414,6 @@ def in_nova(
             )
         )
     )
-
-
-# What is due, and the claims of workers
-
-
-class Due(NamedTuple):
-    """A lease that a worker must look at.
-
-    :ivar ready: it is prepared, and its time has come.
-    """
-
-    id: str
-    attempt: int
-    ready: bool
-    project_id: str
-
-
-def due(
-    session: orm.Session,
-    now: datetime.datetime,
-    limit: int,
-    without: Collection[str] = (),
-) -> list[Due]:
-    """Return what a worker must look at, the longest due first; what a
-    worker holds is not due.
-
-    :param without: ids of projects whose leases are not looked for
-    """
-    return [
-        Due(row.id, row.attempt, bool(row.ready), row.project_id)
-        for row in session.execute(
-            sa.select(
-                LEASE.c.id,
-                LEASE.c.attempt,
-                sa.and_(
-                    LEASE.c.status == states.Lease.PENDING,
-                    LEASE.c.prepared == sa.true(),
-                    LEASE.c.start_date <= now,
-                ).label('ready'),
-                LEASE.c.project_id,
-            )
-            .where(
-                LEASE.c.due_at <= now,
-                *([LEASE.c.project_id.not_in(without)] if without else ()),
-            )
-            .order_by(LEASE.c.due_at, LEASE.c.id)
-            .limit(limit)
-        )
-    ]
-
-
-def claim(
-    session: orm.Session,
-    lease_id: str,
-    attempt: int,
-    worker: str,
-    now: datetime.datetime,
-    until: datetime.datetime,
-) -> bool:
-    """Give the lease to the worker; False if another one was first.
-
-    The attempt that the worker then holds is one more than the one given.
-    """
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.due_at <= now,
-        )
-        .values(claimed_by=worker, attempt=attempt + 1, due_at=until)
-    )
-    return _rowcount(done) == 1
-
-
-def wake_successors(
-    session: orm.Session,
-    reservation_ids: Collection[str],
-    now: datetime.datetime,
-) -> None:
-    """Have a worker look at once at leases that should have started, and
-    wait for what these reservations hold."""
-    theirs, mine = ALLOCATION.alias(), ALLOCATION.alias()
-    late = (
-        LEASE.c.status == states.Lease.PENDING,
-        LEASE.c.start_date <= now,
-        LEASE.c.claimed_by.is_(None),
-    )
-    waiting = (
-        sa.select(LEASE.c.id)
-        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-        .join(theirs, theirs.c.reservation_id == RESERVATION.c.id)
-        .join(mine, mine.c.resource_id == theirs.c.resource_id)
-        .where(
-            mine.c.reservation_id.in_(reservation_ids),
-            theirs.c.released == sa.false(),
-            *late,
-        )
-    )
-    for page in pages.of(session.scalars(waiting)):
-        session.execute(
-            sa.update(LEASE)
-            .where(LEASE.c.id.in_(page), *late)
-            .values(due_at=now)
-        )
-
-
-def hurry(
-    session: orm.Session, lease_ids: Collection[str], now: datetime.datetime
-) -> None:
-    """Have workers look at the leases at once.
-
-    One that has a lease in its hands does so when it is done: it finds that
-    the version has changed.
-    """
-    for page in pages.of(lease_ids):
-        session.execute(
-            sa.update(LEASE)
-            .where(LEASE.c.id.in_(page))
-            .values(
-                version=LEASE.c.version + 1,
-                due_at=sa.case(
-                    (LEASE.c.claimed_by.is_(None), now), else_=LEASE.c.due_at
-                ),
-            )
-        )
-
-
-def renew(
-    session: orm.Session, lease_id: str, attempt: int, until: datetime.datetime
-) -> bool:
-    """Keep a claim; False if it was lost."""
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.claimed_by.is_not(None),
-        )
-        .values(due_at=until)
-    )
-    return _rowcount(done) == 1
-
-
-def give_back(
-    session: orm.Session,
-    lease_id: str,
-    attempt: int,
-    worker: str,
-    now: datetime.datetime,
-) -> None:
-    """Have another worker look at the lease at once, if the claim stands;
-    whoever still works on it finds that it was lost."""
-    session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.claimed_by == worker,
-        )
-        .values(claimed_by=None, attempt=attempt + 1, due_at=now)
-    )
-
-
-def is_held(
-    session: orm.Session,
-    lease_id: str,
-    attempt: int,
-    statuses: Collection[states.Lease],
-) -> bool:
-    """Whether the claim stands, and the lease is in one of the statuses."""
-    return (
-        session.scalar(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.id == lease_id,
-                LEASE.c.attempt == attempt,
-                LEASE.c.claimed_by.is_not(None),
-                LEASE.c.status.in_(statuses),
-            )
-        )
-        is not None
-    )
-
-
-def release(
-    session: orm.Session, seen: objects.Lease, due_at: datetime.datetime | None
-) -> bool:
-    """End the claim; False if the lease was written since seen."""
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == seen.id,
-            LEASE.c.attempt == seen.attempt,
-            LEASE.c.version == seen.version,
-        )
-        .values(claimed_by=None, due_at=due_at)
-    )
-    return _rowcount(done) == 1
 
 
 def _rowcount(result: sa.Result[Any]) -> int:

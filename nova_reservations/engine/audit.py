@@ -16,10 +16,10 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
 from nova_reservations.db import capacity
-from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
+from nova_reservations.db import tasks
 from nova_reservations.engine import leftovers
 from nova_reservations.objects import states
 
@@ -188,7 +188,7 @@ class Audit:
                 f'lease {drainable.fenced_for}, which does not need it: see '
                 'whether a server is still leaving it, and that a '
                 'nova-scheduler with [reservations] enable_engine runs',
-                self._write(counters.hurry, drainable_hosts.TASK, now),
+                self._write(tasks.hurry, drainable_hosts.TASK, now),
             )
 
     def of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:

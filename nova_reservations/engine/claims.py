@@ -20,6 +20,7 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import capacity
+from nova_reservations.db import claims
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import healing
 from nova_reservations.db import leased_servers
@@ -72,7 +73,7 @@ class Held:
         lease out of the state that the caller acts on
         """
         with self.database.reader() as session:
-            held = leases.is_held(
+            held = claims.is_held(
                 session,
                 self.claim.lease_id,
                 self.claim.attempt,
@@ -156,7 +157,7 @@ class Held:
         """
         try:
             with self.database.writer() as session:
-                return leases.release(session, self.lease, due_at)
+                return claims.release(session, self.lease, due_at)
         except exception.Conflict:
             return False
 
@@ -191,7 +192,7 @@ def _give_back(
 ) -> None:
     """Let others have what the lease holds, in the caller's transaction."""
     ids = [item.id for item in lease.reservations]
-    leases.wake_successors(session, ids, now)
+    claims.wake_successors(session, ids, now)
     healing.vacate(session, ids, now)
     allocations.release(session, ids)
     slot_servers.forget(session, ids)

@@ -7,8 +7,8 @@ from oslo_log import log
 
 from nova_reservations import ports
 from nova_reservations.db import api
+from nova_reservations.db import claims
 from nova_reservations.db import leased_servers
-from nova_reservations.db import leases
 
 LOG = log.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class DeletedServers:
     ) -> None:
         with self.database.writer() as session:
             leased_servers.release(session, lease_of.keys(), now)
-            leases.hurry(session, sorted(set(lease_of.values())), now)
+            claims.hurry(session, sorted(set(lease_of.values())), now)
         for server, lease_id in sorted(lease_of.items()):
             LOG.info(
                 'Server %(server)s of lease %(lease)s is gone',

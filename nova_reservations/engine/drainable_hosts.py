@@ -10,9 +10,9 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
-from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import hosts
+from nova_reservations.db import tasks
 from nova_reservations.engine import hosts as inventory_engine
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -200,7 +200,7 @@ class DrainableHosts:
                 )
         if left:
             with self.database.writer() as session:
-                counters.hurry(session, drainable_hosts.TASK, now + SOON)
+                tasks.hurry(session, drainable_hosts.TASK, now + SOON)
 
     def _give_back(
         self, drainable: drainable_hosts.DrainableHost, now: datetime.datetime

@@ -21,10 +21,11 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import closings
-from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
+from nova_reservations.db import properties as properties_db
+from nova_reservations.db import tasks
 from nova_reservations.engine import builds
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -107,7 +108,7 @@ class Hosts:
                 self._withdraw(host, closing)
                 with self.database.writer() as session:
                     # It may be a donor.
-                    counters.hurry(session, drainable_hosts.TASK, now)
+                    tasks.hurry(session, drainable_hosts.TASK, now)
                 raise exception.HostInUse(
                     host=resource.name, reason=_occupants(occupancy)
                 )
@@ -131,7 +132,7 @@ class Hosts:
                     {'name': host.facts.service_host, 'reason': error},
                 )
                 with self.database.writer() as session:
-                    counters.hurry(session, closings.TASK, now + LOOK)
+                    tasks.hurry(session, closings.TASK, now + LOOK)
 
     def _list(
         self,
@@ -175,7 +176,7 @@ class Hosts:
             if done:
                 hosts.set_reservable(session, host.id, True, now)
                 # It may not work, and somebody may lack it.
-                counters.hurry(session, healing.MONITOR, now)
+                tasks.hurry(session, healing.MONITOR, now)
                 enrolled = hosts.get(session, host.id)
                 capacity.freed(session, now, [host.id])
         if not done:
@@ -217,7 +218,7 @@ class Hosts:
             if not closings.set_reason(session, closing, reason):
                 raise _overtaken(host)
             closings.forget(session, closing, closing.servers - set(left))
-            counters.hurry(session, closings.TASK, now + LOOK)
+            tasks.hurry(session, closings.TASK, now + LOOK)
             waiting = hosts.get(session, host.id)
         if reason != host.status_reason:
             LOG.warning(
@@ -275,7 +276,7 @@ class Hosts:
             if known.role == states.Role.DRAINABLE:
                 drainable_hosts.enrol(session, known.id, now)
             hosts.set_facts(session, known.id, facts, now)
-            hosts.set_properties(
+            properties_db.assign(
                 session,
                 known.id,
                 {**dict.fromkeys(known.properties), **properties},
@@ -440,27 +441,29 @@ class Hosts:
                 for name, value in properties.items()
                 if name in host.properties and host.properties[name] != value
             }
-            wanted = changed & hosts.required_properties(session, host_id)
+            wanted = changed & properties_db.required_properties(
+                session, host_id
+            )
             if wanted:
                 raise exception.HostInUse(
                     host=host.facts.service_host,
                     reason='leases were planned with '
                     f'{", ".join(sorted(wanted))}',
                 )
-            hosts.set_properties(session, host_id, properties, now)
+            properties_db.assign(session, host_id, properties, now)
             capacity.freed(session, now, [host_id])
             return host
 
     def properties(self, include_private: bool) -> list[objects.Property]:
         with self.database.reader() as session:
-            return hosts.properties(session, include_private)
+            return properties_db.find(session, include_private)
 
     def set_private(
         self, name: str, private: bool, now: datetime.datetime
     ) -> objects.Property:
         """:raises: NotFound"""
         with self.database.writer() as session:
-            return hosts.set_private(session, name, private, now)
+            return properties_db.set_private(session, name, private, now)
 
     def allocations(
         self,

@@ -22,6 +22,7 @@ from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts as drainable_hosts_db
+from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
 from nova_reservations.db import slot_servers
@@ -91,7 +92,7 @@ class Leases:
             size = PAGE if left is None else min(PAGE, left)
             wanted = dataclasses.replace(query, limit=size)
             with self.database.reader() as session:
-                page, after = leases.page(session, wanted, after)
+                page, after = lease_pages.page(session, wanted, after)
             if page:
                 yield page
             if after is None:

@@ -13,8 +13,9 @@ from oslo_log import log
 
 from nova_reservations import ports
 from nova_reservations.db import api
-from nova_reservations.db import counters
+from nova_reservations.db import conditions
 from nova_reservations.db import healing
+from nova_reservations.db import tasks
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -61,7 +62,7 @@ def apply(
 
     :param back: the names of what has come back in it
     """
-    known = healing.known(session, resource_type)
+    known = conditions.known(session, resource_type)
     coming = {domain_of.get(name, '') for name in back}
     members = [_member(one, domain_of, coming, now) for one in known]
     names = {one.resource.id: one.resource.name for one in known}
@@ -70,8 +71,8 @@ def apply(
     stays = {one.id for one in members if one.braked_at == now}
     calm = failures.calmed(members, masses, now, options.down_after)
     anew = {one for mass in masses for one in mass.failed} - braked
-    healing.set_brake(session, (anew | stays) - calm, now)
-    healing.set_brake(session, calm, None)
+    conditions.set_brake(session, (anew | stays) - calm, now)
+    conditions.set_brake(session, calm, None)
     return Verdict(
         tuple(
             Told(
@@ -87,7 +88,7 @@ def apply(
 
 
 def _member(
-    one: healing.Known,
+    one: conditions.Known,
     domain_of: Mapping[str, str],
     coming: Collection[str],
     now: datetime.datetime,
@@ -144,14 +145,16 @@ def release(
         with database.writer() as session:
             released = [
                 one.resource
-                for one in healing.known(session, resource_type, names or None)
+                for one in conditions.known(
+                    session, resource_type, names or None
+                )
                 if one.braked_at is not None
             ]
-            healing.set_brake(
+            conditions.set_brake(
                 session, [one.id for one in released], None, off=True
             )
             if released:
-                counters.hurry(session, healing.HEAL, now)
+                tasks.hurry(session, healing.HEAL, now)
             return sorted(one.name for one in released)
 
     return transactions.retry(let_go)

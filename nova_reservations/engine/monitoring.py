@@ -21,8 +21,9 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import capacity
-from nova_reservations.db import counters
+from nova_reservations.db import conditions
 from nova_reservations.db import healing
+from nova_reservations.db import tasks
 from nova_reservations.engine import hosts
 from nova_reservations.engine import mass_failure
 from nova_reservations.engine import settings
@@ -74,7 +75,7 @@ class Monitoring:
         """Have each monitor look at all that it knows."""
         for one in self.monitors:
             with self.database.reader() as session:
-                known = healing.known(session, one.resource_type)
+                known = conditions.known(session, one.resource_type)
             if not known:
                 continue
             try:
@@ -137,13 +138,13 @@ class Monitoring:
     ) -> None:
         """Write what is news of resources that are ours."""
         with self.database.reader() as session:
-            seen = healing.known(session, resource_type, changes.names)
+            seen = conditions.known(session, resource_type, changes.names)
         if not self._news(seen, changes, now) and not any(
             one.braked_at for one in seen
         ):
             return
         with self.database.reader() as session:
-            known = healing.known(session, resource_type)
+            known = conditions.known(session, resource_type)
         domain_of = _ask(domains, [one.resource.name for one in known])
         news, verdict = transactions.retry(
             lambda _: self._record(resource_type, changes, domain_of, now)
@@ -154,7 +155,7 @@ class Monitoring:
 
     def _news(
         self,
-        known: Collection[healing.Known],
+        known: Collection[conditions.Known],
         changes: base.Changes,
         now: datetime.datetime,
     ) -> list[_News]:
@@ -185,12 +186,12 @@ class Monitoring:
     ) -> tuple[list[_News], mass_failure.Verdict]:
         with self.database.writer() as session:
             news = self._news(
-                healing.known(session, resource_type, changes.names),
+                conditions.known(session, resource_type, changes.names),
                 changes,
                 now,
             )
             for one in sorted(news, key=lambda one: one.resource.id):
-                healing.set_condition(
+                conditions.set_condition(
                     session, one.resource.id, one.condition, now
                 )
             healing.mark_unprepared(
@@ -207,10 +208,10 @@ class Monitoring:
                 now,
             )
             if news or verdict.released:
-                counters.hurry(session, healing.HEAL, now)
+                tasks.hurry(session, healing.HEAL, now)
             if news:
                 # What is known of a host is most often old when it is back.
-                counters.hurry(session, hosts.REFRESH, now)
+                tasks.hurry(session, hosts.REFRESH, now)
             back = [one.resource.id for one in news if one.is_bookable]
             if back:
                 capacity.freed(session, now, back)

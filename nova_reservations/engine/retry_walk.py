@@ -26,6 +26,7 @@ from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
+from nova_reservations.db import claims
 from nova_reservations.db import counters
 from nova_reservations.db import freed_resources
 from nova_reservations.db import leases
@@ -176,7 +177,7 @@ class Walk:
             return self._try(lease, offer, now)
         except (exception.Contended, exception.ClaimLost) as error:
             with self.database.writer() as session:
-                leases.give_back(session, lease.id, lease.attempt, ME, now)
+                claims.give_back(session, lease.id, lease.attempt, ME, now)
             raise exception.Contended from error
 
     def _take(
@@ -252,7 +253,7 @@ class Walk:
                 best_fit=attempt == 1,
                 among=offer.among,
             )
-            leases.release(
+            claims.release(
                 session, granted, agenda.due_at(granted, now, self.options)
             )
             retry.left(

@@ -21,10 +21,10 @@ from sqlalchemy import orm
 from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import counters
+from nova_reservations.db import claims
 from nova_reservations.db import drainable_hosts as donor_rows
-from nova_reservations.db import leases as leases_db
 from nova_reservations.db import models
+from nova_reservations.db import tasks
 from nova_reservations.engine import clocks
 from nova_reservations.engine import identity
 from nova_reservations.engine import lease_requests
@@ -133,7 +133,7 @@ class Region:
             self.enrol(name)
         with self.database.writer() as session:
             for task in self.services.tasks:
-                counters.take_task(
+                tasks.take(
                     session, task.name, self.now, self.now + task.interval
                 )
 
@@ -317,15 +317,15 @@ class Region:
             one.tick(self.now)
             one.drain()
             with self.database.reader() as session:
-                if not leases_db.due(
+                if not claims.due(
                     session, self.now, limit=1
-                ) and not counters.due(session, self.now):
+                ) and not tasks.due(session, self.now):
                     return
 
     def soon(self, task: str) -> None:
         """Have a periodic task be due."""
         with self.database.writer() as session:
-            counters.hurry(session, task, self.now)
+            tasks.hurry(session, task, self.now)
 
     def look(self) -> None:
         """Let the monitors look, and do all that follows at this instant."""

@@ -23,8 +23,8 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import audit
-from nova_reservations.db import counters
-from nova_reservations.db import leases
+from nova_reservations.db import claims as claims_db
+from nova_reservations.db import tasks as tasks_db
 from nova_reservations.engine import claims
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic as tasks
@@ -168,7 +168,7 @@ class Worker:
                 for claim in sorted(
                     given_up, key=operator.attrgetter('lease_id')
                 ):
-                    leases.give_back(
+                    claims_db.give_back(
                         session,
                         claim.lease_id,
                         claim.attempt,
@@ -176,7 +176,7 @@ class Worker:
                         now,
                     )
                 for name, one in sorted(unfinished.items()):
-                    counters.finish_task(session, name, one.taken_until, now)
+                    tasks_db.finish(session, name, one.taken_until, now)
         except exception.ReservationsError as error:
             LOG.error(
                 'What was not finished is taken up by others later: %s', error
@@ -230,17 +230,17 @@ class Worker:
             begun = self._pool.submit(self.runner.run, claim)
             self._held[begun] = _Work([claim], now, now)
 
-    def _due(self, enough: int, now: datetime.datetime) -> list[leases.Due]:
+    def _due(self, enough: int, now: datetime.datetime) -> list[claims_db.Due]:
         """Return what is due, of each project in turn: none waits for all
         of another's.
 
         :param enough: how many projects suffice
         """
-        due: list[leases.Due] = []
+        due: list[claims_db.Due] = []
         projects: set[str] = set()
         with self.database.reader() as session:
             while len(projects) < enough:
-                page = leases.due(session, now, CHOICE, projects)
+                page = claims_db.due(session, now, CHOICE, projects)
                 due += page
                 projects |= {one.project_id for one in page}
                 if len(page) < CHOICE:
@@ -250,7 +250,7 @@ class Worker:
         return _in_turn(due[first:] + due[:first])
 
     def _claim(
-        self, wanted: Collection[leases.Due], now: datetime.datetime
+        self, wanted: Collection[claims_db.Due], now: datetime.datetime
     ) -> dict[str, claims.Claim]:
         """Return claims by the ids of their leases, of those that no other
         worker has claimed before."""
@@ -262,7 +262,7 @@ class Worker:
                     one.id: claims.Claim(one.id, one.attempt + 1, self.name)
                     # In one order in all workers: none waits in a circle.
                     for one in sorted(wanted)
-                    if leases.claim(
+                    if claims_db.claim(
                         session,
                         lease_id=one.id,
                         attempt=one.attempt,
@@ -276,12 +276,12 @@ class Worker:
 
     def _take_tasks(self, now: datetime.datetime) -> None:
         with self.database.reader() as session:
-            due = counters.due(session, now)
+            due = tasks_db.due(session, now)
         for task in self.periodic:
             if task.name not in due or task.name in self._running:
                 continue
             mine = functools.partial(
-                counters.take_task,
+                tasks_db.take,
                 name=task.name,
                 now=now,
                 until=now + task.patience,
@@ -295,7 +295,7 @@ class Worker:
     def _do(self, task: tasks.Task, now: datetime.datetime) -> None:
         task.run(now)
         with self.database.writer() as session:
-            counters.finish_task(
+            tasks_db.finish(
                 session, task.name, now + task.patience, now + task.interval
             )
 
@@ -315,13 +315,13 @@ def _renew(
 ) -> bool:
     """Keep claims; False if all of them were lost, or given back."""
     kept = [
-        leases.renew(session, claim.lease_id, claim.attempt, until)
+        claims_db.renew(session, claim.lease_id, claim.attempt, until)
         for claim in held
     ]
     return any(kept)
 
 
-def _in_turn(due: Iterable[leases.Due]) -> list[leases.Due]:
+def _in_turn(due: Iterable[claims_db.Due]) -> list[claims_db.Due]:
     """Return the first of each project, then the second of each."""
     before: collections.Counter[str] = collections.Counter()
     turns = []

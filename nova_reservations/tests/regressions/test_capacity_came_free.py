@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import capacity
-from nova_reservations.db import counters
+from nova_reservations.db import claims as claims_db
 from nova_reservations.db import healing
-from nova_reservations.db import leases as lease_rows
 from nova_reservations.db import models
+from nova_reservations.db import tasks
 from nova_reservations.engine import claims
 from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.monitors import base
@@ -44,7 +44,7 @@ def do_next(region, lease):
     region.now = max(region.now, region.see(lease).due_at)
     with region.database.writer() as session:
         attempt = region.see(lease).attempt
-        assert lease_rows.claim(
+        assert claims_db.claim(
             session, lease.id, attempt, 'it', region.now, region.now
         )
     region.worker('it').runner.run(claims.Claim(lease.id, attempt + 1, 'it'))
@@ -219,7 +219,7 @@ def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
 
 def told(region):
     with region.database.reader() as session:
-        due = counters.due(session, region.now)
+        due = tasks.due(session, region.now)
         freed = capacity.untold(session)
     found = {'degraded'} if healing.HEAL in due else set()
     if capacity.QUEUE in due and freed:

@@ -4,8 +4,9 @@
 from concurrent import futures
 import datetime
 
-from nova_reservations.db import counters
+from nova_reservations.db import claims
 from nova_reservations.db import leases
+from nova_reservations.db import tasks
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.db.test_leases import lease
 from nova_reservations.tests.functional.db.test_leases import NOON
@@ -18,19 +19,19 @@ LATER = NOON + 30 * SECOND
 
 def claim(database, one, attempt=0, worker='w', now=NOON):
     with database.writer() as session:
-        return leases.claim(
+        return claims.claim(
             session, one.id, attempt, worker, now, until=now + 30 * SECOND
         )
 
 
 def due(database, now=NOON, limit=9):
     with database.reader() as session:
-        return leases.due(session, now, limit)
+        return claims.due(session, now, limit)
 
 
 def held(database, one, attempt, *statuses):
     with database.reader() as session:
-        return leases.is_held(
+        return claims.is_held(
             session, one.id, attempt, statuses or [states.Lease.PENDING]
         )
 
@@ -100,11 +101,11 @@ def test_a_claim_is_renewed_only_by_who_holds_it(any_database):
     claim(any_database, one)
     for attempt, kept in ((1, True), (0, False), (2, False)):
         with any_database.writer() as session:
-            assert leases.renew(session, one.id, attempt, LATER) is kept
+            assert claims.renew(session, one.id, attempt, LATER) is kept
     with any_database.writer() as session:
-        assert leases.release(session, read(any_database, one), None)
+        assert claims.release(session, read(any_database, one), None)
     with any_database.writer() as session:
-        assert not leases.renew(session, one.id, 1, LATER)
+        assert not claims.renew(session, one.id, 1, LATER)
     assert read(any_database, one).due_at is None
 
 
@@ -116,7 +117,7 @@ def test_a_claim_is_given_back_only_on_what_was_seen(any_database):
     with any_database.writer() as session:
         leases.change(session, seen, NOON, name='new')
     with any_database.writer() as session:
-        assert not leases.release(session, seen, None)
+        assert not claims.release(session, seen, None)
     assert held(any_database, one, 1)
 
 
@@ -131,7 +132,7 @@ def test_a_claim_does_not_hold_a_lease_in_another_status(any_database):
 def test_a_periodic_task_is_taken_once_each_time(any_database):
     def take(now):
         with any_database.writer() as session:
-            return counters.take_task(session, 'refresh', now, now + SECOND)
+            return tasks.take(session, 'refresh', now, now + SECOND)
 
     with futures.ThreadPoolExecutor() as pool:
         won = list(pool.map(take, [NOON] * 8))

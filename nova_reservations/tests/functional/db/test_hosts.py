@@ -10,6 +10,7 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import counters
 from nova_reservations.db import hosts
+from nova_reservations.db import properties
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW
@@ -111,7 +112,7 @@ def test_a_deleted_host_leaves_nothing_behind(session):
     session.flush()
     hosts.delete(session, host_id)
     assert hosts.by_uuid(session, fake_cloud.facts('one').uuid) is None
-    assert hosts.properties(session, include_private=True) == []
+    assert properties.find(session, include_private=True) == []
     booking.enrol(session, 'one')
 
 
@@ -139,16 +140,16 @@ def test_the_pool_is_all_that_are_enrolled_and_its_counter_tells(session):
 def test_properties_are_listed_with_their_values(session):
     booking.enrol(session, 'one', properties={'gpu': '4', 'rack': 'a'})
     booking.enrol(session, 'two', properties={'gpu': '8'})
-    hosts.set_private(session, 'rack', True, NOW)
-    listed = hosts.properties(session, include_private=False)
+    properties.set_private(session, 'rack', True, NOW)
+    listed = properties.find(session, include_private=False)
     assert [(one.name, one.values) for one in listed] == [('gpu', ('4', '8'))]
-    names = [one.name for one in hosts.properties(session, True)]
+    names = [one.name for one in properties.find(session, True)]
     assert names == ['gpu', 'rack']
 
 
 def test_a_property_that_no_host_has_is_not_found(session):
     with pytest.raises(exception.NotFound):
-        hosts.set_private(session, 'rack', True, NOW)
+        properties.set_private(session, 'rack', True, NOW)
 
 
 def test_capacity_counts_what_is_held_of_reservable_hosts(session):

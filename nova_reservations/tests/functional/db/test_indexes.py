@@ -20,9 +20,11 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
+from nova_reservations.db import claims
 from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
+from nova_reservations.db import lease_pages
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import migration
@@ -57,7 +59,7 @@ class Often:
 
 
 def list_leases(**query: object) -> Callable[[orm.Session], object]:
-    return lambda session: leases.page(
+    return lambda session: lease_pages.page(
         session, objects.LeaseQuery(limit=20, **query)
     )
 
@@ -122,11 +124,11 @@ OFTEN = {
         frozenset({'ix_nr_leases_status'}),
     ),
     'what is due': Often(
-        lambda session: leases.due(session, booking.at(9), 10),
+        lambda session: claims.due(session, booking.at(9), 10),
         frozenset({'ix_nr_leases_due'}),
     ),
     'what is due of others': Often(
-        lambda session: leases.due(
+        lambda session: claims.due(
             session, booking.at(9), 10, ['project-7', 'project-8']
         ),
         frozenset({'ix_nr_leases_due'}),

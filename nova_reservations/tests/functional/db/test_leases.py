@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.objects import states
 
@@ -90,7 +91,9 @@ def listed(database, **query):
     with database.reader() as session:
         return [
             one.name
-            for one in leases.page(session, objects.LeaseQuery(**query))[0]
+            for one in lease_pages.page(session, objects.LeaseQuery(**query))[
+                0
+            ]
         ]
 
 
@@ -144,7 +147,7 @@ def test_a_list_has_what_its_filters_say(any_database):
 
 
 @pytest.mark.parametrize('descending', [False, True])
-@pytest.mark.parametrize('key', sorted(leases.SORT_KEYS))
+@pytest.mark.parametrize('key', sorted(lease_pages.SORT_KEYS))
 def test_pages_are_the_list_cut_in_pieces(database, key, descending):
     """Also where many are alike in what they are sorted by."""
     new = [

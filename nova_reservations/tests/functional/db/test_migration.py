@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.db import migration
 from nova_reservations.db import models
@@ -165,7 +166,7 @@ def test_what_is_there_lives_through_an_upgrade(empty):
             connection.execute(sa.insert(old.tables[table]), rows)
     migration.sync(empty)
     with empty.reader() as session:
-        found = leases.page(session, objects.LeaseQuery(sort_key='id'))[0]
+        found = lease_pages.page(session, objects.LeaseQuery(sort_key='id'))[0]
         [resource] = session.execute(sa.select(models.Resource.__table__))
     assert [(lease.id, lease.lease_type) for lease in found] == [
         ('a', 'immediate'),

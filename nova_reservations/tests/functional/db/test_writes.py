@@ -26,15 +26,18 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
 from nova_reservations.db import capacity
+from nova_reservations.db import claims
 from nova_reservations.db import closings
-from nova_reservations.db import counters
+from nova_reservations.db import conditions
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import models
+from nova_reservations.db import properties
 from nova_reservations.db import slot_servers
+from nova_reservations.db import tasks
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
@@ -131,9 +134,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, CLOSING, [lease_id(number) for number in MANY]
     ),
     lambda session: closings.end(session, CLOSING),
-    lambda session: counters.hurry(session, healing.HEAL, NOW),
-    lambda session: counters.take_task(session, healing.HEAL, LATER, LATER),
-    lambda session: counters.finish_task(session, healing.HEAL, NOW, LATER),
+    lambda session: tasks.hurry(session, healing.HEAL, NOW),
+    lambda session: tasks.take(session, healing.HEAL, LATER, LATER),
+    lambda session: tasks.finish(session, healing.HEAL, NOW, LATER),
     lambda session: drainable_hosts.fence(
         session, [drainable(session)], lease_id(7), NOW
     ),
@@ -144,8 +147,8 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, drainable(session).resource.id, NOW
     ),
     lambda session: drainable_hosts.forget(session, drainable(session)),
-    lambda session: healing.set_condition(session, 7, CONDITION, NOW),
-    lambda session: healing.set_brake(session, HOSTS, NOW),
+    lambda session: conditions.set_condition(session, 7, CONDITION, NOW),
+    lambda session: conditions.set_brake(session, HOSTS, NOW),
     lambda session: healing.mark_unprepared(session, HOSTS, NOW),
     lambda session: healing.give(
         session, lease_id(7), [1, 2, 3], booking.window(1, 2), NOW
@@ -163,10 +166,10 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, {str(number): (0, 1) for number in HOSTS}
     ),
     lambda session: hosts.advance(session, 7, NOW),
-    lambda session: hosts.set_properties(
+    lambda session: properties.assign(
         session, 7, {'rack': '8', 'row': None}, NOW
     ),
-    lambda session: hosts.set_private(session, 'rack', True, NOW),
+    lambda session: properties.set_private(session, 'rack', True, NOW),
     delete_host,
     lambda session: leased_servers.release(
         session, [lease_id(number) for number in MANY], NOW
@@ -193,18 +196,18 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leases.move_event(
         session, one(session).events[0], LATER, NOW
     ),
-    lambda session: leases.claim(
+    lambda session: claims.claim(
         session, lease_id(7), 0, 'worker', LATER, LATER
     ),
-    lambda session: leases.wake_successors(
+    lambda session: claims.wake_successors(
         session, [lease_id(7), lease_id(8)], LATER
     ),
-    lambda session: leases.hurry(
+    lambda session: claims.hurry(
         session, [lease_id(number) for number in MANY], NOW
     ),
-    lambda session: leases.renew(session, lease_id(7), 0, NOW),
-    lambda session: leases.give_back(session, lease_id(7), 0, 'worker', NOW),
-    lambda session: leases.release(session, one(session), NOW),
+    lambda session: claims.renew(session, lease_id(7), 0, NOW),
+    lambda session: claims.give_back(session, lease_id(7), 0, 'worker', NOW),
+    lambda session: claims.release(session, one(session), NOW),
     lambda session: slot_servers.forget(session, [lease_id(7), lease_id(8)]),
     lambda session: slot_servers.unrecord(
         session, [lease_id(number) for number in MANY]

@@ -6,7 +6,7 @@ import datetime
 import fixtures
 from nova.tests import fixtures as nova_fixtures
 
-from nova_reservations.db import counters
+from nova_reservations.db import tasks
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
@@ -100,7 +100,7 @@ class LifespanTestCase(test_server_leases.CarriedTestCase):
 
     def look_for_the_deserted(self):
         with self.services.database.writer() as session:
-            counters.hurry(session, deleted_servers.TASK, self.now)
+            tasks.hurry(session, deleted_servers.TASK, self.now)
         self.work()
 
 

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of resources: whether they work, as far as has been seen.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+import dataclasses
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import models
+from nova_reservations.objects import states
+
+RESOURCE = models.table(models.Resource)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Known:
+    """:ivar condition: whether it works, as far as has been seen.
+
+    :ivar braked_at: when it was last seen to have failed with many others.
+    :ivar brake_off: whether an administrator has said to heal it anyway.
+    """
+
+    resource: objects.Resource
+    condition: objects.Condition
+    braked_at: datetime.datetime | None
+    brake_off: bool
+
+
+def known(
+    session: orm.Session,
+    resource_type: str,
+    names: Collection[str] | None = None,
+) -> list[Known]:
+    """Return the resources of a type; those of these names, if any are
+    given."""
+    statement = sa.select(
+        RESOURCE.c.id,
+        RESOURCE.c.resource_type,
+        RESOURCE.c.name,
+        RESOURCE.c.uuid,
+        RESOURCE.c.hold,
+        RESOURCE.c.held_since,
+        RESOURCE.c.down_since,
+        RESOURCE.c.forced_down,
+        RESOURCE.c.braked_at,
+        RESOURCE.c.brake_off,
+    ).where(RESOURCE.c.resource_type == resource_type)
+    if names is not None:
+        statement = statement.where(RESOURCE.c.name.in_(names))
+    return [
+        Known(
+            objects.Resource(*row[:4]),
+            objects.Condition(
+                row.hold and states.Hold(row.hold),
+                row.held_since,
+                row.down_since,
+                row.forced_down,
+            ),
+            row.braked_at,
+            row.brake_off,
+        )
+        for row in session.execute(statement)
+    ]
+
+
+def set_condition(
+    session: orm.Session,
+    resource_id: int,
+    condition: objects.Condition,
+    now: datetime.datetime,
+) -> None:
+    """Record whether a resource works.
+
+    Bookings that were planned on what was before fail. Of one that has not
+    failed it is forgotten that others had failed with it.
+    """
+    columns: dict[str, Any] = dataclasses.asdict(condition)
+    if not condition.failed:
+        columns |= {'braked_at': None, 'brake_off': False}
+    session.execute(
+        sa.update(RESOURCE)
+        .where(RESOURCE.c.id == resource_id)
+        .values(
+            generation=RESOURCE.c.generation + 1, updated_at=now, **columns
+        )
+    )
+
+
+def set_brake(
+    session: orm.Session,
+    resource_ids: Collection[int],
+    braked_at: datetime.datetime | None,
+    *,
+    off: bool = False,
+) -> None:
+    """Have what has failed be healed, or (with a date) not.
+
+    :param off: whether that is what an administrator has said
+    """
+    for resource_id in sorted(resource_ids):
+        session.execute(
+            sa.update(RESOURCE)
+            .where(
+                RESOURCE.c.id == resource_id,
+                RESOURCE.c.down_since.is_not(None),
+            )
+            .values(braked_at=braked_at, brake_off=off)
+        )

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of leases, a page at a time.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import operator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import leases
+from nova_reservations.db import models
+from nova_reservations.objects import states
+
+LEASE = models.table(models.Lease)
+
+CHUNK = 500
+"""So many leases are read by one query."""
+
+SORT_KEYS: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
+    **{
+        key: (LEASE.c[key], LEASE.c.id)
+        for key in ('created_at', 'start_date', 'end_date', 'name')
+    },
+    # So many are alike that the index has them by their age.
+    'status': (LEASE.c.status, LEASE.c.created_at, LEASE.c.id),
+    'id': (LEASE.c.id,),
+}
+"""Key -> the columns that leases are sorted by; the last tells any two
+apart."""
+
+Position = tuple[Any, ...]
+"""A place in a list: the values of the columns that it is sorted by."""
+
+
+def page(
+    session: orm.Session,
+    query: objects.LeaseQuery,
+    after: Position | None = None,
+) -> tuple[list[objects.Lease], Position | None]:
+    """Return leases up to the limit, and where the next page begins; None
+    where there is none.
+
+    :param after: where this one begins, in place of the marker.
+    :raises: InvalidInput if the marker is no lease that the query could see
+    """
+    columns = SORT_KEYS[query.sort_key]
+    if after is None and query.marker is not None:
+        after = _marked(session, query)
+    statement = sa.select(*columns).where(*_conditions(query))
+    if after is not None:
+        statement = statement.where(_beyond(columns, after, query.descending))
+    order = sa.desc if query.descending else sa.asc
+    # First the ids, of an index alone: what it passes over is not read.
+    rows = session.execute(
+        statement.order_by(*map(order, columns)).limit(query.limit)
+    ).all()
+    found: dict[str, objects.Lease] = {}
+    for start in range(0, len(rows), CHUNK):
+        ids = [row.id for row in rows[start : start + CHUNK]]
+        found |= {lease.id: lease for lease in leases.get_all(session, ids)}
+    is_full = len(rows) == query.limit
+    return (
+        # One may have been deleted since its id was read.
+        [found[row.id] for row in rows if row.id in found],
+        tuple(rows[-1]) if is_full else None,
+    )
+
+
+def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = []
+    for name in ('project_id', 'status', 'name'):
+        if (wanted := getattr(query, name)) is not None:
+            conditions.append(LEASE.c[name] == wanted)
+    if query.start_after is not None:
+        conditions.append(LEASE.c.start_date >= query.start_after)
+    if query.end_before is not None:
+        conditions.append(LEASE.c.end_date <= query.end_before)
+    if query.over_after is not None:
+        conditions.append(
+            sa.or_(
+                LEASE.c.end_date >= query.over_after,
+                LEASE.c.status.not_in(states.OVER),
+                LEASE.c.in_nova == sa.true(),
+            )
+        )
+    return conditions
+
+
+def _marked(session: orm.Session, query: objects.LeaseQuery) -> Position:
+    conditions = [LEASE.c.id == query.marker]
+    if query.project_id is not None:
+        conditions.append(LEASE.c.project_id == query.project_id)
+    marker = session.execute(
+        sa.select(*SORT_KEYS[query.sort_key]).where(*conditions)
+    ).first()
+    if marker is None:
+        raise exception.InvalidInput(
+            reason=f'marker {query.marker} is no lease'
+        )
+    return tuple(marker)
+
+
+def _beyond(
+    columns: Sequence[sa.ColumnElement[Any]],
+    after: Position,
+    descending: bool,
+) -> sa.ColumnElement[bool]:
+    """Return the condition for what comes after a position.
+
+    It is said twice: PostgreSQL and SQLite find the place in an index by the
+    first, MariaDB by the second.
+    """
+    bounds = [
+        sa.literal(value, column.type)
+        for column, value in zip(columns, after, strict=True)
+    ]
+    compare = operator.lt if descending else operator.gt
+    stepwise = [
+        sa.and_(
+            *map(operator.eq, columns[:length], bounds[:length]),
+            compare(columns[length], bounds[length]),
+        )
+        for length in range(len(columns))
+    ]
+    return sa.and_(
+        compare(sa.tuple_(*columns), sa.tuple_(*bounds)), sa.or_(*stepwise)
+    )

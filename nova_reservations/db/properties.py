@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Properties: what operators say of their hosts, and leases ask about.
+
+Every function joins the caller's transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import models
+from nova_reservations.objects import requirements
+
+PROPERTY = models.table(models.Property)
+HOST_PROPERTY = models.table(models.HostProperty)
+RESERVATION = models.table(models.Reservation)
+ALLOCATION = models.table(models.Allocation)
+
+
+def required_properties(session: orm.Session, resource_id: int) -> set[str]:
+    """Return the names that reservations which hold the host ask about."""
+    wanted: set[str] = set()
+    for params in session.scalars(
+        sa.select(RESERVATION.c.params)
+        .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+        .where(
+            ALLOCATION.c.resource_id == resource_id,
+            ALLOCATION.c.released == sa.false(),
+        )
+    ):
+        expression = requirements.parse(
+            params.get('hypervisor_properties'),
+            params.get('resource_properties'),
+        )
+        wanted |= requirements.properties(expression)
+    return wanted
+
+
+def assign(
+    session: orm.Session,
+    resource_id: int,
+    properties: Mapping[str, str | None],
+    now: datetime.datetime,
+) -> None:
+    """Give the host properties; a value of None takes one away."""
+    ids = _property_ids(session, properties, now)
+    session.execute(
+        sa.delete(HOST_PROPERTY).where(
+            HOST_PROPERTY.c.resource_id == resource_id,
+            HOST_PROPERTY.c.property_id.in_(ids.values()),
+        )
+    )
+    given = [
+        {
+            'resource_id': resource_id,
+            'property_id': ids[name],
+            'value': value,
+            'number': requirements.number(value),
+        }
+        for name, value in sorted(properties.items())
+        if value is not None
+    ]
+    if given:
+        session.execute(sa.insert(HOST_PROPERTY), given)
+
+
+def _property_ids(
+    session: orm.Session, names: Collection[str], now: datetime.datetime
+) -> dict[str, int]:
+    known = {
+        row.name: row.id
+        for row in session.execute(
+            sa.select(PROPERTY.c.name, PROPERTY.c.id).where(
+                PROPERTY.c.name.in_(names)
+            )
+        )
+    }
+    for name in sorted(set(names) - set(known)):
+        known[name] = session.execute(
+            sa.insert(PROPERTY).values(
+                name=name, private=False, created_at=now
+            )
+        ).inserted_primary_key[0]  # type: ignore[attr-defined]
+    return known
+
+
+def find(
+    session: orm.Session, include_private: bool
+) -> list[objects.Property]:
+    """Return all that some host has."""
+    given: dict[int, set[str]] = defaultdict(set)
+    for row in session.execute(
+        sa.select(
+            HOST_PROPERTY.c.property_id, HOST_PROPERTY.c.value
+        ).distinct()
+    ):
+        given[row.property_id].add(row.value)
+    return [
+        objects.Property(
+            id=row.id,
+            name=row.name,
+            private=row.private,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            values=tuple(sorted(given[row.id])),
+        )
+        for row in session.execute(
+            sa.select(PROPERTY).order_by(PROPERTY.c.name)
+        )
+        if row.id in given and (include_private or not row.private)
+    ]
+
+
+def set_private(
+    session: orm.Session, name: str, private: bool, now: datetime.datetime
+) -> objects.Property:
+    """:raises: NotFound"""
+    session.execute(
+        sa.update(PROPERTY)
+        .where(PROPERTY.c.name == name)
+        .values(private=private, updated_at=now)
+    )
+    for known in find(session, include_private=True):
+        if known.name == name:
+            return known
+    raise exception.NotFound(kind='Property', id=name)
