@@ -68,7 +68,9 @@ def create(
     }
     return {
         'host': view.show(
-            req.services.hosts.enrol(body['name'], properties, req.now())
+            req.services.hosts.enrolment.enrol(
+                body['name'], properties, req.now()
+            )
         )
     }
 
@@ -109,7 +111,7 @@ UPDATE = Action(
 
 def delete(req: api_request.LeaseRequest, host_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.hosts.remove(_id(host_id), req.now())
+    req.services.hosts.enrolment.remove(_id(host_id), req.now())
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))

@@ -266,7 +266,7 @@ def _wait_for(services: bootstrap.Services, host: objects.Host) -> int:
     while not host.reservable and services.clock.now() < deadline:
         time.sleep(PAUSE)
         # Also where no nova-scheduler does it.
-        services.hosts.go_on(services.clock.now())
+        services.hosts.enrolment.complete_all(services.clock.now())
         host = services.hosts.get(host.id)
     name = host.facts.service_host
     if host.reservable:
@@ -288,10 +288,10 @@ def _enrol(
     """
     now = services.clock.now()
     try:
-        host = services.hosts.enrol(name, properties, now)
+        host = services.hosts.enrolment.enrol(name, properties, now)
     except exception.AlreadyEnrolled as error:
         host_id = error.values['id']
-        services.hosts.mend(host_id)
+        services.hosts.enrolment.restore_marks(host_id)
         if properties:
             services.hosts.update(host_id, properties, now)
         return str(error)
@@ -310,7 +310,7 @@ def _host_remove(services: bootstrap.Services, arguments: Any) -> int:
 
 def _remove(services: bootstrap.Services, name: str) -> str:
     host = _find(services, name)
-    services.hosts.remove(host.id, services.database.now())
+    services.hosts.enrolment.remove(host.id, services.database.now())
     return f'Host {host.facts.service_host} is no longer enrolled'
 
 

@@ -148,7 +148,7 @@ class Region:
     # What operators and users do
 
     def enrol(self, name: str, **properties: str) -> objects.Host:
-        return self.hosts.enrol(name, properties, self.now)
+        return self.hosts.enrolment.enrol(name, properties, self.now)
 
     def add_host(self, name: str, *, enrol: bool = True) -> None:
         """Have the cloud know one more host."""

@@ -64,7 +64,7 @@ def all_of(
             LOG.warning('What is known of hosts may be old: %s', error)
 
     def complete_enrolments(now: datetime.datetime) -> None:
-        inventory.go_on(now)
+        inventory.enrolment.complete_all(now)
 
     def look_at_failures(now: datetime.datetime) -> None:
         if options.enable_polling_monitor:

@@ -155,7 +155,7 @@ class UnguardedTest(AlternatesTest):
         [free] = {*self.enrolled} - {taken}
         self.assertRaises(exception.NotEnoughResources, self.lease)
 
-        self.services.hosts.go_on(self.now)
+        self.services.hosts.enrolment.complete_all(self.now)
         shown = {
             host.facts.service_host: host
             for host in self.services.hosts.find(objects.HostQuery())
@@ -172,7 +172,7 @@ class UnguardedTest(AlternatesTest):
         self._migrate_server(server)
         [taken] = self.enrolled
         self.assertEqual(taken, self.host_of(server))
-        self.services.hosts.go_on(self.now)
+        self.services.hosts.enrolment.complete_all(self.now)
         self.assertRaises(exception.NotEnoughResources, self.lease)
 
 

@@ -41,7 +41,7 @@ def let_land(region, host, server=SERVER):
 
 def go_on(region, seconds=5):
     region.now += datetime.timedelta(seconds=seconds)
-    region.hosts.go_on(region.now)
+    region.hosts.enrolment.complete_all(region.now)
     [[host]] = region.hosts.allocations(region.now)
     return region.hosts.get(host)
 
@@ -91,7 +91,7 @@ def test_an_administrator_may_open_a_host_that_waits_again(region):
     build(region)
     host = region.enrol('new')
     let_land(region, 'new')
-    region.hosts.remove(host.id, region.now)
+    region.hosts.enrolment.remove(host.id, region.now)
     assert region.cloud.marked == region.cloud.pool == set()
 
 

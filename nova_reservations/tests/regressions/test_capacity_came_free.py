@@ -130,7 +130,7 @@ def a_removal_that_fails(region):
     def remove():
         region.cloud.boot(name, 'somebody', 'a server')
         with pytest.raises(exception.HostInUse):
-            region.hosts.remove(host_of(region, name).id, region.now)
+            region.hosts.enrolment.remove(host_of(region, name).id, region.now)
 
     return remove
 

@@ -109,7 +109,7 @@ class NotGuardedTest(base.NovaTestCase):
         self.force('os-migrateLive', block_migration='auto')
 
     def assert_waited_for(self, *targets):
-        left = self.services.hosts.builds.left({self.server['id']})
+        left = self.services.hosts.enrolment.builds.left({self.server['id']})
         self.assertEqual({self.server['id']}, left)
         for host in targets:
             self.assertEqual({self.server['id']}, self.in_flight(host))

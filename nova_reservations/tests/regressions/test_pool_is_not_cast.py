@@ -46,5 +46,5 @@ class PoolTest(base.NovaTestCase):
         self.assert_is_told('freepool', 'host1')
         host2, _ = self.enrol('host2', 'host3')
         self.assert_is_told('freepool', 'host1', 'host2', 'host3')
-        self.services.hosts.remove(host2.id, self.now)
+        self.services.hosts.enrolment.remove(host2.id, self.now)
         self.assert_is_told('freepool', 'host1', 'host3')

@@ -185,5 +185,5 @@ def test_a_host_that_leaves_the_pool_locks_no_leases(region, locked):
     region.forward(until=61)
     [known] = region.hosts.find(objects.HostQuery(name='one'))
     del locked[:]
-    region.hosts.remove(known.id, region.now)
+    region.hosts.enrolment.remove(known.id, region.now)
     assert max(locked) < FEW

@@ -129,10 +129,10 @@ def test_a_killed_removal_is_finished_by_another(make_region):
         (host,) = region.hosts.find(objects.HostQuery(name='two'))
         with Steps(region, number, kill) as steps:
             with contextlib.suppress(Killed):
-                region.hosts.remove(host.id, region.now)
+                region.hosts.enrolment.remove(host.id, region.now)
         if not steps.reached:
             break
-        region.hosts.remove(host.id, region.now)
+        region.hosts.enrolment.remove(host.id, region.now)
         assert region.cloud.pool == region.cloud.marked == {'one'}
         assert not region.hosts.is_enrolled('two')
     assert number >= 3

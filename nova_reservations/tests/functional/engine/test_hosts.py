@@ -91,7 +91,7 @@ class TestEnrolment:
 
 class TestRemoval:
     def test_a_removed_host_is_open_to_all_again(self, region):
-        region.hosts.remove(host_named(region, 'two').id, region.now)
+        region.hosts.enrolment.remove(host_named(region, 'two').id, region.now)
         assert region.cloud.pool == region.cloud.marked == {'one', 'three'}
         with pytest.raises(exception.NotEnoughResources):
             region.lease(minimum=3)
@@ -100,20 +100,20 @@ class TestRemoval:
         region.lease(start=600, end=700, minimum=3)
         host = host_named(region, 'two')
         with pytest.raises(exception.HostInUse, match='1 reservations'):
-            region.hosts.remove(host.id, region.now)
+            region.hosts.enrolment.remove(host.id, region.now)
         assert region.hosts.get(host.id).reservable
         assert 'two' in region.cloud.pool
 
     def test_a_host_of_a_lease_that_is_over_goes(self, region):
         region.active_lease(minimum=3)
         region.forward(until=61)
-        region.hosts.remove(host_named(region, 'two').id, region.now)
+        region.hosts.enrolment.remove(host_named(region, 'two').id, region.now)
 
     def test_a_host_with_servers_stays_reservable(self, region):
         region.cloud.boot('two', 'operators')
         host = host_named(region, 'two')
         with pytest.raises(exception.HostInUse):
-            region.hosts.remove(host.id, region.now)
+            region.hosts.enrolment.remove(host.id, region.now)
         region.lease(minimum=3)
 
     def test_a_host_stays_reservable_if_nova_does_not_answer(self, region):
@@ -122,12 +122,14 @@ class TestRemoval:
 
         region.cloud.servers.occupancy = occupancy
         with pytest.raises(exception.CloudUnavailable):
-            region.hosts.remove(host_named(region, 'two').id, region.now)
+            region.hosts.enrolment.remove(
+                host_named(region, 'two').id, region.now
+            )
         region.lease(minimum=3)
 
     def test_an_unknown_host_is_not_found(self, region):
         with pytest.raises(exception.NotFound):
-            region.hosts.remove(99, region.now)
+            region.hosts.enrolment.remove(99, region.now)
 
 
 class TestProperties:

@@ -610,7 +610,9 @@ def test_one_that_is_taken_can_not_be_enrolled(region):
 
 def test_one_can_not_be_removed_from_the_pool(region):
     with pytest.raises(exception.HostInUse, match='aggregate donors'):
-        region.hosts.remove(drainable(region, 'green').id, region.now)
+        region.hosts.enrolment.remove(
+            drainable(region, 'green').id, region.now
+        )
 
 
 def test_a_host_that_could_not_be_enrolled_is_a_donor_again(region):

@@ -273,7 +273,7 @@ def test_a_host_with_shares_is_not_removed(two_hosts):
     [name] = slots(two_hosts, lease)
     [found] = two_hosts.hosts.find(objects.HostQuery(name=name))
     with pytest.raises(exception.HostInUse):
-        two_hosts.hosts.remove(found.id, two_hosts.now)
+        two_hosts.hosts.enrolment.remove(found.id, two_hosts.now)
 
 
 # Against brute force
@@ -424,7 +424,7 @@ def test_a_mix_of_leases_fits_at_every_instant_and_refuses_nothing_that_would(
         for lease in list(region.leases.find(objects.LeaseQuery())):
             region.delete(lease)
         for known in region.hosts.find(objects.HostQuery()):
-            region.hosts.remove(known.id, region.now)
+            region.hosts.enrolment.remove(known.id, region.now)
         region.close()
 
 

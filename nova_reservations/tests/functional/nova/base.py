@@ -195,7 +195,8 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     def enrol(self, *hosts: str) -> list[objects.Host]:
         return [
-            self.services.hosts.enrol(host, {}, self.now) for host in hosts
+            self.services.hosts.enrolment.enrol(host, {}, self.now)
+            for host in hosts
         ]
 
     def lease(

@@ -38,7 +38,7 @@ def party(any_database):
     load.JOURNAL.create(any_database.engine())
     party = load.join(any_database.url, *HOSTS)
     for name in HOSTS:
-        party.hosts.enrol(name, {}, party.database.now())
+        party.hosts.enrolment.enrol(name, {}, party.database.now())
     yield party
     party.database.dispose()
 

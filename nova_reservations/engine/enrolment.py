@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Enrolment of hosts: closing them to all who have no lease, and opening them
+again.
+
+Where nova-conductors are not guarded, what Nova was building or moving when a
+host was closed is waited for: see ``db/closings.py``.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from oslo_log import log
+from oslo_utils import uuidutils
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import closings
+from nova_reservations.db import drainable_hosts
+from nova_reservations.db import healing
+from nova_reservations.db import hosts
+from nova_reservations.db import properties as properties_db
+from nova_reservations.db import tasks
+from nova_reservations.engine import builds
+from nova_reservations.engine import settings
+from nova_reservations.engine import transactions
+from nova_reservations.objects import states
+
+LOG = log.getLogger(__name__)
+
+LOOK = datetime.timedelta(seconds=5)
+"""Between two looks at servers that an enrolment waits for."""
+
+
+class Enrolment:
+    def __init__(
+        self,
+        database: api.Database,
+        cloud: ports.Cloud,
+        options: settings.Settings,
+    ) -> None:
+        self.database = database
+        self.cloud = cloud
+        self.options = options
+        self.builds = builds.Builds(cloud, options)
+
+    def enrol(
+        self, name: str, properties: Mapping[str, str], now: datetime.datetime
+    ) -> objects.Host:
+        """Close the host to all who have no lease, and make it reservable.
+
+        First it is marked, so that no request that begins now finds it; then
+        it must be found empty. Where nova-conductors are not guarded, and
+        Nova was building or moving servers at that moment, the host is
+        returned not reservable yet, and ``complete_all`` completes it. What
+        a crash leaves half-way is finished by doing it again. Done again
+        after ``build_wait``, it goes on without those that are not over.
+
+        :param name: a service host, hypervisor hostname or node UUID
+        :raises: NotFound, AmbiguousHost, AlreadyEnrolled, HostInUse,
+            Contended, CloudUnavailable
+        """
+        resource = self._find(name)
+        facts = self.cloud.hosts.facts([resource])
+        if not facts:
+            raise exception.NotFound(kind='Host', id=resource.name)
+        host, closing = transactions.retry(
+            lambda _: self._register(facts[0], properties, now)
+        )
+        self.cloud.aggregates.ensure_pool()
+        self.cloud.aggregates.mark(resource)
+        if closing.listed_at is not None:
+            return self._complete(host, closing, now)
+        closing = self._list(host, closing, now)
+        if not closing.servers:
+            occupancy = self.cloud.servers.occupancy([resource])[resource.name]
+            if not occupancy.empty:
+                self._withdraw(host, closing)
+                with self.database.writer() as session:
+                    # It may be a donor.
+                    tasks.hurry(session, drainable_hosts.TASK, now)
+                raise exception.HostInUse(
+                    host=resource.name, reason=_occupants(occupancy)
+                )
+        return self._complete(host, closing, now)
+
+    def complete_all(self, now: datetime.datetime) -> None:
+        """Complete the enrolments that wait, as far as it is time."""
+        with self.database.reader() as session:
+            waiting = [
+                (hosts.get(session, host_id), closings.get(session, host_id))
+                for host_id in closings.listed(session)
+            ]
+        for host, closing in waiting:
+            if closing is None:
+                continue
+            try:
+                self._complete(host, closing, now)
+            except exception.ReservationsError as error:
+                LOG.warning(
+                    'Host %(name)s is not reservable yet: %(reason)s',
+                    {'name': host.facts.service_host, 'reason': error},
+                )
+                with self.database.writer() as session:
+                    tasks.hurry(session, closings.TASK, now + LOOK)
+
+    def _list(
+        self,
+        host: objects.Host,
+        closing: closings.Closing,
+        now: datetime.datetime,
+    ) -> closings.Closing:
+        servers = frozenset(
+            self.builds.listed([host.resource])[host.facts.service_host]
+        )
+        with self.database.writer() as session:
+            if not closings.set_list(session, closing, servers, now):
+                raise _overtaken(host)
+        return dataclasses.replace(closing, listed_at=now, servers=servers)
+
+    def _complete(
+        self,
+        host: objects.Host,
+        closing: closings.Closing,
+        now: datetime.datetime,
+    ) -> objects.Host:
+        """Make a host reservable that nothing can land on any more, and that
+        is empty; else say what it waits for.
+
+        :raises: HostInUse if somebody else is enrolling or removing it
+        """
+        left = self.builds.left(closing.servers)
+        if left:
+            return self._wait(
+                host, closing, left, self._told(closing, left, now), now
+            )
+        # After what was in flight has landed, wherever it did.
+        occupancy = self.cloud.servers.occupancy([host.resource])
+        there = occupancy[host.facts.service_host]
+        if not there.empty:
+            reason = f'{_occupants(there)}: move them away, or remove the host'
+            return self._wait(host, closing, left, reason, now)
+        self.cloud.aggregates.join_pool(host.resource)
+        with self.database.writer() as session:
+            done = closings.end(session, closing)
+            if done:
+                hosts.set_reservable(session, host.id, True, now)
+                # It may not work, and somebody may lack it.
+                tasks.hurry(session, healing.MONITOR, now)
+                enrolled = hosts.get(session, host.id)
+                capacity.freed(session, now, [host.id])
+        if not done:
+            self._leave_to_others(host)
+        LOG.info(
+            'Host %(name)s is enrolled as host %(id)s',
+            {'name': host.facts.service_host, 'id': host.id},
+        )
+        return enrolled
+
+    def _told(
+        self,
+        closing: closings.Closing,
+        left: Collection[str],
+        now: datetime.datetime,
+    ) -> str:
+        if not self.builds.is_overdue(closing, now):
+            return (
+                'Waiting for servers that were being built or moved when the '
+                f'host was closed: {builds.named(left)}'
+            )
+        wait = self.options.build_wait.total_seconds()
+        return (
+            'Servers that were being built or moved when the host was closed '
+            f'still are after {wait:.0f} seconds: {builds.named(left)}. '
+            'Delete those that are stuck; or add the host again, to go on '
+            'without all of them'
+        )
+
+    def _wait(
+        self,
+        host: objects.Host,
+        closing: closings.Closing,
+        left: Collection[str],
+        reason: str,
+        now: datetime.datetime,
+    ) -> objects.Host:
+        with self.database.writer() as session:
+            if not closings.set_reason(session, closing, reason):
+                raise _overtaken(host)
+            closings.forget(session, closing, closing.servers - set(left))
+            tasks.hurry(session, closings.TASK, now + LOOK)
+            waiting = hosts.get(session, host.id)
+        if reason != host.status_reason:
+            LOG.warning(
+                'Host %(name)s is not reservable yet. %(reason)s',
+                {'name': host.facts.service_host, 'reason': reason},
+            )
+        return waiting
+
+    def _leave_to_others(self, host: objects.Host) -> None:
+        """Take back what was done to a host that somebody else has enrolled,
+        or removed.
+
+        :raises: AlreadyEnrolled, HostInUse
+        """
+        with self.database.reader() as session:
+            known = hosts.by_uuid(session, host.facts.uuid)
+        if known is None:
+            self.cloud.aggregates.leave_pool(host.resource)
+        elif known.reservable:
+            raise exception.AlreadyEnrolled(
+                host=host.facts.service_host, id=known.id
+            )
+        raise _overtaken(host)
+
+    def _find(self, name: str) -> objects.Resource:
+        found = self.cloud.hosts.find_hosts(name)
+        if not found:
+            raise exception.NotFound(kind='Host', id=name)
+        if len(found) > 1:
+            raise exception.AmbiguousHost(name=name, count=len(found))
+        return found[0]
+
+    def _register(
+        self,
+        facts: objects.HostFacts,
+        properties: Mapping[str, str],
+        now: datetime.datetime,
+    ) -> tuple[objects.Host, closings.Closing]:
+        """Write the host, not reservable yet; take up one left half-way."""
+        with self.database.writer() as session:
+            known = hosts.by_uuid(session, facts.uuid)
+            if known is None:
+                host_id = hosts.insert(session, facts, properties, now)
+                closing = closings.begin(session, host_id, _attempt())
+                return hosts.get(session, host_id), closing
+            if known.reservable:
+                raise exception.AlreadyEnrolled(
+                    host=facts.service_host, id=known.id
+                )
+            if known.fenced_for is not None:
+                raise exception.HostInUse(
+                    host=facts.service_host,
+                    reason=f'lease {known.fenced_for} has it as a donor',
+                )
+            if known.role == states.Role.DRAINABLE:
+                drainable_hosts.enrol(session, known.id, now)
+            hosts.set_facts(session, known.id, facts, now)
+            properties_db.assign(
+                session,
+                known.id,
+                {**dict.fromkeys(known.properties), **properties},
+                now,
+            )
+            closing = self._take_up(session, known, now)
+            return hosts.get(session, known.id), closing
+
+    def _take_up(
+        self, session: api.Session, host: objects.Host, now: datetime.datetime
+    ) -> closings.Closing:
+        """Go on with an enrolment that waits; begin any other anew."""
+        closing = closings.get(session, host.id)
+        if (
+            closing is None
+            or closing.listed_at is None
+            or host.role == states.Role.DRAINABLE
+        ):
+            return closings.begin(session, host.id, _attempt())
+        if self.builds.is_overdue(closing, now):
+            # An administrator has decided.
+            closings.forget(session, closing, closing.servers)
+            return dataclasses.replace(closing, servers=frozenset())
+        return closing
+
+    def restore_marks(self, host_id: int) -> None:
+        """Give an enrolled host back what marks it, where it was lost.
+
+        :raises: NotFound, CloudUnavailable, CloudRefused
+        """
+        host = self._get(host_id)
+        self.cloud.aggregates.ensure_pool()
+        self.cloud.aggregates.mark(host.resource)
+        self.cloud.aggregates.join_pool(host.resource)
+
+    def remove(self, host_id: int, now: datetime.datetime) -> None:
+        """Open the host to everybody again.
+
+        :raises: NotFound, HostInUse, Contended, CloudUnavailable
+        """
+        host = self._get(host_id)
+        if host.role == states.Role.DRAINABLE:
+            raise exception.HostInUse(
+                host=host.facts.service_host,
+                reason='it is a donor: take it out of the aggregate '
+                f'{self.options.best_effort_aggregate}',
+            )
+        closing = transactions.retry(lambda _: self._close(host, now))
+        # What is on a host that was never reservable is ordinary servers.
+        if host.reservable:
+            self._check_empty(host, closing, now)
+        self._withdraw(host, closing)
+        LOG.info(
+            'Host %(name)s is no longer enrolled',
+            {'name': host.facts.service_host},
+        )
+
+    def _check_empty(
+        self,
+        host: objects.Host,
+        closing: closings.Closing,
+        now: datetime.datetime,
+    ) -> None:
+        """Let leases take the host again if it is not empty.
+
+        :raises: HostInUse, CloudUnavailable
+        """
+        try:
+            left = self.cloud.servers.occupancy([host.resource])
+            if not left[host.facts.service_host].empty:
+                raise exception.HostInUse(
+                    host=host.facts.service_host,
+                    reason=_occupants(left[host.facts.service_host]),
+                )
+        except exception.ReservationsError:
+            with self.database.writer() as session:
+                if closings.end(session, closing):
+                    hosts.set_reservable(session, host.id, True, now)
+                    capacity.freed(session, now, [host.id])
+            raise
+
+    def _close(
+        self, host: objects.Host, now: datetime.datetime
+    ) -> closings.Closing:
+        """Let no lease take the host any more, if none has; and no enrolment
+        go on with it."""
+        with self.database.writer() as session:
+            # First, for its lock: bookings that come now are refused, those
+            # that came before are seen.
+            hosts.set_reservable(session, host.id, False, now)
+            held = [
+                allocation
+                for allocation in allocations.find(
+                    session, objects.HOST, resource_ids=[host.id]
+                )
+                if not allocation.released
+            ]
+            if held:
+                raise exception.HostInUse(
+                    host=host.facts.service_host,
+                    reason=f'it is allocated to {len(held)} reservations; '
+                    '"os-hosts/allocations" lists them',
+                )
+            return closings.begin(session, host.id, _attempt())
+
+    def _withdraw(self, host: objects.Host, closing: closings.Closing) -> None:
+        """Undo the enrolment, the row last: what is left is found by it.
+
+        Not one that another request has made its own: what that relies on
+        stays.
+
+        :raises: HostInUse
+        """
+        mine = dataclasses.replace(closing, attempt=_attempt())
+        with self.database.writer() as session:
+            # Before anything is undone: whoever looked before is too late.
+            if not closings.take(session, closing, mine.attempt):
+                raise _overtaken(host)
+        self.cloud.aggregates.leave_pool(host.resource)
+        self.cloud.aggregates.unmark(host.resource)
+        with self.database.writer() as session:
+            done = closings.end(session, mine)
+            if done:
+                hosts.delete(session, host.id)
+        if not done:
+            # Somebody has begun to enrol it meanwhile.
+            self.cloud.aggregates.mark(host.resource)
+            raise _overtaken(host)
+
+    def _get(self, host_id: int) -> objects.Host:
+        """:raises: NotFound"""
+        with self.database.reader() as session:
+            return hosts.get(session, host_id)
+
+
+def _attempt() -> str:
+    return uuidutils.generate_uuid()
+
+
+def _overtaken(host: objects.Host) -> exception.HostInUse:
+    return exception.HostInUse(
+        host=host.facts.service_host,
+        reason='another request is enrolling or removing it at this moment; '
+        'see "os-hosts"',
+    )
+
+
+def _occupants(occupancy: ports.Occupancy) -> str:
+    """Name what is on a host, a few of each kind."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    kinds['servers'] = [server.uuid for server in occupancy.servers]
+    kinds['placement allocations of'] = list(occupancy.leftovers)
+    return ', '.join(
+        f'{kind} {", ".join(names[:5])}'
+        + (f' and {len(names) - 5} more' if len(names) > 5 else '')
+        for kind, names in kinds.items()
+        if names
+    )
