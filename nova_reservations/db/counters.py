@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that writers change, for others to compare; and periodic tasks.
+"""Numbers that writers change, for others to compare.
 
 The migrations insert their rows, so that nobody has to ask whether they are
 there.

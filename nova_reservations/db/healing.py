@@ -316,7 +316,7 @@ def replaced(session: orm.Session, before: datetime.datetime) -> set[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Former:
-    """What a reservation had before it was replaced, and could have again.
+    """A resource that a reservation had to leave, and could have again.
 
     :ivar slots: how many it had there; 0: it had all of it.
     """

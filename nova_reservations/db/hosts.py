@@ -328,7 +328,7 @@ def pool(session: orm.Session) -> frozenset[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mark:
-    """What tells whether the facts of a host may have changed."""
+    """Facts of a host that change whenever its other facts may have."""
 
     id: int
     provider_generation: int

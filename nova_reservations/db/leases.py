@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases with their reservations and events; and the claims of workers.
+"""Leases with their reservations and events.
 
 Every function joins the caller's transaction.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Nova and placement are as the database says, and the database as
-it must be; and what can be mended of what is not."""
+"""Audit: differences between the database, Nova and placement, and repairs of
+those that can be repaired."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
-from typing import Any
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -314,7 +313,7 @@ class Audit:
 
 
 def _release(
-    session: Any, reservation_id: str, now: datetime.datetime
+    session: api.Session, reservation_id: str, now: datetime.datetime
 ) -> None:
     """Let others have what a reservation holds."""
     held = allocations.holdings(session, [reservation_id])[reservation_id]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has failed, or fits no longer, is replaced for what is left of it.
+"""Healing: leases get other resources for those that failed or do not fit.
 
-Each lease is healed by one transaction, guarded as a booking is. Nova hears
-of it afterwards: the lease is due, and a worker brings Nova in line.
+Each lease is healed by one transaction, guarded as a booking is. The lease is
+due afterwards, and a worker brings Nova in line with it.
 """
 
 from collections import defaultdict
@@ -75,7 +75,7 @@ class Healing:
         ]
 
     def _unfit(
-        self, session: Any, until: datetime.datetime | None
+        self, session: api.Session, until: datetime.datetime | None
     ) -> set[str]:
         """Return leases with resources that no longer meet what was asked;
         one query for all that ask the same."""
@@ -219,7 +219,7 @@ class Healing:
 
     def _patient(
         self,
-        session: Any,
+        session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
         *,
@@ -263,7 +263,7 @@ class Healing:
 
     def _write(
         self,
-        session: Any,
+        session: api.Session,
         seen: objects.Lease,
         after: repair.Broken,
         moved: bool,

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where very much fails at once, something else has failed: a switch, or a
-message bus. Then nothing is moved until an administrator has looked, or most
-of it is back."""
+"""Mass failures: many resources of a cell that fail at once.
+
+A switch or a message bus has failed then, most likely. Nothing is moved until
+an administrator has looked, or most of the resources are back.
+"""
 
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log
 
@@ -48,7 +49,7 @@ class Verdict:
 
 
 def apply(
-    session: Any,
+    session: api.Session,
     resource_type: str,
     domain_of: Mapping[str, str],
     back: Collection[str],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the monitors say becomes what we know of our resources.
+"""Monitoring: conditions of resources are recorded as monitors report them.
 
 Healing is another task, which becomes due in the transaction that records a
-failure or a recovery: whoever is there does it.
+failure or a recovery; the next worker that is free does it.
 """
 
 from collections import defaultdict

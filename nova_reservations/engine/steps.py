@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lease needs next, and when: pure, from its row and the time.
+"""Steps of a lease: the next one, and its time, from the row and the time.
 
-The engine looks at where a lease is, not at messages of what happened: a
-worker that finds a lease half-way goes on from there, whoever began.
+The engine looks at the state of a lease, not at messages of what happened: a
+worker that finds a lease half-way goes on from there, whichever worker began.
 """
 
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a use case does when another writer was first: begin anew."""
+"""Retries of a use case when another writer was first."""
 
 from collections.abc import Callable
 import logging

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of leases, reservations and events, and what may follow what.
+"""States of leases, reservations and events, and the transitions between
+them.
 
 The tables here are the only ones: the diagram in the documentation and the
 CHECK constraints of the database are made from them, and ``db/leases.py``

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a resource has failed, and when so many have that it is no failure of
-theirs."""
+"""Failures of single resources, and of so many at once that something else
+has failed."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -12,7 +12,7 @@ import datetime
 from nova_reservations import objects
 from nova_reservations.objects import states
 
-SERIALIZE_FROM = datetime.timedelta(minutes=10)
+TOGETHER = datetime.timedelta(minutes=10)
 """What fails within this time fails together."""
 
 FEWEST = 3
@@ -21,7 +21,7 @@ FEWEST = 3
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sighting:
-    """What a monitor says of a resource.
+    """The condition of a resource as a monitor reports it.
 
     :ivar failed: nothing runs there any more.
     :ivar down: nothing is heard of it.
@@ -129,7 +129,7 @@ def _counts(member: Member, lasts: bool, now: datetime.datetime) -> bool:
     down_since = member.condition.down_since
     if down_since is None:
         return member.condition.hold == states.Hold.DOWN
-    return member.braked_at is not None or now - down_since <= SERIALIZE_FROM
+    return member.braked_at is not None or now - down_since <= TOGETHER
 
 
 def _are_many(count: int, size: int, limit: int) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done again and again, by one worker of the cloud at a time."""
+"""Periodic tasks: each is done by one worker of the cloud at a time."""
 
 from collections.abc import Callable
 import dataclasses
