@@ -118,9 +118,10 @@ class Ends:
     ) -> steps.Next:
         reason = objects.Reason.join(waiting.why for waiting in waits)
         ending = bookings.since_end(held.lease, now) or datetime.timedelta(0)
-        overdue = ending >= self.options.end_timeout + self.bookings.aftermath(
+        longest = self.options.end_timeout + self.bookings.aftermath(
             held.lease
         )
+        overdue = ending >= longest
         if overdue and held.lease.status == states.Lease.TERMINATING:
             held.record(now, status_reason=reason, status=states.Lease.ERROR)
             self.notify(
