@@ -5,6 +5,9 @@ Everything here runs with an administrator's context, a fresh one for each
 call and each thread: Nova keeps transactions and the cell in it.
 """
 
+from typing import Any
+
+from debtcollector import deprecate
 from oslo_config import cfg
 
 from nova_reservations import ports
@@ -30,3 +33,18 @@ class NovaCloud:
         self.aggregates = aggregates.Aggregates(moved, identity)
         self.servers = servers.Servers(self.hosts)
         self.slots = slots.Slots()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of a part, for plugins of version 0.1."""
+        if not name.startswith('_'):
+            for part in ('hosts', 'aggregates', 'servers', 'slots'):
+                method = getattr(self.__dict__.get(part), name, None)
+                if method is not None:
+                    deprecate(
+                        f'cloud.{name}',
+                        message=f'Use cloud.{part}.{name}.',
+                        removal_version='0.3',
+                        stacklevel=3,
+                    )
+                    return method
+        raise AttributeError(f'NovaCloud has no {name}')

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of an aggregate in Nova's database, many in one transaction.
+"""Hosts of aggregates, written to Nova's tables in one transaction.
 
-Nova's Aggregate takes one host at a time, and reads all that are in it
-before each: the cost of a lease would grow with the square of its hosts.
+Bypasses Nova's objects, because ``Aggregate`` takes one host at a time, and
+reads all that are in it before each: the cost of a lease would grow with the
+square of its hosts.
 """
 
 from collections.abc import Collection

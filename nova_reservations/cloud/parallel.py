@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many calls at once: what takes its time is their answers' way."""
+"""Calls in threads; their time goes into waiting for answers."""
 
 from collections.abc import Callable
 from collections.abc import Collection

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import time
 from typing import Any
+from typing import TypeVar
 from urllib import parse
 
 from keystoneauth1 import exceptions as ks_exc
@@ -22,6 +23,8 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.cloud import parallel
+
+Result = TypeVar('Result')
 
 POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
 """On the provider of every enrolled host, from enrolment to removal."""
@@ -60,6 +63,25 @@ def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
             f'{answer.status_code}: {answer.text[:500]}',
         )
     return answer
+
+
+class _Conflict(Exception):
+    """Somebody else has changed the same since it was read."""
+
+
+def _retry(change: Callable[[], Result], what: str) -> Result:
+    """Call change, which reads and writes, until no one else did meanwhile.
+
+    :raises: CloudUnavailable after so many conflicts
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            return change()
+        except _Conflict:
+            continue
+    raise exception.CloudUnavailable(
+        service='Placement', reason=f'{what} was changed by others each time'
+    )
 
 
 def ensure_trait() -> None:
@@ -144,7 +166,8 @@ def _set(
     """Return what the provider's generation was, and is by this alone; None
     if there is no such provider."""
     url = f'/resource_providers/{provider}/{kind}'
-    for _ in range(ATTEMPTS):
+
+    def change() -> ports.Move | None:
         answer = _request('get', url, 404)
         if answer.status_code == 404:
             return None
@@ -157,12 +180,11 @@ def _set(
         # else has changed the provider, and that it must be read again.
         body[kind] = sorted(items ^ {item})
         answer = _request('put', url, 404, 409, body=body)
-        if answer.status_code == 200:
-            return before, answer.json()['resource_provider_generation']
-    raise exception.CloudUnavailable(
-        service='Placement',
-        reason=f'provider {provider} was changed by others each time',
-    )
+        if answer.status_code != 200:
+            raise _Conflict
+        return before, answer.json()['resource_provider_generation']
+
+    return _retry(change, f'provider {provider}')
 
 
 def set_members(
@@ -297,24 +319,23 @@ def keep_allocations(
     :raises: CloudUnavailable
     """
     url = f'/allocations/{consumer}'
-    for _ in range(ATTEMPTS):
+
+    def change() -> None:
         body = _request('get', url).json()
         held = body['allocations']
         kept = {
-            provider: {'resources': each['resources']}
-            for provider, each in held.items()
+            provider: {'resources': allocation['resources']}
+            for provider, allocation in held.items()
             if is_kept(provider, held)
         }
         if len(kept) == len(held):
             return
         body['allocations'] = kept
         # With the generation that was read, as for providers.
-        if _request('put', url, 409, body=body).status_code != 409:
-            return
-    raise exception.CloudUnavailable(
-        service='Placement',
-        reason=f'consumer {consumer} was changed by others each time',
-    )
+        if _request('put', url, 409, body=body).status_code == 409:
+            raise _Conflict
+
+    _retry(change, f'consumer {consumer}')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -422,7 +443,8 @@ def set_inventory(provider: str, resource_class: str, total: int) -> bool:
     :returns: False if it can't be taken away, for somebody holds some
     """
     url = f'/resource_providers/{provider}/inventories'
-    for _ in range(ATTEMPTS):
+
+    def change() -> bool:
         # A provider that is gone has none to take away.
         answer = _request('get', url, *(() if total else (404,)))
         if answer.status_code == 404:
@@ -439,10 +461,9 @@ def set_inventory(provider: str, resource_class: str, total: int) -> bool:
             return True
         if 'inventory.inuse' in answer.text:
             return False
-    raise exception.CloudUnavailable(
-        service='Placement',
-        reason=f'provider {provider} was changed by others each time',
-    )
+        raise _Conflict
+
+    return _retry(change, f'provider {provider}')
 
 
 def inventories(provider: str) -> dict[str, int]:

@@ -160,7 +160,7 @@ class Slots:
                 return [f'somebody on a host that {name} is not of']
         return left
 
-    def tenants(
+    def servers_in_slots(
         self,
         reservation_id: str,
         hosts: Collection[objects.Resource],

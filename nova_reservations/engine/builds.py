@@ -17,7 +17,6 @@ from nova_reservations import ports
 from nova_reservations.db import closings
 from nova_reservations.engine import settings
 
-BUILDING = 'building'
 MOVING = frozenset(
     {
         'migrating',
@@ -58,7 +57,8 @@ class Builds:
             for uuid, server in self.cloud.servers.find_servers(
                 servers
             ).items()
-            if server.state == BUILDING or server.task in MOVING
+            if server.state == ports.ServerState.BUILDING
+            or server.task in MOVING
         )
 
     def is_overdue(

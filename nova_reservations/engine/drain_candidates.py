@@ -26,9 +26,6 @@ from nova_reservations.plugins.drain_strategies import base
 PAGE = 128
 """Drainable hosts beyond those wanted that are compared with each other."""
 
-MOVABLE = frozenset({'active', 'paused', 'stopped'})
-"""The states of servers that Nova can move: live, or cold."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prospect:
@@ -156,13 +153,13 @@ class DrainCandidates:
     ) -> list[drainable_hosts.DrainableHost]:
         """Return donors to be taken, that suffice beside what there is; none
         if there are none."""
-        tenants = self.cloud.servers.servers_on(
+        placed = self.cloud.servers.servers_on(
             [one.resource for one in prospect.others]
         )
         costs = {}
         for drainable in prospect.others:
             cost = self._cost(
-                drainable, tenants.get(drainable.resource.name, ())
+                drainable, placed.get(drainable.resource.name, ())
             )
             if cost is not None:
                 costs[drainable.resource.id] = cost
@@ -188,12 +185,12 @@ class DrainCandidates:
     def _cost(
         self,
         drainable: drainable_hosts.DrainableHost,
-        tenants: Sequence[ports.PlacedServer],
+        servers: Sequence[ports.PlacedServer],
     ) -> base.Cost | None:
-        if not all(is_movable(tenant.server) for tenant in tenants):
+        if not all(is_movable(placed.server) for placed in servers):
             return None
         return self.strategy.cost(
-            base.DrainableHost(drainable.resource, tuple(tenants))
+            base.DrainableHost(drainable.resource, tuple(servers))
         )
 
     def _hopeless(
@@ -246,4 +243,4 @@ class DrainCandidates:
 
 def is_movable(server: ports.Server) -> bool:
     """Whether Nova could begin to move it now."""
-    return server.state in MOVABLE and server.task is None
+    return server.state in ports.MOVABLE and server.task is None

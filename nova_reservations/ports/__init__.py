@@ -22,17 +22,20 @@ from nova_reservations.ports.hosts import ComputeService
 from nova_reservations.ports.hosts import Hosts
 from nova_reservations.ports.hosts import HostVersion
 from nova_reservations.ports.servers import Flavor
+from nova_reservations.ports.servers import MOVABLE
 from nova_reservations.ports.servers import Occupancy
 from nova_reservations.ports.servers import Outcome
 from nova_reservations.ports.servers import PlacedServer
 from nova_reservations.ports.servers import Room
 from nova_reservations.ports.servers import Server
 from nova_reservations.ports.servers import Servers
+from nova_reservations.ports.servers import ServerState
 from nova_reservations.ports.slots import KnownFlavor
 from nova_reservations.ports.slots import ReservedSlots
 from nova_reservations.ports.slots import Slots
 
 __all__ = [
+    'MOVABLE',
     'Aggregates',
     'Check',
     'Cloud',
@@ -54,6 +57,7 @@ __all__ = [
     'ReservedSlots',
     'Room',
     'Server',
+    'ServerState',
     'Servers',
     'Slots',
 ]

@@ -16,9 +16,9 @@ class RequestKey:
     """Why a server is to be changed; Nova's records of what was done to a
     server bear it, in the id of the request.
 
-    What was begun by an order, by whatever worker, is not begun again by the
-    same, and what has failed is not tried again: the next attempt is another
-    order.
+    What was begun under a key, by any worker, is not begun again under the
+    same, and what has failed is not tried again: the next attempt has another
+    key.
 
     :ivar reason: the id of what wants it.
     :ivar attempt: from 0 on.

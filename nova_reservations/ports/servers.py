@@ -6,11 +6,39 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
+import enum
 from typing import Protocol
 
 from nova_reservations import objects
 from nova_reservations.ports.calls import Check
 from nova_reservations.ports.calls import RequestKey
+
+
+class ServerState(enum.StrEnum):
+    """Nova's vm_states, in Nova's words.
+
+    ``Server.state`` is text: a later Nova may have more of them.
+    """
+
+    ACTIVE = 'active'
+    BUILDING = 'building'
+    PAUSED = 'paused'
+    SUSPENDED = 'suspended'
+    STOPPED = 'stopped'
+    RESCUED = 'rescued'
+    RESIZED = 'resized'
+    SOFT_DELETED = 'soft-delete'
+    DELETED = 'deleted'
+    ERROR = 'error'
+    SHELVED = 'shelved'
+    SHELVED_OFFLOADED = 'shelved_offloaded'
+
+
+MOVABLE = frozenset(
+    {ServerState.ACTIVE, ServerState.PAUSED, ServerState.STOPPED}
+)
+"""States of servers that Nova can move, and that their owners need not end
+first."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,7 +47,7 @@ class Server:
 
     :ivar host: the service host that it is, or will be, on; empty if that
         is none.
-    :ivar state: Nova's vm_state.
+    :ivar state: Nova's vm_state, one of ServerState.
     :ivar task: Nova's task_state: what it is being changed by.
     :ivar fault: where it was asked for, what has gone wrong with it last.
     :ivar written_at: when Nova wrote its row last, where it has one.
@@ -47,7 +75,7 @@ class Server:
     def is_being_deleted(self) -> bool:
         """Also when its guest is gone, and its host has still to give back
         what it held."""
-        return self.task == 'deleting' or self.state == 'deleted'
+        return self.task == 'deleting' or self.state == ServerState.DELETED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,10 +142,10 @@ class Room:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """How far servers have come with what was ordered; the others are done.
+    """What is left of a request to change servers; the others are done.
 
     :ivar waiting: server UUID -> what it waits for.
-    :ivar failed: server UUID -> why; it is no use to order it again.
+    :ivar failed: server UUID -> why; it is no use to ask again.
     """
 
     waiting: Mapping[str, str]
@@ -206,17 +234,17 @@ class Servers(Protocol):
         """
 
     def stop_servers(
-        self, servers: Collection[Server], order: RequestKey, check: Check
+        self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Mapping[str, str]:
         """Ask Nova to shut the servers down, as their guests want it, once;
         does not wait.
 
         :returns: server UUID -> why not, of those that Nova refused, or
-            that run although they were asked by this order.
+            that run although they were asked under this key.
         """
 
     def shelve_servers(
-        self, servers: Collection[Server], order: RequestKey, check: Check
+        self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Mapping[str, str]:
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
@@ -225,33 +253,33 @@ class Servers(Protocol):
         is confirmed. One that its user has deleted already is deleted.
 
         :returns: server UUID -> why not, of those that Nova refused, or
-            failed at under this order.
+            failed at under this key.
         """
 
     def unshelve_servers(
-        self, servers: Collection[Server], order: RequestKey, check: Check
+        self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Outcome:
-        """Ask Nova to bring shelved servers back, once by an order; does not
+        """Ask Nova to bring shelved servers back, once for a key; does not
         wait. What is done are those that are on no shelf."""
 
     def migrate_servers(
-        self, servers: Collection[Server], order: RequestKey, check: Check
+        self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Outcome:
         """Ask Nova to move the servers to where a server without a
         reservation may be; does not wait.
 
-        Those that run are moved live; once by an order, and what finds no
+        Those that run are moved live; once for a key, and what finds no
         place has failed.
         """
 
     def snapshot_servers(
-        self, servers: Collection[Server], order: RequestKey, check: Check
+        self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Outcome:
-        """Have an image made of each server, once by an order, that belongs
+        """Have an image made of each server, once for a key, that belongs
         to its project; does not wait."""
 
     def save_servers(
-        self, servers: Collection[Server], order: RequestKey, check: Check
+        self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Outcome:
         """Have what is on the servers' disks outlive them; does not wait.
 
@@ -261,33 +289,33 @@ class Servers(Protocol):
         """
 
     def suspend_servers(
-        self, servers: Collection[Server], order: RequestKey, check: Check
+        self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Outcome:
         """Ask Nova to suspend the servers that run; does not wait."""
 
     def drain_servers(
         self,
         servers: Collection[Server],
-        order: RequestKey,
+        key: RequestKey,
         now: datetime.datetime,
         check: Check,
     ) -> Outcome:
         """Ask Nova to move servers that are somebody else's; does not wait.
 
-        Live, those that do not run cold; once by an order. What nobody has
-        ordered is left: none is deleted, shelved, or has a resize confirmed
+        Live, those that do not run cold; once for a key. Nothing else is
+        begun: none is deleted, shelved, or has a resize confirmed
         that its owner has begun. One that can't be moved, or was not although
-        it was ordered, has failed, and is as it was.
+        it was asked for, has failed, and is as it was.
         """
 
     def settle_servers(
         self,
         servers: Collection[Server],
-        order: RequestKey,
+        key: RequestKey,
         now: datetime.datetime,
         check: Check,
     ) -> Mapping[str, str]:
-        """Finish what was begun by the order, and begin nothing.
+        """Finish what was begun under the key, and begin nothing.
 
         :returns: server UUID -> what it waits for
         """

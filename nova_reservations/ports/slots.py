@@ -83,7 +83,7 @@ class Slots(Protocol):
             inventories and the class of these are left.
         """
 
-    def tenants(
+    def servers_in_slots(
         self,
         reservation_id: str,
         hosts: Collection[objects.Resource],

@@ -131,7 +131,7 @@ class FakeServers:
     def stop_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
         refused = {}
@@ -139,18 +139,18 @@ class FakeServers:
             check()
             if server.task == 'powering-off':
                 continue
-            if (server.uuid, order, 'stop') in self._state.orders:
+            if (server.uuid, key, 'stop') in self._state.orders:
                 refused[server.uuid] = 'it runs although it was asked to stop'
                 continue
             self._state.write('stop server')
-            self._state.orders.add((server.uuid, order, 'stop'))
+            self._state.orders.add((server.uuid, key, 'stop'))
             self._state.begin(server, 'powering-off')
         return refused
 
     def shelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
         for server in servers:
@@ -171,7 +171,7 @@ class FakeServers:
     def unshelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
@@ -181,12 +181,12 @@ class FakeServers:
                 if server.task:
                     waiting[server.uuid] = f'it is still {server.task}'
                 continue
-            if (server.uuid, order, 'unshelve') in self._state.orders:
+            if (server.uuid, key, 'unshelve') in self._state.orders:
                 failed[server.uuid] = 'no host has room for it'
                 continue
             waiting[server.uuid] = 'is being unshelved'
             self._state.write('unshelve server')
-            self._state.orders.add((server.uuid, order, 'unshelve'))
+            self._state.orders.add((server.uuid, key, 'unshelve'))
             if server.uuid in self._state.tenancy:
                 hosts = self._state.free_slots(
                     self._state.tenancy[server.uuid]
@@ -211,7 +211,7 @@ class FakeServers:
     def migrate_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
@@ -229,7 +229,7 @@ class FakeServers:
     def snapshot_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
@@ -240,21 +240,21 @@ class FakeServers:
                 continue
             if server.uuid in self._state.slow_servers:
                 waiting[server.uuid] = 'is being made'
-            if (server.uuid, order) not in self._state.images:
+            if (server.uuid, key) not in self._state.images:
                 self._state.write('snapshot server')
-                self._state.images.append((server.uuid, order))
+                self._state.images.append((server.uuid, key))
         return ports.Outcome(waiting, failed)
 
     def save_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         made = {uuid for uuid, _ in self._state.images}
         running = [one for one in servers if one.uuid in self._state.instances]
         outcome = self.snapshot_servers(
-            [one for one in running if one.uuid not in made], order, check
+            [one for one in running if one.uuid not in made], key, check
         )
         slow = made & self._state.slow_servers
         return ports.Outcome(
@@ -272,7 +272,7 @@ class FakeServers:
     def suspend_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         waiting = {}
@@ -281,16 +281,16 @@ class FakeServers:
             if server.state != 'active':
                 continue
             waiting[server.uuid] = 'is being suspended'
-            if (server.uuid, order, 'suspend') not in self._state.orders:
+            if (server.uuid, key, 'suspend') not in self._state.orders:
                 self._state.write('suspend server')
-                self._state.orders.add((server.uuid, order, 'suspend'))
+                self._state.orders.add((server.uuid, key, 'suspend'))
                 self._state.begin(server, 'suspending')
         return ports.Outcome(waiting, {})
 
     def drain_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> ports.Outcome:
@@ -300,11 +300,11 @@ class FakeServers:
             if server.task == 'migrating':
                 waiting[server.uuid] = 'is being moved'
                 continue
-            if (server.uuid, order, 'drain') in self._state.orders:
+            if (server.uuid, key, 'drain') in self._state.orders:
                 failed[server.uuid] = 'Nova has failed to move it'
                 continue
             self._state.write('drain server')
-            self._state.orders.add((server.uuid, order, 'drain'))
+            self._state.orders.add((server.uuid, key, 'drain'))
             waiting[server.uuid] = 'is being moved'
             if server.uuid in self._state.slow_servers:
                 self._state.instances[server.uuid] = dataclasses.replace(
@@ -317,7 +317,7 @@ class FakeServers:
     def settle_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> Mapping[str, str]:
@@ -325,7 +325,7 @@ class FakeServers:
             server.uuid: 'is being moved'
             for server in servers
             if server.task == 'migrating'
-            and (server.uuid, order, 'drain') in self._state.orders
+            and (server.uuid, key, 'drain') in self._state.orders
         }
 
     def evacuate(

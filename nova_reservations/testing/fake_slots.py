@@ -84,7 +84,7 @@ class FakeSlots:
         self._state.classes.pop(reservation_id, None)
         return ()
 
-    def tenants(
+    def servers_in_slots(
         self,
         reservation_id: str,
         hosts: Collection[objects.Resource],
@@ -107,8 +107,8 @@ class FakeSlots:
         )
 
     def slots_taken(self, reservation_id: str, project_id: str) -> int:
-        tenants = self.tenants(reservation_id, (), ())
-        return sum(1 for server in tenants.servers if server.host)
+        occupancy = self.servers_in_slots(reservation_id, (), ())
+        return sum(1 for server in occupancy.servers if server.host)
 
     def forget_slots(
         self,

@@ -43,12 +43,10 @@ class Acting(requests.Requests):
     def stop_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
-        return requests.ask(
-            functools.partial(self._stop, order), servers, check
-        )
+        return requests.ask(functools.partial(self._stop, key), servers, check)
 
     @errors.translated()
     def delete_servers(
@@ -66,11 +64,11 @@ class Acting(requests.Requests):
     def shelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> Mapping[str, str]:
         return requests.ask(
-            functools.partial(self._shelve, order, _hosts(servers)),
+            functools.partial(self._shelve, key, _hosts(servers)),
             servers,
             check,
         )
@@ -78,11 +76,11 @@ class Acting(requests.Requests):
     def migrate_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
-            functools.partial(self._migrate, order, _hosts(servers)),
+            functools.partial(self._migrate, key, _hosts(servers)),
             servers,
             check,
         )
@@ -110,14 +108,14 @@ class Acting(requests.Requests):
 
     # Each of these asks for one server; it returns why Nova will not
 
-    def _stop(self, order: ports.RequestKey, uuid: str) -> str | None:
+    def _stop(self, key: ports.RequestKey, uuid: str) -> str | None:
         context = nova_context.get_admin_context()
         instance = self._get(context, uuid)
         if instance.task_state == task_states.POWERING_OFF:
             return None
         if refusal := self._busy(instance):
             return refusal
-        if not instance_actions.begin(context, instance, order, 'stop'):
+        if not instance_actions.begin(context, instance, key, 'stop'):
             return 'it runs although it was asked to stop'
         self._compute.stop(context, instance)
         return None
@@ -142,7 +140,7 @@ class Acting(requests.Requests):
         return None
 
     def _shelve(
-        self, order: ports.RequestKey, hosts: Collection[str], uuid: str
+        self, key: ports.RequestKey, hosts: Collection[str], uuid: str
     ) -> str | None:
         # A server whose shelving begins without a token is stuck in it.
         context = credentials.context()
@@ -150,7 +148,7 @@ class Acting(requests.Requests):
         if instance.vm_state == vm_states.SOFT_DELETED:
             return self._delete(uuid)
         if instance.task_state in SHELVING and not instance_actions.was_lost(
-            context, instance, order, 'shelve', task_states.SHELVING
+            context, instance, key, 'shelve', task_states.SHELVING
         ):
             return None
         if refusal := self._busy(instance):
@@ -165,13 +163,13 @@ class Acting(requests.Requests):
                 self._compute.unrescue(context, instance)
             case vm_states.SHELVED:
                 if not instance_actions.begin(
-                    context, instance, order, 'offload'
+                    context, instance, key, 'offload'
                 ):
                     return instance_actions.FAILED
                 self._compute.shelve_offload(context, instance)
             case state if state in CAN_BE_SHELVED:
                 if not instance_actions.begin(
-                    context, instance, order, 'shelve'
+                    context, instance, key, 'shelve'
                 ):
                     return instance_actions.FAILED
                 self._compute.shelve(context, instance)
@@ -186,7 +184,7 @@ class Acting(requests.Requests):
     # These may fail for good
 
     def _migrate(
-        self, order: ports.RequestKey, hosts: Collection[str], uuid: str
+        self, key: ports.RequestKey, hosts: Collection[str], uuid: str
     ) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
@@ -208,9 +206,7 @@ class Acting(requests.Requests):
             case vm_states.RESCUED:
                 self._compute.unrescue(context, instance)
             case vm_states.ACTIVE | vm_states.PAUSED:
-                if not instance_actions.begin(
-                    context, instance, order, 'live'
-                ):
+                if not instance_actions.begin(context, instance, key, 'live'):
                     raise requests.Failed('it has found no place')
                 # Nova chooses host and way.
                 self._compute.live_migrate(
@@ -218,7 +214,7 @@ class Acting(requests.Requests):
                 )
             case vm_states.STOPPED:
                 if not instance_actions.begin(
-                    context, instance, order, 'migrate'
+                    context, instance, key, 'migrate'
                 ):
                     raise requests.Failed('it has found no place')
                 self._compute.resize(context, instance)

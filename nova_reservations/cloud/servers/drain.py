@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of others leave hosts that are emptied for leases."""
+"""Drain of hosts: servers of others are moved off them for leases."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -20,8 +20,6 @@ from nova_reservations.cloud.servers.find import MOVING
 
 LOG = log.getLogger(__name__)
 
-DRAINABLE = frozenset({vm_states.ACTIVE, vm_states.PAUSED, vm_states.STOPPED})
-
 LIVE = 'drain live'
 COLD = 'drain cold'
 
@@ -30,29 +28,29 @@ class Draining(requests.Requests):
     def drain_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> ports.Outcome:
         hosts = frozenset(server.host for server in servers)
         return requests.each(
-            functools.partial(self._drain, order, hosts, now), servers, check
+            functools.partial(self._drain, key, hosts, now), servers, check
         )
 
     def settle_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         now: datetime.datetime,
         check: ports.Check,
     ) -> Mapping[str, str]:
         return requests.each(
-            functools.partial(self._settle, order, now), servers, check
+            functools.partial(self._settle, key, now), servers, check
         ).waiting
 
     def _drain(
         self,
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         hosts: Collection[str],
         now: datetime.datetime,
         uuid: str,
@@ -60,7 +58,7 @@ class Draining(requests.Requests):
         """Have somebody's server moved that is in nobody's hands."""
         context = credentials.context()
         instance = self._get(context, uuid)
-        if waiting := self._end_of(context, instance, order, now):
+        if waiting := self._end_of(context, instance, key, now):
             return waiting
         if instance.task_state in MOVING:
             return 'is being moved by others'
@@ -69,39 +67,39 @@ class Draining(requests.Requests):
         if instance.host not in hosts:
             # It has moved, and holds what it had for a moment more.
             return 'is being moved'
-        if instance.vm_state not in DRAINABLE:
+        if instance.vm_state not in ports.MOVABLE:
             raise requests.Failed(f'it is in state {instance.vm_state}')
         if refusal := self._busy(instance):
             return refusal
-        if _begun(context, instance, order):
+        if _begun(context, instance, key):
             raise requests.Failed('Nova has failed to move it')
         if instance.vm_state == vm_states.STOPPED:
-            instance_actions.begin(context, instance, order, COLD)
+            instance_actions.begin(context, instance, key, COLD)
             self._compute.resize(context, instance)
         else:
-            instance_actions.begin(context, instance, order, LIVE)
+            instance_actions.begin(context, instance, key, LIVE)
             self._compute.live_migrate(
                 context, instance, None, None, None, async_=True
             )
         return 'is being moved'
 
     def _settle(
-        self, order: ports.RequestKey, now: datetime.datetime, uuid: str
+        self, key: ports.RequestKey, now: datetime.datetime, uuid: str
     ) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
-        return self._end_of(context, instance, order, now)
+        return self._end_of(context, instance, key, now)
 
     def _end_of(
         self,
         context: nova_context.RequestContext,
         instance: objects.Instance,
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         now: datetime.datetime,
     ) -> str | None:
-        """Bring the move that was ordered to its end; return what it waits
+        """Bring the move that was begun to its end; return what it waits
         for, None if there is nothing to wait for."""
-        begun = _begun(context, instance, order)
+        begun = _begun(context, instance, key)
         if not begun:
             return None
         if instance.vm_state == vm_states.RESIZED and COLD in begun:
@@ -123,11 +121,11 @@ class Draining(requests.Requests):
 def _begun(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.RequestKey,
+    key: ports.RequestKey,
 ) -> list[str]:
-    """Return how the server was moved by the order, if it was."""
+    """Return how the server was moved under the key, if it was."""
     return [
         verb
         for verb in (LIVE, COLD)
-        if instance_actions.was_begun(context, instance, order, verb)
+        if instance_actions.was_begun(context, instance, key, verb)
     ]

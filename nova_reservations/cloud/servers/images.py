@@ -49,11 +49,11 @@ class Images(glance.API):
         return image
 
     def find(
-        self, context: nova_context.RequestContext, order: str
+        self, context: nova_context.RequestContext, key: str
     ) -> dict[str, Any] | None:
-        """Return the image that was made by the order."""
-        for image in self.get_all(context, filters={ORDER: order}):
-            if image['properties'].get(ORDER) == order:
+        """Return the image that was made under the key."""
+        for image in self.get_all(context, filters={ORDER: key}):
+            if image['properties'].get(ORDER) == key:
                 return image
         return None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was begun with a server, by Nova's own records of it.
+"""Nova's records of actions on servers, which say what was begun.
 
 Nova writes down each action on a server with the id of the request that
 asked for it. Ours say in that id why they were asked for, so that whoever
@@ -39,23 +39,23 @@ _NAMESPACE = uuid.UUID('6d1d5f3e-6a0c-4a52-8f3b-3f0b8ad6c1c9')
 def begin(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.RequestKey,
+    key: ports.RequestKey,
     verb: str,
 ) -> bool:
-    """Have what is asked with this context bear the order's name; False if
+    """Have what is asked with this context bear the key; False if
     it was asked before."""
-    context.request_id = request_id(instance.uuid, order, verb)
+    context.request_id = request_id(instance.uuid, key, verb)
     return not was_asked(context, instance, context.request_id)
 
 
 def was_begun(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.RequestKey,
+    key: ports.RequestKey,
     verb: str,
 ) -> bool:
-    """Whether it was asked for by the order, by whoever."""
-    return was_asked(context, instance, request_id(instance.uuid, order, verb))
+    """Whether it was asked for under the key, by any worker."""
+    return was_asked(context, instance, request_id(instance.uuid, key, verb))
 
 
 LOST = datetime.timedelta(seconds=60)
@@ -82,7 +82,7 @@ def is_lost(
 def was_lost(
     context: nova_context.RequestContext,
     instance: objects.Instance,
-    order: ports.RequestKey,
+    key: ports.RequestKey,
     verb: str,
     task: str,
 ) -> bool:
@@ -102,14 +102,14 @@ def was_lost(
     for action in newest:
         events = _events(context, action)
         mine = _prefix(action.request_id or '') == _prefix(
-            request_id(instance.uuid, order, verb)
+            request_id(instance.uuid, key, verb)
         )
         if mine and not events:
             # The message may be under way: of the attempt right before this
             # one it was sent a moment ago.
-            lost = _attempt(
-                action.request_id
-            ) + 1 < order.attempt or _was_left(instance)
+            lost = _attempt(action.request_id) + 1 < key.attempt or _was_left(
+                instance
+            )
         elif action.action != ACTIONS[verb] or _failed_at(events):
             # Of something before it.
             lost = _was_left(instance)
@@ -196,10 +196,10 @@ def end_task(instance: objects.Instance, task: str) -> None:
         instance.save(expected_task_state=[task])
 
 
-def request_id(server: str, order: ports.RequestKey, verb: str) -> str:
+def request_id(server: str, key: ports.RequestKey, verb: str) -> str:
     """Return the id of the request; its last part is the attempt."""
-    name = str(uuid.uuid5(_NAMESPACE, f'{order.reason} {server} {verb}'))
-    return f'req-{_prefix(name)}-{order.attempt:012x}'
+    name = str(uuid.uuid5(_NAMESPACE, f'{key.reason} {server} {verb}'))
+    return f'req-{_prefix(name)}-{key.attempt:012x}'
 
 
 def _prefix(identifier: str) -> str:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova has stored of how servers were asked for: their flavors, by
-which it schedules them anew, and their hints.
+"""Flavors and hints that Nova has stored with servers, and reads again when
+it schedules them anew.
 
 Flavors are in each server's cell, and with the request that it was created
-by; hints are in the request alone.
+by; hints are in the request alone. Searches bypass Nova's objects, because
+those load one server at a time; changes are made through them.
 """
 
 # Nova's objects get their names only when the process registers them.

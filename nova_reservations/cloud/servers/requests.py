@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Nova is asked to change servers, many at once.
+"""Requests to Nova to change servers, many at once.
 
 Through Nova's own compute API, in an administrator's context, by which
 locked servers are no exception. Nova is asked, and not waited for.

@@ -40,10 +40,10 @@ class Placing(requests.Requests):
         }
         if not hosts:
             return found
-        for tenant in cells.ask(_tenants, sorted(found)):
+        for placed in cells.ask(_placed_on, sorted(found)):
             # Some databases compare names without regard to case.
-            if tenant.server.host in found:
-                found[tenant.server.host].append(tenant)
+            if placed.server.host in found:
+                found[placed.server.host].append(placed)
         return found
 
     def find_room(
@@ -98,11 +98,11 @@ def _least(
     return least
 
 
-def _tenants(
+def _placed_on(
     context: nova_context.RequestContext, names: list[str]
 ) -> list[ports.PlacedServer]:
     return [
-        _tenant(instance)
+        _placed(instance)
         for instance in nova_objects.InstanceList.get_by_filters(
             context,
             {'host': names, 'deleted': False, 'soft_deleted': True},
@@ -111,7 +111,7 @@ def _tenants(
     ]
 
 
-def _tenant(instance: nova_objects.Instance) -> ports.PlacedServer:
+def _placed(instance: nova_objects.Instance) -> ports.PlacedServer:
     flavor = instance.flavor
     topology = instance.numa_topology
     pci = instance.pci_requests

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers are copied, laid to rest, and brought back."""
+"""Snapshots of servers; servers are saved, suspended and unshelved."""
 
 from collections.abc import Collection
 import functools
@@ -41,46 +41,46 @@ class Shelving(requests.Requests):
     def snapshot_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
-            functools.partial(self._snapshot, order), servers, check
+            functools.partial(self._snapshot, key), servers, check
         )
 
     def save_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
-            functools.partial(self._save, order), servers, check
+            functools.partial(self._save, key), servers, check
         )
 
     def suspend_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
-            functools.partial(self._suspend, order), servers, check
+            functools.partial(self._suspend, key), servers, check
         )
 
     def unshelve_servers(
         self,
         servers: Collection[ports.Server],
-        order: ports.RequestKey,
+        key: ports.RequestKey,
         check: ports.Check,
     ) -> ports.Outcome:
         return requests.each(
-            functools.partial(self._unshelve, order), servers, check
+            functools.partial(self._unshelve, key), servers, check
         )
 
     # Each of these asks for one server; it returns what that waits for
 
-    def _snapshot(self, order: ports.RequestKey, uuid: str) -> str | None:
+    def _snapshot(self, key: ports.RequestKey, uuid: str) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
         if utils.is_volume_backed_instance(context, instance):
@@ -90,7 +90,7 @@ class Shelving(requests.Requests):
                 'its disk is a volume, which outlives the server'
             )
         first = instance_actions.request_id(
-            uuid, ports.RequestKey(order.reason), 'snapshot'
+            uuid, ports.RequestKey(key.reason), 'snapshot'
         )
         image = self._compute.image_api.find(context, first)
         if (
@@ -101,11 +101,9 @@ class Shelving(requests.Requests):
             raise requests.Failed(f'it is in state {instance.vm_state}')
         pending = task_states.IMAGE_SNAPSHOT_PENDING
         lost = instance_actions.was_lost(
-            context, instance, order, 'snapshot', pending
+            context, instance, key, 'snapshot', pending
         )
-        begun = not instance_actions.begin(
-            context, instance, order, 'snapshot'
-        )
+        begun = not instance_actions.begin(context, instance, key, 'snapshot')
         if image is not None and (
             lost
             or not instance_actions.was_asked(
@@ -132,7 +130,7 @@ class Shelving(requests.Requests):
         )
         return 'is being made'
 
-    def _save(self, order: ports.RequestKey, uuid: str) -> str | None:
+    def _save(self, key: ports.RequestKey, uuid: str) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
@@ -155,15 +153,15 @@ class Shelving(requests.Requests):
             if instance.vm_state == vm_states.RESCUED:
                 self._compute.unrescue(context, instance)
                 return 'is being made'
-        return self._snapshot(order, uuid)
+        return self._snapshot(key, uuid)
 
-    def _suspend(self, order: ports.RequestKey, uuid: str) -> str | None:
+    def _suspend(self, key: ports.RequestKey, uuid: str) -> str | None:
         context = nova_context.get_admin_context()
         instance = self._get(context, uuid)
         if (
             instance.task_state == task_states.SUSPENDING
             and not instance_actions.was_lost(
-                context, instance, order, 'suspend', task_states.SUSPENDING
+                context, instance, key, 'suspend', task_states.SUSPENDING
             )
         ):
             return 'is being suspended'
@@ -182,7 +180,7 @@ class Shelving(requests.Requests):
                 self._compute.unrescue(context, instance)
             case vm_states.ACTIVE:
                 if not instance_actions.begin(
-                    context, instance, order, 'suspend'
+                    context, instance, key, 'suspend'
                 ):
                     return instance_actions.FAILED
                 self._compute.suspend(context, instance)
@@ -190,7 +188,7 @@ class Shelving(requests.Requests):
                 raise requests.Failed(f'it is in state {state}')
         return 'is being suspended'
 
-    def _unshelve(self, order: ports.RequestKey, uuid: str) -> str | None:
+    def _unshelve(self, key: ports.RequestKey, uuid: str) -> str | None:
         context = credentials.context()
         instance = self._get(context, uuid)
         if instance.vm_state == vm_states.ERROR:
@@ -199,7 +197,7 @@ class Shelving(requests.Requests):
             ('shelve', task_states.SHELVING),
             ('unshelve', task_states.UNSHELVING),
         ):
-            instance_actions.was_lost(context, instance, order, verb, task)
+            instance_actions.was_lost(context, instance, key, verb, task)
         if instance.task_state is not None:
             return f'it is still {instance.task_state}'
         if instance.vm_state not in actions.ON_A_SHELF:
@@ -207,7 +205,7 @@ class Shelving(requests.Requests):
         if instance.vm_state == vm_states.SHELVED_OFFLOADED and instance.host:
             # Nova forgets its host a moment later, which must not be another.
             return 'it is still leaving its host'
-        if not instance_actions.begin(context, instance, order, 'unshelve'):
+        if not instance_actions.begin(context, instance, key, 'unshelve'):
             raise requests.Failed(
                 'no host has room for it'
                 if instance_actions.failure(context, instance)

@@ -8,6 +8,7 @@ kind.
 import abc
 import dataclasses
 
+from debtcollector import removals
 from oslo_config import cfg
 
 from nova_reservations import objects
@@ -21,12 +22,16 @@ Cost = tuple[float, ...]
 class DrainableHost:
     """A host that could be emptied.
 
-    :ivar tenants: the servers on it, with their states and flavors; none of
+    :ivar servers: the servers on it, with their states and flavors; none of
         them is in a state in which Nova could not move it.
     """
 
     resource: objects.Resource
-    tenants: tuple[ports.PlacedServer, ...]
+    servers: tuple[ports.PlacedServer, ...]
+
+    @removals.removed_property(message='Use servers.', removal_version='0.3')
+    def tenants(self) -> tuple[ports.PlacedServer, ...]:
+        return self.servers
 
 
 class DrainStrategy(abc.ABC):

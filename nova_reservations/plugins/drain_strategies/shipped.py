@@ -9,27 +9,26 @@ from oslo_config import cfg
 
 from nova_reservations import exception
 from nova_reservations import plugin_loader
+from nova_reservations import ports
 from nova_reservations.plugins.drain_strategies import base
 from nova_reservations.plugins.drain_strategies.base import Cost
 from nova_reservations.plugins.drain_strategies.base import DrainableHost
 
 NAMESPACE = 'nova_reservations.drain.strategies'
 
-_STOPPED = 'stopped'
-
 
 class FewestServers(base.DrainStrategy):
     """As few servers as possible are moved."""
 
     def cost(self, drainable: DrainableHost) -> Cost:
-        return (len(drainable.tenants), _memory(drainable))
+        return (len(drainable.servers), _memory(drainable))
 
 
 class LeastMemory(base.DrainStrategy):
     """As little memory as possible is moved, of those that run or not."""
 
     def cost(self, drainable: DrainableHost) -> Cost:
-        return (_memory(drainable), len(drainable.tenants))
+        return (_memory(drainable), len(drainable.servers))
 
 
 class ByState(base.DrainStrategy):
@@ -37,21 +36,23 @@ class ByState(base.DrainStrategy):
     never one with CPUs or devices of its own."""
 
     def cost(self, drainable: DrainableHost) -> Cost | None:
-        if any(each.pinned or each.passthrough for each in drainable.tenants):
+        if any(each.pinned or each.passthrough for each in drainable.servers):
             return None
         running = [
-            each for each in drainable.tenants if each.server.state != _STOPPED
+            each
+            for each in drainable.servers
+            if each.server.state != ports.ServerState.STOPPED
         ]
         return (
             len(running),
             sum(each.flavor.memory_mb for each in running),
-            len(drainable.tenants),
+            len(drainable.servers),
             _memory(drainable),
         )
 
 
 def _memory(drainable: DrainableHost) -> int:
-    return sum(each.flavor.memory_mb for each in drainable.tenants)
+    return sum(each.flavor.memory_mb for each in drainable.servers)
 
 
 SHIPPED: dict[str, type[base.DrainStrategy]] = {

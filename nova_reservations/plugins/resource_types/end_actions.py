@@ -44,8 +44,6 @@ PROPERTIES: Mapping[str, Any] = {
 RETRY = datetime.timedelta(minutes=1)
 """Between two attempts at what Nova has failed at."""
 
-_RUNNING = 'active'
-
 
 def validate(
     asked: Mapping[str, Any], cloud: ports.Cloud, conf: cfg.ConfigOpts
@@ -102,7 +100,7 @@ def leave(
         server
         for server in servers
         if booking.ending < grace(reservation.params)
-        and server.state == _RUNNING
+        and server.state == ports.ServerState.ACTIVE
         and server.uuid not in told
     ]
     refused = cloud.servers.stop_servers(

@@ -46,10 +46,10 @@ class Place(flavor.FlavorInstance):
 
     def occupants(self, booking: base.Booking) -> frozenset[str]:
         """Return the UUIDs of the servers that hold any of its slots."""
-        tenants = self.cloud.slots.tenants(
+        occupancy = self.cloud.slots.servers_in_slots(
             booking.reservation.id, (*booking.resources, *booking.left), ()
         )
-        return frozenset(server.uuid for server in tenants.servers)
+        return frozenset(server.uuid for server in occupancy.servers)
 
     def _slots(self, booking: base.Booking) -> ports.ReservedSlots:
         return dataclasses.replace(super()._slots(booking), flavor=None)

@@ -26,10 +26,8 @@ ENDINGS = (CREATE_IMAGE, SUSPEND, DELETE)
 RETRY = datetime.timedelta(minutes=1)
 """Between two attempts at what Nova has failed at."""
 
-_OFFLOADED = 'shelved_offloaded'
-_SHELVES = frozenset({'shelved', _OFFLOADED})
-_BUILDING = 'building'
-_BROKEN = 'error'
+_OFFLOADED = ports.ServerState.SHELVED_OFFLOADED
+_SHELVES = frozenset({ports.ServerState.SHELVED, _OFFLOADED})
 
 _GONE = base.Waiting('Its servers are gone')
 """The lease ends when this is seen by whoever looks after them all."""
@@ -45,7 +43,7 @@ def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
         return _GONE
     told = {
         server.uuid: 'is being built'
-        if server.state == _BUILDING
+        if server.state == ports.ServerState.BUILDING
         else 'is being shelved'
         for server in servers
         if not _is_offloaded(server)
@@ -56,7 +54,8 @@ def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
                 server
                 for server in servers
                 if server.uuid in told
-                and server.state not in (_BUILDING, _OFFLOADED)
+                and server.state
+                not in (ports.ServerState.BUILDING, _OFFLOADED)
             ],
             _order(booking, booking.now),
             booking,
@@ -160,7 +159,7 @@ def _call_back(
     building = {
         server.uuid: 'is being built'
         for server in servers
-        if server.state == _BUILDING
+        if server.state == ports.ServerState.BUILDING
     }
     astray = {
         server.uuid
@@ -168,7 +167,7 @@ def _call_back(
         if hosts is not None
         and server.host
         and server.host not in hosts
-        and server.state not in (_BUILDING, _OFFLOADED)
+        and server.state not in (ports.ServerState.BUILDING, _OFFLOADED)
     }
     leaving = _shelve(
         [server for server in servers if server.uuid in astray],
@@ -280,7 +279,9 @@ def _sound(
     :raises: Hopeless if there are only such as could not be built
     """
     servers = cloud.servers.find_servers(booking.reservation.living).values()
-    sound = tuple(server for server in servers if server.state != _BROKEN)
+    sound = tuple(
+        server for server in servers if server.state != ports.ServerState.ERROR
+    )
     if servers and not sound:
         raise exception.Hopeless(
             what='Making the servers',
@@ -307,7 +308,7 @@ def _is_worthless(server: ports.Server, wanted: Collection[str]) -> bool:
     """Whether nothing of it needs to be kept: its user is deleting it, it
     was saved and is being deleted; or it will be, and has never run."""
     return server.is_being_deleted or (
-        server.state == _BUILDING and DELETE in wanted
+        server.state == ports.ServerState.BUILDING and DELETE in wanted
     )
 
 

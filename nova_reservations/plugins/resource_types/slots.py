@@ -40,7 +40,6 @@ COUNT: Mapping[str, Any] = {
     ]
 }
 
-SHELVED = 'shelved_offloaded'
 
 _AFFINITY: Mapping[Any, bool | None] = {
     None: None,
@@ -140,28 +139,28 @@ class Slots(offered.WithServers):
 
     def heal(self, booking: base.Booking) -> None:
         self.start(booking)
-        tenants = self._tenants_left(booking)
-        evacuation.evacuate(booking, tenants.servers, self.cloud, self.conf)
+        occupancy = self._servers_left(booking)
+        evacuation.evacuate(booking, occupancy.servers, self.cloud, self.conf)
 
     def unused(self, booking: base.Booking) -> base.Resources:
-        tenants = self.cloud.slots.tenants(
+        occupancy = self.cloud.slots.servers_in_slots(
             booking.reservation.id, booking.resources, booking.servers
         )
-        if tenants.leftovers:
+        if occupancy.leftovers:
             # Who holds them is not known by host.
             return ()
-        taken = {server.host for server in tenants.servers}
+        taken = {server.host for server in occupancy.servers}
         return tuple(
             host for host in booking.resources if host.name not in taken
         )
 
     def remains(self, booking: base.Booking) -> base.Remains:
-        tenants = self._tenants_left(booking)
-        taken = {server.host for server in tenants.servers}
+        occupancy = self._servers_left(booking)
+        taken = {server.host for server in occupancy.servers}
         stranded = evacuation.stranded(
-            booking, tenants.servers, self.cloud, self.conf
+            booking, occupancy.servers, self.cloud, self.conf
         )
-        if tenants.leftovers:
+        if occupancy.leftovers:
             # Who holds them is not known by host.
             vacated: tuple[objects.Resource, ...] = ()
         else:
@@ -175,8 +174,8 @@ class Slots(offered.WithServers):
             or (self.cloud.servers.acts_for_projects() and bool(stranded)),
         )
 
-    def _tenants_left(self, booking: base.Booking) -> ports.Occupancy:
-        return self.cloud.slots.tenants(
+    def _servers_left(self, booking: base.Booking) -> ports.Occupancy:
+        return self.cloud.slots.servers_in_slots(
             booking.reservation.id, booking.left, booking.servers
         )
 
@@ -184,13 +183,13 @@ class Slots(offered.WithServers):
         """Return those that its end would have leave, but for strangers."""
         return [
             server
-            for server in _to_leave(booking, self._tenants(booking))
+            for server in _to_leave(booking, self._servers_in(booking))
             if server.project_id == booking.lease.project_id
         ]
 
-    def _tenants(self, booking: base.Booking) -> ports.Occupancy:
+    def _servers_in(self, booking: base.Booking) -> ports.Occupancy:
         """Return what uses it, or has used it, wherever it is by now."""
-        return self.cloud.slots.tenants(
+        return self.cloud.slots.servers_in_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
             booking.servers,
@@ -222,20 +221,20 @@ class Slots(offered.WithServers):
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
-        tenants = self._tenants(booking)
+        occupancy = self._servers_in(booking)
         if not _are_deleted(booking.reservation):
             # They outlive the class, which must not be asked for again;
             # nor may it be by those who still have to move.
             self.cloud.slots.forget_slots(
-                booking.reservation.id, tenants.servers, booking.check
+                booking.reservation.id, occupancy.servers, booking.check
             )
-        here = _to_leave(booking, tenants)
+        here = _to_leave(booking, occupancy)
         told = end_actions.leave(here, booking, self.cloud)
         reasons = [
             _is_leaving(server, told[server.uuid], booking.lease.project_id)
             for server in here
         ]
-        reasons += [_held(consumer) for consumer in tenants.leftovers]
+        reasons += [_held(consumer) for consumer in occupancy.leftovers]
         if reasons:
             return base.Waiting.on(reasons)
         if not booking.settled:
@@ -251,11 +250,13 @@ class Slots(offered.WithServers):
     ) -> Mapping[str, Any]:
         """Say which servers use its slots now; one that was resized away,
         or is shelved, uses none."""
-        tenants = self.cloud.slots.tenants(reservation.id, (), servers)
+        occupancy = self.cloud.slots.servers_in_slots(
+            reservation.id, (), servers
+        )
         hosts = {host.name for host in resources}
         using = sorted(
             server.uuid
-            for server in tenants.servers
+            for server in occupancy.servers
             # Whoever makes flavors can give others one that takes slots; one
             # that came without asking may be elsewhere by now.
             if server.project_id == lease.project_id
@@ -305,14 +306,14 @@ def _are_deleted(reservation: objects.Reservation) -> bool:
 
 
 def _to_leave(
-    booking: base.Booking, tenants: ports.Occupancy
+    booking: base.Booking, occupancy: ports.Occupancy
 ) -> tuple[ports.Server, ...]:
     """Return the servers with which the end has anything to do."""
     if _are_deleted(booking.reservation):
-        return tenants.servers
+        return occupancy.servers
     hosts = {host.name for host in (*booking.resources, *booking.left)}
     return tuple(
-        server for server in tenants.servers if not _has_left(server, hosts)
+        server for server in occupancy.servers if not _has_left(server, hosts)
     )
 
 
@@ -322,7 +323,7 @@ def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:
         return False
     if server.host:
         return server.host not in hosts
-    return server.state == SHELVED
+    return server.state == ports.ServerState.SHELVED_OFFLOADED
 
 
 def amount(asked: Mapping[str, Any]) -> int:

@@ -21,13 +21,13 @@ class Quietest(base.DrainStrategy):
     def cost(self, drainable: base.DrainableHost) -> base.Cost | None:
         undisturbed = self.conf.example.undisturbed
         if any(
-            tenant.server.project_id in undisturbed
-            for tenant in drainable.tenants
+            placed.server.project_id in undisturbed
+            for placed in drainable.servers
         ):
             return None
         return (
             sum(
-                tenant.server.state == 'active' for tenant in drainable.tenants
+                placed.server.state == 'active' for placed in drainable.servers
             ),
         )
 

@@ -111,13 +111,13 @@ def test_all_that_is_placed_has_room_where_it_goes(asked, free):
             )
 
 
-def drainable(*tenants):
+def drainable(*servers):
     return base.DrainableHost(
-        objects.Resource(1, objects.HOST, 'one', 'uuid'), tuple(tenants)
+        objects.Resource(1, objects.HOST, 'one', 'uuid'), tuple(servers)
     )
 
 
-def tenant(state='active', memory_mb=512, **more):
+def placed(state='active', memory_mb=512, **more):
     return ports.PlacedServer(
         ports.Server('uuid', 'project', 'one', state),
         ports.Flavor(vcpus=1, memory_mb=memory_mb, root_gb=1),
@@ -125,51 +125,51 @@ def tenant(state='active', memory_mb=512, **more):
     )
 
 
-def cost(name, *tenants):
-    return plugins.SHIPPED[name](conf=None).cost(drainable(*tenants))
+def cost(name, *servers):
+    return plugins.SHIPPED[name](conf=None).cost(drainable(*servers))
 
 
 def test_fewest_servers_goes_by_their_number_then_by_their_memory():
-    few = tenant(memory_mb=4096), tenant()
-    many = tenant(), tenant(), tenant()
+    few = placed(memory_mb=4096), placed()
+    many = placed(), placed(), placed()
     assert cost('fewest_servers', *few) < cost('fewest_servers', *many)
     assert cost('fewest_servers', *many) < cost(
-        'fewest_servers', tenant(), *few
+        'fewest_servers', placed(), *few
     )
 
 
 def test_least_memory_goes_by_their_memory_then_by_their_number():
-    few = tenant(memory_mb=4096), tenant()
-    many = tenant(), tenant(), tenant()
+    few = placed(memory_mb=4096), placed()
+    many = placed(), placed(), placed()
     assert cost('least_memory', *many) < cost('least_memory', *few)
-    assert cost('least_memory', tenant(memory_mb=1024)) < cost(
-        'least_memory', tenant(), tenant()
+    assert cost('least_memory', placed(memory_mb=1024)) < cost(
+        'least_memory', placed(), placed()
     )
 
 
 def test_by_state_takes_stopped_ones_before_those_that_run():
-    stopped = [tenant('stopped', 8192)] * 3
-    assert cost('by_state', *stopped) < cost('by_state', tenant())
-    assert cost('by_state', tenant('paused')) == cost('by_state', tenant())
+    stopped = [placed('stopped', 8192)] * 3
+    assert cost('by_state', *stopped) < cost('by_state', placed())
+    assert cost('by_state', placed('paused')) == cost('by_state', placed())
 
 
 def test_by_state_takes_small_ones_before_large_ones():
-    assert cost('by_state', tenant(memory_mb=256)) < cost('by_state', tenant())
-    assert cost('by_state', tenant('stopped', 256)) < cost(
-        'by_state', tenant('stopped')
+    assert cost('by_state', placed(memory_mb=256)) < cost('by_state', placed())
+    assert cost('by_state', placed('stopped', 256)) < cost(
+        'by_state', placed('stopped')
     )
 
 
 @pytest.mark.parametrize('own', ['pinned', 'passthrough'])
 def test_by_state_never_takes_what_has_a_part_of_the_host(own):
-    fixed = tenant('stopped', **{own: True})
-    assert cost('by_state', tenant(), fixed) is None
-    assert cost('fewest_servers', tenant(), fixed) is not None
+    fixed = placed('stopped', **{own: True})
+    assert cost('by_state', placed(), fixed) is None
+    assert cost('fewest_servers', placed(), fixed) is not None
 
 
 def test_what_is_empty_is_the_cheapest():
     for name in plugins.SHIPPED:
-        assert cost(name) < cost(name, tenant('stopped', 1))
+        assert cost(name) < cost(name, placed('stopped', 1))
 
 
 @pytest.fixture
@@ -209,4 +209,10 @@ def test_one_of_another_package_is_found_by_its_entry_point(
     monkeypatch.syspath_prepend(str(tmp_path))
     found = strategy_of(conf, 'quietest')
     assert type(found).__name__ == 'Quietest'
-    assert found.cost(drainable(tenant(), tenant('stopped'))) == (1,)
+    assert found.cost(drainable(placed(), placed('stopped'))) == (1,)
+
+
+def test_a_strategy_may_still_call_servers_tenants():
+    host = drainable(placed())
+    with pytest.warns(DeprecationWarning):
+        assert host.tenants == host.servers

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the cloud, and plugins that know of none."""
+
+from oslo_config import cfg
+import pytest
+
+from nova_reservations import cloud
+
+
+@pytest.fixture
+def nova():
+    return cloud.NovaCloud(cfg.ConfigOpts(), moved=print, identity=str)
+
+
+def test_a_method_without_its_part_works_and_warns(nova):
+    with pytest.warns(DeprecationWarning, match='cloud.servers.find_servers'):
+        assert nova.find_servers([]) == {}
+
+
+def test_the_cloud_has_no_other_methods(nova):
+    with pytest.raises(AttributeError):
+        nova.find_nothing  # noqa: B018
