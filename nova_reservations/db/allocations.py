@@ -58,40 +58,15 @@ def advance(session: orm.Session, generations: Mapping[int, int]) -> None:
 def insert(
     session: orm.Session,
     reservation_id: str,
-    resource_ids: Collection[int],
-    window: interval.Interval,
-) -> None:
-    """Give whole resources to the reservation for the window."""
-    if resource_ids:
-        session.execute(
-            sa.insert(ALLOCATION),
-            [
-                {
-                    'reservation_id': reservation_id,
-                    'resource_id': resource_id,
-                    'start_date': window.start,
-                    'end_date': window.end,
-                    'exclusive': True,
-                    'released': False,
-                }
-                for resource_id in sorted(resource_ids)
-            ],
-        )
-
-
-def insert_shares(
-    session: orm.Session,
-    reservation_id: str,
     slots: Mapping[int, int],
-    amounts: Mapping[str, int],
+    amounts: Mapping[str, int] | None,
     window: interval.Interval,
 ) -> None:
-    """Give the reservation slots of resources for the window.
+    """Give the reservation resources for the window.
 
-    How many is kept as an amount too, of the class that counts them.
-
-    :param slots: resource id -> how many
-    :param amounts: resource class -> what each slot holds
+    :param slots: resource id -> how many slots of it
+    :param amounts: resource class -> what each slot holds; how many there
+        are is kept as an amount too. None: whole resources
     """
     if not slots:
         return
@@ -103,13 +78,23 @@ def insert_shares(
                 'resource_id': resource_id,
                 'start_date': window.start,
                 'end_date': window.end,
-                'exclusive': False,
+                'exclusive': amounts is None,
                 'released': False,
             }
             for resource_id in sorted(slots)
         ],
     )
-    each = {**amounts, objects.slot_class(reservation_id): 1}
+    if amounts is not None:
+        _insert_amounts(session, reservation_id, slots, amounts)
+
+
+def _insert_amounts(
+    session: orm.Session,
+    reservation_id: str,
+    slots: Mapping[int, int],
+    amounts: Mapping[str, int],
+) -> None:
+    slot = {**amounts, objects.slot_class(reservation_id): 1}
     rows = session.execute(
         sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
             ALLOCATION.c.reservation_id == reservation_id,
@@ -125,7 +110,7 @@ def insert_shares(
                 'amount': amount * slots[row.resource_id],
             }
             for row in rows
-            for name, amount in sorted(each.items())
+            for name, amount in sorted(slot.items())
         ],
     )
 
@@ -429,76 +414,3 @@ def find(
         )
         for row in session.execute(statement)
     ]
-
-
-def access(session: orm.Session, reservation_id: str) -> objects.Access | None:
-    """Return who may use the reservation, and which hosts it is of."""
-    row = session.execute(
-        sa.select(
-            LEASE.c.id,
-            LEASE.c.project_id,
-            LEASE.c.status,
-            LEASE.c.lease_type,
-            RESERVATION.c.resource_type,
-            RESERVATION.c.params,
-        )
-        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-        .where(RESERVATION.c.id == reservation_id)
-    ).first()
-    if row is None:
-        return None
-    held = session.execute(
-        sa.select(
-            RESOURCE.c.name,
-            ALLOCATION.c.exclusive,
-            sa.and_(holds.free(holds.Use.RUN), ~occupied()).label('usable'),
-        )
-        .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
-        .where(
-            ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.released == sa.false(),
-            RESOURCE.c.resource_type == objects.HOST,
-            ALLOCATION.c.replaced_at.is_(None),
-        )
-    ).all()
-    return objects.Access(
-        reservation_id=reservation_id,
-        lease_id=row.id,
-        project_id=row.project_id,
-        status=states.Lease(row.status),
-        lease_type=states.LeaseType(row.lease_type),
-        resource_type=row.resource_type,
-        params=row.params,
-        hosts=frozenset(each.name for each in held if each.usable),
-        unusable=frozenset(each.name for each in held if not each.usable),
-        in_slots=any(not each.exclusive for each in held),
-    )
-
-
-def owners(
-    session: orm.Session, reservation_ids: Collection[str]
-) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return reservation -> (project, names of resources), of those whose
-    lease is active."""
-    found: dict[str, tuple[str, set[str]]] = {}
-    for row in session.execute(
-        sa.select(
-            ALLOCATION.c.reservation_id, LEASE.c.project_id, RESOURCE.c.name
-        )
-        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-        .where(
-            ALLOCATION.c.reservation_id.in_(reservation_ids),
-            ALLOCATION.c.released == sa.false(),
-            LEASE.c.status == states.Lease.ACTIVE,
-        )
-    ):
-        _, names = found.setdefault(
-            row.reservation_id, (row.project_id, set())
-        )
-        names.add(row.name)
-    return {
-        reservation_id: (project_id, frozenset(names))
-        for reservation_id, (project_id, names) in found.items()
-    }

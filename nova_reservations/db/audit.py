@@ -15,9 +15,9 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import holds
 from nova_reservations.db import models
+from nova_reservations.objects import amounts
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
-from nova_reservations.planner import shares as sharing
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
@@ -153,7 +153,7 @@ def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
 def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
     """Return (resource name, resource class, most, capacity) where shares
     hold more at some instant than there is."""
-    held: dict[tuple[int, str], list[sharing.Held]] = defaultdict(list)
+    held: dict[tuple[int, str], list[amounts.Held]] = defaultdict(list)
     for row in session.execute(
         sa.select(
             ALLOCATION.c.resource_id,
@@ -166,7 +166,7 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
         .where(ALLOCATION.c.released == sa.false())
     ):
         held[row.resource_id, row.resource_class].append(
-            sharing.Held(
+            amounts.Held(
                 interval.Interval(row.start_date, row.end_date),
                 {row.resource_class: row.amount},
             )
@@ -185,7 +185,7 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
                 min(one.window.start for one in shares),
                 max(one.window.end for one in shares),
             )
-            most = sharing.peak(shares, always)[name]
+            most = amounts.peak(shares, always)[name]
             if most > inventory.capacity:
                 found.append((row.name, name, most, inventory.capacity))
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is free in a window: a bounded page of it, and counts of the rest.
+"""Resources that are free in a window: a page of them, and counts of all.
 
 What is read does not grow with the cloud: each query walks an index in its
 order and stops at a limit. Each row carries the generation of its resource,
@@ -8,6 +8,9 @@ sets it, and so learns of whoever came between.
 """
 
 from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 
@@ -18,11 +21,12 @@ from nova_reservations import objects
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
+from nova_reservations.db import shares
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
+from nova_reservations.objects import search
 from nova_reservations.planner import usage
-from nova_reservations.planner import whole as selection
 
 PAGE = 32
 """Candidates beyond those wanted that are ranked against each other."""
@@ -31,71 +35,80 @@ _LOOK_AHEAD = 4
 """How many neighbours are looked at for each candidate that is wanted."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shortage:
+    """Why a demand for whole resources was refused.
+
+    :ivar matching: resources of the type that meet the requirements.
+    :ivar taken: those of matching that are not free in the window.
+    """
+
+    matching: int
+    taken: int
+
+
+def pages(
+    session: orm.Session, wanted: search.Wanted, terms: search.Search
+) -> Iterator[list[search.Offer]]:
+    """Yield offers for a reservation, a page at a time, as they are asked for.
+
+    Of whole resources one page has all that a plan needs; shares are looked
+    at until it is enough.
+    """
+    if wanted.demand.exclusive:
+        yield find(session, wanted, terms)
+    else:
+        yield from shares.pages(session, wanted, terms)
+
+
 def find(
     session: orm.Session,
-    demand: demand.Demand,
-    window: interval.Interval,
-    now: datetime.datetime,
-    *,
-    page: int,
-    random_start: int,
-    keep: Collection[int] = (),
-    recheck: bool = True,
-    ignore: Collection[str] = (),
-    among: Collection[int] | None = None,
-) -> list[selection.Candidate]:
-    """Return candidates: those with the least free time before or after the
-    window, and others from a random place on.
+    wanted: search.Wanted,
+    terms: search.Search,
+    page: int = PAGE,
+) -> list[search.Offer]:
+    """Return whole resources: those with the least free time before or after
+    the window, and others from a random place on.
 
-    :param window: with the time for cleaning before and after it.
-    :param page: how many to return beyond those wanted, if there are.
-    :param random_start: where the random place is, in the range of spread.
-    :param keep: ids of what the reservation has: candidates if still free.
-    :param recheck: whether that must meet the requirements too.
-    :param ignore: the reservations that are planned anew: to them, what
-        they have is free.
-    :param among: ids of all that may be had; None: whatever there is.
+    :param page: how many to return beyond those wanted and those that
+        siblings may take, if there are.
     """
-    limit = demand.maximum + page
-    offers = _Offers(window, now, ignore)
+    demand = wanted.demand
+    limit = demand.maximum + wanted.siblings + page
+    window = wanted.window.padded(terms.cleaning)
+    offers = _Offers(window, terms)
     query = _meeting(demand, offers.query().where(offers.free))
-    if among is not None:
-        query = query.where(models.Resource.id.in_(among))
+    if wanted.among is not None:
+        query = query.where(models.Resource.id.in_(wanted.among))
     statements = offers.nearest(query, limit)
-    if keep:
+    if wanted.held:
         kept = offers.query().where(_keepable(demand), offers.free)
-        if recheck:
+        if wanted.recheck:
             kept = _required(demand.requirements, kept)
-        statements.append(kept.where(models.Resource.id.in_(keep)))
+        statements.append(kept.where(models.Resource.id.in_(wanted.held)))
     rows = [
         row for statement in statements for row in session.execute(statement)
     ]
-    rows += _spread(session, query, random_start, limit)
+    rows += _spread(session, query, terms.start_at, limit)
     return list(
         {
-            row.id: _candidate(row, window, now, row.id in keep)
-            for row in rows
+            row.id: _offer(row, window, terms.now, wanted.held) for row in rows
         }.values()
     )
 
 
 def shortage(
-    session: orm.Session,
-    demand: demand.Demand,
-    window: interval.Interval,
-    now: datetime.datetime,
-    *,
-    ignore: Collection[str] = (),
-) -> selection.Shortage:
-    """Count why a demand is refused; reads the whole cloud."""
-    offers = _Offers(window, now, ignore)
+    session: orm.Session, wanted: search.Wanted, terms: search.Search
+) -> Shortage:
+    """Count why whole resources are refused; reads the whole cloud."""
+    offers = _Offers(wanted.window.padded(terms.cleaning), terms)
     count = sa.select(sa.func.count()).select_from(models.Resource)
-    meeting = _meeting(demand, count)
+    meeting = _meeting(wanted.demand, count)
     matching, free = (
         session.scalar(query) or 0
         for query in (meeting, meeting.where(offers.free))
     )
-    return selection.Shortage(matching, taken=matching - free)
+    return Shortage(matching, taken=matching - free)
 
 
 def count(session: orm.Session, resource_type: str) -> int:
@@ -204,20 +217,17 @@ class _Offers:
     """What is free in a window, and for how long around it."""
 
     def __init__(
-        self,
-        window: interval.Interval,
-        now: datetime.datetime,
-        ignore: Collection[str],
+        self, window: interval.Interval, terms: search.Search
     ) -> None:
         self.window = window
         held = orm.aliased(models.Allocation)
         self._holds: list[sa.ColumnElement[bool]] = [
             held.released == sa.false()
         ]
-        if ignore:
-            self._holds.append(held.reservation_id.not_in(ignore))
+        if terms.ignore:
+            self._holds.append(held.reservation_id.not_in(terms.ignore))
         self._held = held
-        taken = _in_the_way(held, window, now)
+        taken = _in_the_way(held, window, terms.now)
         # The offset, of nothing, keeps optimizers from joining all that is
         # held with all resources where a page of them is wanted.
         overlap = self._of_resource(sa.literal_column('1'), *taken)
@@ -308,7 +318,7 @@ def _in_the_way(
     return conditions
 
 
-def _keepable(demand: demand.Demand) -> sa.ColumnElement[bool]:
+def _keepable(demand: demand.Ask) -> sa.ColumnElement[bool]:
     """As _of_type, and what only who has it already may have, disabled ones;
     and donors too: those that a reservation has already, or that were
     emptied for it."""
@@ -325,7 +335,7 @@ def _of_type(resource_type: str) -> sa.ColumnElement[bool]:
     )
 
 
-def _meeting(demand: demand.Demand, query: sa.Select[Any]) -> sa.Select[Any]:
+def _meeting(demand: demand.Ask, query: sa.Select[Any]) -> sa.Select[Any]:
     offered = query.where(_of_type(demand.resource_type))
     return _required(demand.requirements, offered)
 
@@ -343,7 +353,7 @@ def _required(
 def _spread(
     session: orm.Session, query: sa.Select[Any], random_start: int, limit: int
 ) -> list[Any]:
-    """Return rows from pivot on, and around the end of the order."""
+    """Return rows from a random place on, and around the end of the order."""
     spread = models.Resource.spread
     query = query.order_by(spread, models.Resource.id)
     rows = list(
@@ -356,16 +366,19 @@ def _spread(
     return rows
 
 
-def _candidate(
-    row: Any, window: interval.Interval, now: datetime.datetime, kept: bool
-) -> selection.Candidate:
+def _offer(
+    row: Any,
+    window: interval.Interval,
+    now: datetime.datetime,
+    held: Mapping[int, int],
+) -> search.Offer:
     since = max(now, row.last_end or now)
-    return selection.Candidate(
+    return search.Offer(
         resource=objects.Resource(
             row.id, row.resource_type, row.name, row.uuid
         ),
         generation=row.generation,
+        kept=held.get(row.id, 0),
         gap_before=max(window.start - since, datetime.timedelta()),
         gap_after=row.next_start and row.next_start - window.end,
-        kept=kept,
     )

@@ -226,7 +226,9 @@ def give(
         )
     )
     new = set(resource_ids) - back
-    allocations.insert(session, reservation_id, new, window)
+    allocations.insert(
+        session, reservation_id, dict.fromkeys(new, 1), None, window
+    )
     session.execute(
         sa.update(ALLOCATION)
         .where(
@@ -260,7 +262,7 @@ def give_shares(
         )
     }
     allocations.delete(session, reservation_id, list(slots))
-    allocations.insert_shares(session, reservation_id, slots, amounts, window)
+    allocations.insert(session, reservation_id, slots, amounts, window)
     for resource_id in slots:
         session.execute(
             sa.update(ALLOCATION)

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of shared resources in a window: as much of it as is needed.
+"""Shares of resources that are left in a window, page by page.
 
 Resources that have a share in the window already are looked at first, then
-others from a random place on, page by page, until what was found is enough;
-a refusal has looked at each once. What is held of a resource is read after
+others from a random place on, until the reader has enough; a refusal has
+looked at each once. What is held of a resource is read after
 its generation: who books compares and sets it, and so learns of whoever came
 between.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
-from collections.abc import Mapping
-import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,9 +20,10 @@ from nova_reservations import objects
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
+from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
-from nova_reservations.planner import shares
+from nova_reservations.objects import search
 
 RESOURCE = models.table(models.Resource)
 INVENTORY = models.table(models.HostInventory)
@@ -42,49 +40,31 @@ _LOOK_AHEAD = 256
 """Allocations that are looked at for some that are shares."""
 
 
-def find(
-    session: orm.Session,
-    share: demand.Share,
-    window: interval.Interval,
-    now: datetime.datetime,
-    *,
-    cleaning: datetime.timedelta,
-    enough: Callable[[Collection[shares.Room]], bool],
-    random_start: int,
-    best_fit: bool,
-    keep: Mapping[int, int],
-    recheck: bool = True,
-    ignore: Collection[str] = (),
-    among: Collection[int] | None = None,
-) -> list[shares.Room]:
-    """Return rooms until they are enough, or there are no more.
+def pages(
+    session: orm.Session, wanted: search.Wanted, terms: search.Search
+) -> Iterator[list[search.Offer]]:
+    """Yield the offers of each page of resources; a page may have none.
 
-    :param cleaning: how long before and after the window nobody may have
-        the resource as a whole.
-    :param random_start: where to begin, in the range of spread.
-    :param best_fit: whether to look first at what is shared already.
-    :param keep: resource id -> the slots that the reservation has there;
-        these are looked at in any case.
-    :param recheck: whether they must meet the requirements too.
-    :param ignore: the reservations that are planned anew: to them, what
-        they have is free.
-    :param among: ids of all that may be had; None: whatever there is.
+    What the reservation has already is in the first one.
     """
-    look = _Look(session, share, window, now, cleaning, ignore, keep)
-    query = _meeting(share, look.rows())
-    if among is not None:
-        query = query.where(models.Resource.id.in_(among))
-    if keep:
-        look.at(_fitting(share, look.rows(), recheck), list(keep))
-    if best_fit:
-        look.at(query, look.shared())
-        if enough(look.rooms):
-            return look.rooms
-    for rows in _pages(session, query, random_start):
-        look.add(rows)
-        if enough(look.rooms):
-            break
-    return look.rooms
+    look = _Look(session, wanted, terms)
+    query = _meeting(look.share, look.rows())
+    if wanted.among is not None:
+        query = query.where(models.Resource.id.in_(wanted.among))
+    kept = []
+    if wanted.held:
+        kept = look.at(
+            _fitting(look.share, look.rows(), wanted.recheck),
+            list(wanted.held),
+        )
+    if terms.best_fit:
+        yield kept + look.at(query, look.shared())
+        kept = []
+    for rows in _pages(session, query, terms.start_at):
+        yield kept + look.offers(rows)
+        kept = []
+    if kept:
+        yield kept
 
 
 def matching(session: orm.Session, share: demand.Share) -> int:
@@ -95,27 +75,21 @@ def matching(session: orm.Session, share: demand.Share) -> int:
 
 
 class _Look:
-    """:ivar rooms: of what has been looked at, those that are of use."""
+    """A search for shares; each resource is looked at once."""
 
     def __init__(
         self,
         session: orm.Session,
-        share: demand.Share,
-        window: interval.Interval,
-        now: datetime.datetime,
-        cleaning: datetime.timedelta,
-        ignore: Collection[str],
-        keep: Mapping[int, int],
+        wanted: search.Wanted,
+        terms: search.Search,
     ) -> None:
-        self.rooms: list[shares.Room] = []
+        assert not wanted.demand.exclusive
+        self.share = wanted.demand
         self._seen: set[int] = set()
         self._session = session
-        self._share = share
-        self._window = window
-        self._now = now
-        self._cleaning = cleaning
-        self._ignore = ignore
-        self._keep = keep
+        self._window = wanted.window
+        self._kept = wanted.held
+        self._terms = terms
 
     def rows(self) -> sa.Select[Any]:
         """Return the query for resources that nobody has as a whole."""
@@ -123,7 +97,7 @@ class _Look:
         taken: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
             whole.resource_id == models.Resource.id,
             whole.exclusive == sa.true(),
-            *self._holds(whole, self._window.padded(self._cleaning)),
+            *self._holds(whole, self._window.padded(self._terms.cleaning)),
         )
         return sa.select(
             models.Resource.id,
@@ -162,41 +136,45 @@ class _Look:
         )
         return list(dict.fromkeys(row.resource_id for row in found))[:PAGE]
 
-    def at(self, query: sa.Select[Any], ids: Collection[int]) -> None:
-        if ids:
-            self.add(
-                list(
-                    self._session.execute(
-                        query.where(models.Resource.id.in_(ids))
-                    )
-                )
+    def at(
+        self, query: sa.Select[Any], ids: Collection[int]
+    ) -> list[search.Offer]:
+        if not ids:
+            return []
+        return self.offers(
+            list(
+                self._session.execute(query.where(models.Resource.id.in_(ids)))
             )
+        )
 
-    def add(self, rows: Collection[Any]) -> None:
+    def offers(self, rows: Collection[Any]) -> list[search.Offer]:
+        """Return those of the resources that are of use."""
         rows = [row for row in rows if row.id not in self._seen]
         ids = [row.id for row in rows]
         self._seen.update(ids)
         if not ids:
-            return
+            return []
         inventories = self._inventories(ids)
         held = self._held(ids)
+        found = []
         for row in rows:
-            if not shares.divisible(self._share.amounts, inventories[row.id]):
+            if not amounts.is_slot(self.share.amounts, inventories[row.id]):
                 continue
-            room = shares.Room(
+            offer = search.Offer(
                 resource=objects.Resource(
                     row.id, row.resource_type, row.name, row.uuid
                 ),
                 generation=row.generation,
-                left=shares.left(
+                kept=self._kept.get(row.id, 0),
+                left=amounts.left(
                     inventories[row.id], held[row.id], self._window
                 ),
                 shared=bool(held[row.id]),
-                kept=self._keep.get(row.id, 0),
             )
-            fit = room.slots(self._share.amounts, {})
-            if room.kept or fit >= shares.need(self._share):
-                self.rooms.append(room)
+            fit = self.share.slot.times_in(offer.left)
+            if offer.kept or fit >= self.share.together:
+                found.append(offer)
+        return found
 
     def _inventories(
         self, ids: Collection[int]
@@ -205,15 +183,15 @@ class _Look:
         for row in self._session.execute(
             sa.select(INVENTORY).where(
                 INVENTORY.c.resource_id.in_(ids),
-                INVENTORY.c.resource_class.in_(self._share.amounts),
+                INVENTORY.c.resource_class.in_(self.share.amounts),
             )
         ):
             found[row.resource_id].append(objects.Inventory(*row[1:]))
         return found
 
-    def _held(self, ids: Collection[int]) -> dict[int, list[shares.Held]]:
+    def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Held]]:
         found = defaultdict(list)
-        amounts: dict[int, dict[str, int]] = {}
+        units: dict[int, dict[str, int]] = {}
         for row in self._session.execute(
             sa.select(
                 ALLOCATION.c.id,
@@ -228,7 +206,7 @@ class _Look:
                 AMOUNT,
                 sa.and_(
                     AMOUNT.c.allocation_id == ALLOCATION.c.id,
-                    AMOUNT.c.resource_class.in_(self._share.amounts),
+                    AMOUNT.c.resource_class.in_(self.share.amounts),
                 ),
             )
             .where(
@@ -237,20 +215,20 @@ class _Look:
                 *self._holds(models.Allocation, self._window),
             )
         ):
-            if row.id not in amounts:
+            if row.id not in units:
                 end = row.end_date
                 if end <= self._window.start:
                     # Over and not left: nobody knows for how long.
                     end = self._window.end
-                amounts[row.id] = {}
+                units[row.id] = {}
                 found[row.resource_id].append(
-                    shares.Held(
+                    amounts.Held(
                         interval.Interval(row.start_date, end),
-                        amounts[row.id],
+                        units[row.id],
                     )
                 )
             if row.resource_class is not None:
-                amounts[row.id][row.resource_class] = row.amount
+                units[row.id][row.resource_class] = row.amount
         return found
 
     def _holds(
@@ -258,15 +236,15 @@ class _Look:
     ) -> Iterator[sa.ColumnElement[bool]]:
         yield held.released == sa.false()
         yield held.start_date < window.end
-        if window.start > self._now:
+        if window.start > self._terms.now:
             # What is over but not released is occupied still: only windows
             # that begin now mind. Of what failed, and was replaced, nobody
             # knows when its servers leave.
             yield sa.or_(
                 held.end_date > window.start, held.replaced_at.is_not(None)
             )
-        if self._ignore:
-            yield held.reservation_id.not_in(self._ignore)
+        if self._terms.ignore:
+            yield held.reservation_id.not_in(self._terms.ignore)
 
 
 def _meeting(share: demand.Share, query: sa.Select[Any]) -> sa.Select[Any]:
@@ -305,7 +283,7 @@ def _fitting(
 def _pages(
     session: orm.Session, query: sa.Select[Any], random_start: int
 ) -> Iterator[list[Any]]:
-    """Yield rows from pivot on, and around the end of the order."""
+    """Yield rows from a random place on, and around the end of the order."""
     spread, key = models.Resource.spread, models.Resource.id
     query = query.order_by(spread, key)
     length = PAGE

@@ -12,7 +12,7 @@ import datetime
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
+from nova_reservations.db import access
 from nova_reservations.db import api
 from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
@@ -45,7 +45,7 @@ class Access:
     def find(self, reservation_id: str) -> objects.Access | None:
         """Return what decides who may use the reservation."""
         with self.database.reader() as session:
-            return allocations.access(session, reservation_id)
+            return access.find(session, reservation_id)
 
     def has_flavor(self, project_id: str, flavor_id: str | None) -> bool:
         """Whether it is the flavor of a reservation of the project; Nova
@@ -123,7 +123,7 @@ class Access:
         :raises: DatabaseUnavailable
         """
         with self.database.reader() as session:
-            return allocations.owners(session, reservation_ids)
+            return access.owners(session, reservation_ids)
 
     def record_server(
         self,

@@ -7,8 +7,10 @@ is written, so that no two leases get the same.
 """
 
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import datetime
 import zlib
 
@@ -19,17 +21,55 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
+from nova_reservations.db import shares
 from nova_reservations.engine import queue
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
-from nova_reservations.engine import shares as sharing_engine
 from nova_reservations.objects import demand as demands
-from nova_reservations.objects import interval
-from nova_reservations.planner import plan as mixture
-from nova_reservations.planner import shares as sharing
-from nova_reservations.planner import whole
+from nova_reservations.objects import search
+from nova_reservations.planner import offers
+from nova_reservations.planner import plan
 
 LOG = log.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms of a booking.
+
+    :ivar held: reservation id -> ids of what it has already, at another
+        window or demand; all of it stays if servers may be there.
+    :ivar recheck: reservations whose resources must meet the requirements
+        anew.
+    :ivar best_fit: whether to book what fits best.
+    :ivar among: reservation id -> ids of all that it may have, of a lease
+        whose turn it is; None: whatever there is.
+    """
+
+    held: Mapping[str, Collection[int]] = dataclasses.field(
+        default_factory=dict
+    )
+    recheck: Collection[str] = ()
+    best_fit: bool = True
+    among: Mapping[str, Collection[int]] | None = None
+
+
+def start_at(lease: objects.Lease) -> int:
+    """Return the random place at which a lease looks for resources first."""
+    return zlib.crc32(lease.id.encode()) >> 1
+
+
+def find_offers(
+    session: api.Session, wanted: search.Wanted, terms: search.Search
+) -> offers.Ask:
+    """Return a reservation with as many offers as surely are enough for it,
+    or with all that there are."""
+    found: list[search.Offer] = []
+    for page in candidates.pages(session, wanted, terms):
+        found += page
+        if offers.enough(wanted, found):
+            break
+    return offers.Ask(wanted, found)
 
 
 class Allocations:
@@ -44,25 +84,16 @@ class Allocations:
         session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
-        held: Mapping[str, Collection[int]] | None = None,
-        recheck: Collection[str] = (),
-        best_fit: bool = True,
-        among: Mapping[str, Collection[int]] | None = None,
+        terms: Terms | None = None,
     ) -> None:
         """Plan the lease's reservations together, and write what they get in
         the caller's transaction.
 
         What those could have whose turn it is is not for this lease.
 
-        :param held: reservation id -> what it has already, at another
-            window or demand; all of it stays if servers may be there
-        :param recheck: reservations whose resources must meet the
-            requirements anew
-        :param best_fit: whether to book what fits best
-        :param among: reservation id -> ids of all that it may have, of one
-            whose turn it is; None: whatever there is
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
+        terms = terms or Terms()
         demanded = {
             item.id: demand
             for item in lease.reservations
@@ -70,136 +101,69 @@ class Allocations:
         }
         if not demanded:
             return
-        first = queue.in_hand(session, lease, now) if among is None else []
+        first = (
+            queue.in_hand(session, lease, now) if terms.among is None else []
+        )
         rivals = [
             demand
             for other in first
             for demand in resource_types.asks(self.types, other)
         ]
         try:
-            self._book(
+            asks, booked = self._plan(
                 session,
                 lease,
-                now,
-                demanded,
-                rivals,
-                held,
-                recheck,
-                best_fit,
-                among or {},
+                self._wanted(session, lease, demanded, rivals, terms),
+                search.Search(
+                    now,
+                    self.options.cleaning_time,
+                    start_at(lease),
+                    terms.best_fit,
+                    ignore=[item.id for item in lease.reservations],
+                ),
             )
         except exception.NotEnoughResources as refusal:
             raise queue.refusal(refusal, lease, first) from refusal
-
-    def _book(
-        self,
-        session: api.Session,
-        lease: objects.Lease,
-        now: datetime.datetime,
-        demanded: Mapping[str, demands.Ask],
-        rivals: Sequence[demands.Ask],
-        held: Mapping[str, Collection[int]] | None,
-        recheck: Collection[str],
-        best_fit: bool,
-        among: Mapping[str, Collection[int]],
-    ) -> None:
-        held = held or {}
-        slots = allocations.slots(session, list(held)) if held else {}
-        only_add = lease.is_used
-        windows = {
-            item.id: resource_types.window(self.types, lease, item)
-            for item in lease.reservations
-        }
-        wholes: dict[str, whole.Ask] = {}
-        shares: dict[str, sharing.Ask] = {}
-        for reservation_id, demand in demanded.items():
-            recheck_this = not held or reservation_id in recheck
-            # As many more as its siblings may take of the same.
-            others = sum(
-                other.maximum
-                for key, other in demanded.items()
-                if key != reservation_id
-            )
-            self._check_keys(session, demand)
-            left = queue.left_over(demand, rivals)
-            if isinstance(left, demands.Share):
-                shares[reservation_id] = sharing_engine.ask(
-                    session,
-                    left,
-                    windows[reservation_id],
-                    now,
-                    cleaning=self.options.cleaning_time,
-                    random_start=zlib.crc32(lease.id.encode()) >> 1,
-                    best_fit=best_fit,
-                    others=others,
-                    held=slots.get(reservation_id, {}),
-                    recheck=recheck_this,
-                    only_add=only_add,
-                    ignore=list(demanded),
-                    among=among.get(reservation_id),
-                )
-            else:
-                wholes[reservation_id] = self._ask(
-                    session,
-                    lease,
-                    left,
-                    windows[reservation_id],
-                    now,
-                    held.get(reservation_id, ()),
-                    siblings=others,
-                    recheck=recheck_this,
-                    only_add=only_add,
-                    among=among.get(reservation_id),
-                )
-        plan = mixture.assign(
-            list(wholes.values()), list(shares.values()), lease.id, best_fit
-        )
-        if isinstance(plan, whole.TooFew):
-            raise self._refusal(
-                session,
-                lease,
-                list(wholes.values()),
-                plan.ask,
-                windows[list(wholes)[plan.ask]],
-                now,
-            )
-        if isinstance(plan, sharing.TooFew):
-            raise sharing_engine.refusal(
-                session,
-                list(shares.values())[plan.ask],
-                siblings=len(demanded) - 1,
-            )
         # The guard of booking: it fails if another writer has booked any of
         # these since they were read. Nothing is written before it.
         # Decision 0002: doc/source/decisions/0002-resources-and-generations
-        allocations.advance(
-            session, mixture.generations(plan, list(shares.values()))
+        allocations.advance(session, booked.generations)
+        self._write(session, asks, booked.slots, terms.held)
+
+    def _wanted(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        demanded: Mapping[str, demands.Ask],
+        rivals: Sequence[demands.Ask],
+        terms: Terms,
+    ) -> Iterable[search.Wanted]:
+        """Yield what the reservations of the lease want, and nobody else
+        does whose turn it is.
+
+        :raises: NotEnoughResources, InvalidInput
+        """
+        slots = (
+            allocations.slots(session, list(terms.held)) if terms.held else {}
         )
-        # All of it before any: one may get what another has had.
-        for reservation_id, resource_ids in held.items():
-            allocations.delete(session, reservation_id, resource_ids)
-        for reservation_id, chosen in zip(wholes, plan.wholes, strict=True):
-            resource_ids = [candidate.resource.id for candidate in chosen]
-            if held:
-                # Or what itself had to leave.
-                allocations.delete(session, reservation_id, resource_ids)
-            allocations.insert(
-                session,
-                reservation_id,
-                resource_ids,
-                windows[reservation_id],
-            )
-        for (reservation_id, ask), given in zip(
-            shares.items(), plan.shares, strict=True
-        ):
-            if held:
-                allocations.delete(session, reservation_id, given)
-            allocations.insert_shares(
-                session,
-                reservation_id,
-                given,
-                ask.share.amounts,
-                windows[reservation_id],
+        total = sum(demand.maximum for demand in demanded.values())
+        for item in lease.reservations:
+            if item.id not in demanded:
+                continue
+            demand = demanded[item.id]
+            self._check_keys(session, demand)
+            yield search.Wanted(
+                item.id,
+                queue.left_over(demand, rivals),
+                resource_types.window(self.types, lease, item),
+                held=dict.fromkeys(terms.held.get(item.id, ()), 1)
+                if demand.exclusive
+                else slots.get(item.id, {}),
+                keep_all=lease.is_used,
+                recheck=not terms.held or item.id in terms.recheck,
+                # As many more as its siblings may take of the same.
+                siblings=total - demand.maximum,
+                among=terms.among.get(item.id) if terms.among else None,
             )
 
     def _check_keys(self, session: api.Session, demand: demands.Ask) -> None:
@@ -212,68 +176,109 @@ class Allocations:
                 'that there are'
             )
 
-    def _ask(
+    def _plan(
         self,
         session: api.Session,
         lease: objects.Lease,
-        demand: demands.Demand,
-        window: interval.Interval,
-        now: datetime.datetime,
-        held: Collection[int],
-        *,
-        siblings: int,
-        recheck: bool,
-        only_add: bool,
-        among: Collection[int] | None,
-    ) -> whole.Ask:
-        found = candidates.find(
-            session,
-            demand,
-            window.padded(self.options.cleaning_time),
-            now,
-            page=candidates.PAGE + siblings,
-            random_start=zlib.crc32(lease.id.encode()) >> 1,
-            keep=held,
-            recheck=recheck,
-            ignore=[item.id for item in lease.reservations],
-            among=among,
+        wanted: Iterable[search.Wanted],
+        terms: search.Search,
+    ) -> tuple[Sequence[offers.Ask], plan.Plan]:
+        """:raises: NotEnoughResources, InvalidInput"""
+        asks = [find_offers(session, item, terms) for item in wanted]
+        found = plan.assign(asks, lease.id, terms.best_fit)
+        if isinstance(found, plan.Plan):
+            return asks, found
+        refused = next(
+            ask
+            for ask in asks
+            if ask.wanted.reservation_id == found.reservation_id
         )
-        return whole.Ask(found, demand, held if only_add else ())
-
-    def _refusal(
-        self,
-        session: api.Session,
-        lease: objects.Lease,
-        asks: Sequence[whole.Ask],
-        refused: int,
-        window: interval.Interval,
-        now: datetime.datetime,
-    ) -> exception.NotEnoughResources:
-        ask = asks[refused]
-        shortage = candidates.shortage(
-            session,
-            ask.demand,
-            window.padded(self.options.cleaning_time),
-            now,
-            ignore=[item.id for item in lease.reservations],
-        )
-        reason = (
-            f'{shortage.matching} hosts match, {shortage.taken} are taken '
-            f'in this window, {ask.demand.minimum} wanted'
-        )
-        if len(asks) > 1:
-            others = sum(one.demand.minimum for one in asks)
-            reason += (
-                f', and {others - ask.demand.minimum} by other reservations '
-                'of the lease'
-            )
-        if ask.must_keep:
-            reason += (
-                ', and an active lease keeps the '
-                f'{len(ask.must_keep)} that it has'
-            )
+        if refused.wanted.demand.exclusive:
+            reason = _whole_refusal(session, refused.wanted, asks, terms)
+        else:
+            reason = _share_refusal(session, refused, siblings=len(asks) - 1)
         LOG.info(
             'Lease %(id)s is refused: %(reason)s',
             {'id': lease.id, 'reason': reason},
         )
-        return exception.NotEnoughResources(reason=reason)
+        raise exception.NotEnoughResources(reason=reason)
+
+    def _write(
+        self,
+        session: api.Session,
+        asks: Iterable[offers.Ask],
+        booked: offers.Slots,
+        held: Mapping[str, Collection[int]],
+    ) -> None:
+        # All of it before any: one may get what another has had.
+        for reservation_id, resource_ids in held.items():
+            allocations.delete(session, reservation_id, resource_ids)
+        for ask in asks:
+            reservation_id = ask.wanted.reservation_id
+            slots = booked[reservation_id]
+            if held:
+                # Or what itself had to leave.
+                allocations.delete(session, reservation_id, slots)
+            allocations.insert(
+                session,
+                reservation_id,
+                slots,
+                ask.wanted.demand.amounts,
+                ask.wanted.window,
+            )
+
+
+def _whole_refusal(
+    session: api.Session,
+    wanted: search.Wanted,
+    asks: Iterable[offers.Ask],
+    terms: search.Search,
+) -> str:
+    """Return why whole resources are refused; reads the whole cloud."""
+    shortage = candidates.shortage(session, wanted, terms)
+    others = [
+        ask.wanted.demand.least
+        for ask in asks
+        if ask.wanted.demand.exclusive and ask.wanted is not wanted
+    ]
+    reason = (
+        f'{shortage.matching} hosts match, {shortage.taken} are taken in this '
+        f'window, {wanted.demand.least} wanted'
+    )
+    if others:
+        reason += f', and {sum(others)} by other reservations of the lease'
+    if wanted.must_keep:
+        reason += (
+            f', and an active lease keeps the {len(wanted.must_keep)} that it '
+            'has'
+        )
+    return reason
+
+
+def _share_refusal(
+    session: api.Session, ask: offers.Ask, siblings: int
+) -> str:
+    """Return why a share is refused; reads the whole cloud."""
+    share, must_keep = ask.wanted.demand, ask.wanted.must_keep
+    assert not share.exclusive
+    fit = [
+        min(share.slot.times_in(offer.left), share.slots)
+        for offer in ask.offers
+    ]
+    matching = shares.matching(session, share)
+    if share.affinity:
+        room = 'none of them has room for all servers'
+    elif share.affinity is False:
+        room = f'{sum(1 for slots in fit if slots)} have room for a server'
+    else:
+        room = f'there is room for {sum(fit)} servers'
+    reason = f'{matching} hosts match, {room} in this window, '
+    reason += f'{share.slots} wanted'
+    if siblings:
+        reason += ', beside what other reservations of the lease take'
+    if must_keep:
+        reason += (
+            f', and an active lease keeps the {sum(must_keep.values())} slots '
+            'that it has where they are'
+        )
+    return reason

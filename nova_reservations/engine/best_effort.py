@@ -360,6 +360,8 @@ class BestEffort:
     ) -> steps.Next:
         """Give the lease the donors that are empty, and hosts of the pool."""
 
+        ids = [item.id for item in lease.reservations]
+
         def grant(attempt: int) -> objects.Lease:
             with self.database.writer() as session:
                 if attempt > transactions.SERIALIZE_FROM:
@@ -369,8 +371,11 @@ class BestEffort:
                     lease,
                     now,
                     self.allocations,
-                    empty,
-                    best_fit=attempt == 1,
+                    allocations.Terms(
+                        held=dict.fromkeys(ids, empty),
+                        recheck=ids,
+                        best_fit=attempt == 1,
+                    ),
                 )
                 drainable_hosts.came_free(session, lease.id, now)
                 return granted

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-import zlib
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -15,10 +14,11 @@ from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import drainable_hosts
+from nova_reservations.engine import allocations
 from nova_reservations.engine import queue
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
-from nova_reservations.objects import demand as demands
+from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.planner import draining
 from nova_reservations.plugins.drain_strategies import base
@@ -74,29 +74,27 @@ def find(
     demanded = [
         (reservation, demand)
         for reservation in lease.reservations
-        if isinstance(
-            demand := resource_types.demand(types, reservation), demands.Demand
-        )
+        if (demand := resource_types.demand(types, reservation)) is not None
+        and demand.exclusive
     ]
-    wanted = sum(demand.maximum for _, demand in demanded)
+    total = sum(demand.maximum for _, demand in demanded)
+    terms = search.Search(
+        now, options.cleaning_time, allocations.start_at(lease)
+    )
     for reservation, demand in demanded:
-        window = resource_types.window(types, granted, reservation).padded(
-            options.cleaning_time
-        )
-        free = candidates.find(
-            session,
+        wanted = search.Wanted(
+            reservation.id,
             demand,
-            window,
-            now,
-            page=candidates.PAGE + wanted,
-            random_start=zlib.crc32(lease.id.encode()) >> 1,
+            resource_types.window(types, granted, reservation),
+            siblings=total,
         )
+        free = candidates.find(session, wanted, terms)
         offered = drainable_hosts.offers(
             session,
             lease.id,
             demand.requirements,
-            window,
-            limit=PAGE + wanted,
+            wanted.window.padded(options.cleaning_time),
+            limit=PAGE + total,
         )
         pool |= dict.fromkeys(candidate.resource.id for candidate in free)
         known |= {offer.resource.id: offer for offer in offered}

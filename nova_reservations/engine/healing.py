@@ -233,11 +233,7 @@ class Healing:
         return repair.Repair(
             session,
             lease,
-            {
-                item.id: demand
-                for item in lease.reservations
-                if (demand := self._demand(item)) is not None
-            },
+            self._demanded(lease),
             {
                 item.id: self.types[item.resource_type].aftermath(item.params)
                 for item in lease.reservations
@@ -247,19 +243,25 @@ class Healing:
             None if asked else self.options.heal_active,
         )
 
-    def _demand(
-        self, reservation: objects.Reservation
-    ) -> demands.Ask | repair.Invalid | None:
-        kind = self.types[reservation.resource_type]
-        try:
-            return kind.demand(reservation.params)
-        except exception.InvalidInput as error:
-            LOG.warning(
-                'Reservation %(id)s gets nothing in place of what has failed: '
-                '%(reason)s',
-                {'id': reservation.id, 'reason': error},
-            )
-            return repair.Invalid()
+    def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
+        """Return reservation id -> what it asks for, of those that have
+        resources; None: nothing that is valid by now."""
+        demanded: dict[str, demands.Ask | None] = {}
+        for item in lease.reservations:
+            kind = self.types[item.resource_type]
+            try:
+                demand = kind.demand(item.params)
+            except exception.InvalidInput as error:
+                LOG.warning(
+                    'Reservation %(id)s gets nothing in place of what has '
+                    'failed: %(reason)s',
+                    {'id': item.id, 'reason': error},
+                )
+                demanded[item.id] = None
+            else:
+                if demand is not None:
+                    demanded[item.id] = demand
+        return demanded
 
     def _write(
         self,

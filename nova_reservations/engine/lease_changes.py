@@ -112,15 +112,16 @@ class LeaseChanges:
             slots = allocations_db.slots(session, ids)
             _set_params(session, lease, params, now)
             self.allocations.book(
-                session, lease, now, held=before, recheck=params
+                session,
+                lease,
+                now,
+                allocations.Terms(held=before, recheck=params),
             )
             if (
                 before != self._held(session, seen)
                 or slots != allocations_db.slots(session, ids)
                 or any(
-                    isinstance(
-                        resource_types.demand(self.types, item), demands.Share
-                    )
+                    _is_shared(resource_types.demand(self.types, item))
                     for item in seen.reservations
                     if item.id in params
                 )
@@ -195,6 +196,10 @@ def due_at(
     if lease.claimed_by is not None:
         return lease.due_at
     return steps.due_at(lease, now, options)
+
+
+def _is_shared(demand: demands.Ask | None) -> bool:
+    return demand is not None and not demand.exclusive
 
 
 def _write_events(

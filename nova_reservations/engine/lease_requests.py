@@ -17,7 +17,6 @@ from nova_reservations import objects
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
-from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
 
@@ -146,7 +145,8 @@ class LeaseRequests:
         """:raises: InvalidInput unless it is of what can be emptied"""
         demand = resource_types.demand(self.types, reservation)
         if (
-            not isinstance(demand, demands.Demand)
+            demand is None
+            or not demand.exclusive
             or demand.resource_type != objects.HOST
         ):
             raise exception.InvalidInput(

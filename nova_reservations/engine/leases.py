@@ -166,7 +166,10 @@ class Leases:
                 # Who was too late for the best fit looks elsewhere: others
                 # that ask at this moment find it the best too.
                 self.allocations.book(
-                    session, lease, now, best_fit=attempt == 1
+                    session,
+                    lease,
+                    now,
+                    allocations.Terms(best_fit=attempt == 1),
                 )
 
         transactions.retry(book)

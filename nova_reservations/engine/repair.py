@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-import zlib
+from typing import Any
 
 from oslo_log import log
 
@@ -19,26 +19,18 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import healing
-from nova_reservations.db import shares
-from nova_reservations.engine import shares as sharing_engine
+from nova_reservations.engine import allocations as allocations_engine
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
+from nova_reservations.objects import search
 from nova_reservations.objects import states
-from nova_reservations.planner import shares as sharing
-from nova_reservations.planner import whole
+from nova_reservations.planner import offers
+from nova_reservations.planner import plan
 
 LOG = log.getLogger(__name__)
 
 Broken = Mapping[str, list[objects.Holding]]
 """Reservation id -> what it has and can't use, or must not."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Invalid:
-    """The demand of a reservation that asked for what was valid then, and is
-    not any more: what has failed is seen, and nothing is found for it."""
-
-    requirements: None = None
 
 
 class Repair:
@@ -48,18 +40,26 @@ class Repair:
         self,
         session: api.Session,
         lease: objects.Lease,
-        demanded: Mapping[str, demands.Ask | Invalid],
+        demanded: Mapping[str, demands.Ask | None],
         aftermath: Mapping[str, datetime.timedelta],
         now: datetime.datetime,
         cleaning: datetime.timedelta,
         heal_active: states.HealActive | None,
     ) -> None:
-        """:param heal_active: None: its owner has asked for it"""
+        """:param demanded: None: what was valid as it was asked for is not
+            any more; what has failed is seen, and nothing is found for it
+        :param heal_active: None: its owner has asked for it
+        """
         self.session = session
         self.lease = lease
         self.demanded = demanded
         self.now = now
-        self.cleaning = cleaning
+        self.terms = search.Search(
+            now,
+            cleaning,
+            allocations_engine.start_at(lease),
+            ignore=list(demanded),
+        )
         self.used = lease.is_used
         self._aftermath = aftermath
         self._heal_active = heal_active
@@ -78,6 +78,14 @@ class Repair:
             self.lease.end_date + self._aftermath[reservation_id],
         )
 
+    def _wanted(
+        self, reservation_id: str, demand: demands.Ask, **more: Any
+    ) -> search.Wanted:
+        """:param more: of what is wanted"""
+        return search.Wanted(
+            reservation_id, demand, self._window(reservation_id), **more
+        )
+
     def held(self) -> Mapping[str, Collection[objects.Holding]]:
         return allocations.holdings(self.session, list(self.demanded))
 
@@ -86,9 +94,10 @@ class Repair:
         broken = {}
         for reservation_id, holdings in self.held().items():
             current = [one for one in holdings if not one.replaced]
+            demand = self.demanded[reservation_id]
             fit = candidates.meeting(
                 self.session,
-                self.demanded[reservation_id].requirements,
+                demand.requirements if demand else None,
                 {one.resource.id for one in current},
             )
             broken[reservation_id] = sorted(
@@ -143,18 +152,18 @@ class Repair:
         place and is not used; return whether there was any."""
         taken = False
         for reservation_id, ids in unused.items():
-            if not self.used or reservation_id not in self.demanded:
+            demand = self.demanded.get(reservation_id)
+            if not self.used or demand is None:
                 continue
             given = [
                 one
                 for one in self.held()[reservation_id]
                 if one.given and one.usable and one.resource.id in ids
             ]
-            demand = self.demanded[reservation_id]
-            if isinstance(demand, demands.Share):
-                taken |= self._take_back_share(reservation_id, demand, given)
-            elif isinstance(demand, demands.Demand):
+            if demand.exclusive:
                 taken |= self._take_back_whole(reservation_id, demand, given)
+            else:
+                taken |= self._take_back_share(reservation_id, demand, given)
         return taken
 
     def _take_back_whole(
@@ -167,22 +176,22 @@ class Repair:
             one.resource_id
             for one in healing.former(self.session, reservation_id)
         } - self._mine()
-        wanted = dataclasses.replace(demand, minimum=0, maximum=len(given))
+        wanted = self._wanted(
+            reservation_id,
+            dataclasses.replace(demand, minimum=0, maximum=len(given)),
+            held=dict.fromkeys(former, 1),
+        )
         found = candidates.find(
             self.session,
             wanted,
-            self._window(reservation_id).padded(self.cleaning),
-            self.now,
+            dataclasses.replace(self.terms, start_at=0),
             page=0,
-            random_start=0,
-            keep=former,
-            ignore=list(self.demanded),
         )
-        back = [one for one in found if one.resource.id in former]
+        back = [offer for offer in found if offer.resource.id in former]
         pairs = list(zip(back, given, strict=False))
         allocations.advance(
             self.session,
-            {one.resource.id: one.generation for one, _ in pairs},
+            {offer.resource.id: offer.generation for offer, _ in pairs},
         )
         if not pairs:
             return False
@@ -191,11 +200,11 @@ class Repair:
         healing.give(
             self.session,
             reservation_id,
-            [one.resource.id for one, _ in pairs],
+            [offer.resource.id for offer, _ in pairs],
             self._given_window(reservation_id),
             given_at=self.now,
         )
-        _log(reservation_id, [one.resource for one, _ in pairs], lost)
+        _log(reservation_id, [offer.resource for offer, _ in pairs], lost)
         return True
 
     def _take_back_share(
@@ -233,27 +242,24 @@ class Repair:
         self, reservation_id: str, share: demands.Share, former: healing.Former
     ) -> bool:
         """Whether what was had is free for who had it, who takes it then."""
-        rooms = shares.find(
+        ask = allocations_engine.find_offers(
             self.session,
-            share,
-            self._window(reservation_id),
-            self.now,
-            cleaning=self.cleaning,
-            enough=bool,
-            random_start=0,
-            best_fit=False,
-            keep={former.resource_id: former.slots},
-            ignore=[reservation_id],
+            self._wanted(
+                reservation_id,
+                dataclasses.replace(share, slots=former.slots),
+                held={former.resource_id: former.slots},
+                keep_all=True,
+                among=[former.resource_id],
+            ),
+            dataclasses.replace(
+                self.terms, best_fit=False, ignore=[reservation_id]
+            ),
         )
-        for room in rooms:
-            if room.resource.id == former.resource_id:
-                if room.slots(share.amounts, {}) < former.slots:
-                    return False
-                allocations.advance(
-                    self.session, {room.resource.id: room.generation}
-                )
-                return True
-        return False
+        found = plan.assign([ask], self.lease.id)
+        if not isinstance(found, plan.Plan):
+            return False
+        allocations.advance(self.session, found.generations)
+        return True
 
     def replace_wholes(self) -> bool:
         """Give whole resources in place of others, as many as there are;
@@ -262,12 +268,14 @@ class Repair:
         wanting = {
             reservation_id: demand
             for reservation_id, demand in self.demanded.items()
-            if isinstance(demand, demands.Demand) and broken[reservation_id]
+            if demand is not None
+            and demand.exclusive
+            and broken[reservation_id]
         }
         if not wanting:
             return False
         mine = self._mine()
-        beside = candidates.PAGE + len(mine) + sum(map(len, broken.values()))
+        beside = len(mine) + sum(map(len, broken.values()))
         asks = [
             self._ask(
                 reservation_id,
@@ -279,16 +287,11 @@ class Repair:
             )
             for reservation_id, demand in wanting.items()
         ]
-        plan = whole.most(asks, seed=self.lease.id)
-        allocations.advance(
-            self.session,
-            {
-                candidate.resource.id: candidate.generation
-                for chosen in plan
-                for candidate in chosen
-            },
-        )
-        for reservation_id, chosen in zip(wanting, plan, strict=True):
+        found = plan.most(asks, seed=self.lease.id)
+        allocations.advance(self.session, found.generations)
+        for ask in asks:
+            reservation_id = ask.wanted.reservation_id
+            chosen = found.slots[reservation_id]
             if not chosen:
                 continue
             lost = broken[reservation_id][: len(chosen)]
@@ -296,37 +299,42 @@ class Repair:
             healing.give(
                 self.session,
                 reservation_id,
-                [one.resource.id for one in chosen],
+                list(chosen),
                 self._given_window(reservation_id),
                 given_at=self.now if self.used else None,
             )
-            _log(reservation_id, [one.resource for one in chosen], lost)
-        return any(plan)
+            _log(reservation_id, _chosen(ask, chosen), lost)
+        return any(found.slots.values())
 
     def _ask(
         self,
         reservation_id: str,
         demand: demands.Demand,
         mine: Collection[int],
-        page: int,
-    ) -> whole.Ask:
-        found = candidates.find(
+        beside: int,
+    ) -> offers.Ask:
+        """:param beside: how many resources may be of no use to it"""
+        # What it had before is as it knows it.
+        known = [
+            one.resource.id
+            for one in self.held()[reservation_id]
+            if one.replaced and one.hold is None
+        ]
+        ask = allocations_engine.find_offers(
             self.session,
-            demand,
-            self._window(reservation_id).padded(self.cleaning),
-            self.now,
-            page=page,
-            random_start=zlib.crc32(self.lease.id.encode()) >> 1,
-            # What it had before is as it knows it.
-            keep=[
-                one.resource.id
-                for one in self.held()[reservation_id]
-                if one.replaced and one.hold is None
-            ],
-            ignore=list(self.demanded),
+            self._wanted(
+                reservation_id,
+                demand,
+                held=dict.fromkeys(known, 1),
+                siblings=beside,
+            ),
+            self.terms,
         )
-        return whole.Ask(
-            [one for one in found if one.resource.id not in mine], demand
+        return dataclasses.replace(
+            ask,
+            offers=[
+                offer for offer in ask.offers if offer.resource.id not in mine
+            ],
         )
 
     def replace_shares(self) -> bool:
@@ -335,7 +343,7 @@ class Repair:
         moved = False
         for reservation_id, holdings in self._replaceable().items():
             demand = self.demanded[reservation_id]
-            if isinstance(demand, demands.Share):
+            if demand is not None and not demand.exclusive:
                 for holding in holdings:
                     moved |= self._replace_share(
                         reservation_id, demand, holding
@@ -350,38 +358,33 @@ class Repair:
     ) -> bool:
         slots = allocations.slots(self.session, [reservation_id])
         mine = slots[reservation_id]
-        ask = sharing_engine.ask(
+        ask = allocations_engine.find_offers(
             self.session,
-            dataclasses.replace(share, slots=mine[holding.resource.id]),
-            self._window(reservation_id),
-            self.now,
-            cleaning=self.cleaning,
-            random_start=zlib.crc32(self.lease.id.encode()) >> 1,
-            best_fit=True,
-            others=len(mine),
-            held={},
-            recheck=True,
-            only_add=False,
-            ignore=(),
+            self._wanted(
+                reservation_id,
+                dataclasses.replace(share, slots=mine[holding.resource.id]),
+                siblings=len(mine),
+            ),
+            dataclasses.replace(self.terms, ignore=()),
         )
-        plan = sharing.assign(
-            [ask],
-            seed=self.lease.id,
-            excluded={holding.resource.id}
-            if share.affinity is None
-            else list(mine),
+        left = [holding.resource.id] if share.affinity is None else mine
+        found = plan.assign(
+            [
+                dataclasses.replace(
+                    ask,
+                    offers=[
+                        offer
+                        for offer in ask.offers
+                        if offer.resource.id not in left
+                    ],
+                )
+            ],
+            self.lease.id,
         )
-        if isinstance(plan, sharing.TooFew):
+        if not isinstance(found, plan.Plan):
             return False
-        [given] = plan
-        allocations.advance(
-            self.session,
-            {
-                room.resource.id: room.generation
-                for room in ask.rooms
-                if room.resource.id in given
-            },
-        )
+        given = found.slots[reservation_id]
+        allocations.advance(self.session, found.generations)
         self._part_from(reservation_id, [holding])
         healing.give_shares(
             self.session,
@@ -394,11 +397,7 @@ class Repair:
             self._given_window(reservation_id),
             given_at=self.now if self.used else None,
         )
-        _log(
-            reservation_id,
-            [room.resource for room in ask.rooms if room.resource.id in given],
-            [holding],
-        )
+        _log(reservation_id, _chosen(ask, given), [holding])
         return True
 
     def _part_from(
@@ -410,6 +409,14 @@ class Repair:
         else:
             # Nobody has been on them for this lease.
             allocations.delete(self.session, reservation_id, ids)
+
+
+def _chosen(
+    ask: offers.Ask, chosen: Collection[int]
+) -> list[objects.Resource]:
+    return [
+        offer.resource for offer in ask.offers if offer.resource.id in chosen
+    ]
 
 
 def _log(

@@ -14,7 +14,6 @@ them. ``engine/queue.py`` has their order.
 
 from collections.abc import Collection
 from collections.abc import Iterator
-from collections.abc import Mapping
 import dataclasses
 import datetime
 
@@ -149,18 +148,12 @@ def grant(
     seen: objects.Lease,
     now: datetime.datetime,
     allocations: allocations.Allocations,
-    empty: Collection[int] = (),
-    *,
-    best_fit: bool,
-    among: Mapping[str, Collection[int]] | None = None,
+    terms: allocations.Terms,
 ) -> objects.Lease:
     """Give the lease, that a worker holds, what it waits for.
 
     In the caller's transaction, like the creation of a lease.
 
-    :param empty: ids of resources that are there for it alone
-    :param among: reservation id -> ids of all that it may have; None:
-        whatever there is
     :raises: NotEnoughResources, InvalidInput, Conflict
     :raises: ClaimLost unless the worker holds it, as it has seen it
     """
@@ -169,16 +162,7 @@ def grant(
     granted = dataclasses.replace(
         lease, start_date=time.start, end_date=time.end
     )
-    ids = [reservation.id for reservation in lease.reservations]
-    allocations.book(
-        session,
-        granted,
-        now,
-        held={reservation_id: empty for reservation_id in ids},
-        recheck=ids,
-        best_fit=best_fit,
-        among=among,
-    )
+    allocations.book(session, granted, now, terms)
     leases.change(
         session,
         lease,

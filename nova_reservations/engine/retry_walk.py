@@ -250,8 +250,7 @@ class Walk:
                 lease,
                 now,
                 self.allocations,
-                best_fit=attempt == 1,
-                among=offer.among,
+                allocations.Terms(best_fit=attempt == 1, among=offer.among),
             )
             claims.release(
                 session, granted, agenda.due_at(granted, now, self.options)
@@ -360,7 +359,7 @@ class _Steps:
         with self.walk.database.reader() as session:
             for wish in queued.wishes:
                 found = self._find(session, queued, wish)
-                if len(found) < wish.least:
+                if len(found) < wish.ask.least:
                     return False
                 among[wish.reservation_id] = found
         told = [key for key in self.freed if self._is_free(key, queued)]

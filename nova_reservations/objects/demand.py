@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reservation asks for, in terms that every resource type shares."""
+"""Demands of reservations, in terms that every resource type shares."""
 
 from collections.abc import Mapping
 import dataclasses
+from typing import ClassVar
+from typing import Literal
 
+from nova_reservations.objects import amounts as quantities
 from nova_reservations.objects import requirements as expressions
 
 
@@ -14,10 +17,18 @@ class Demand:
     :ivar requirements: what each of them must be; None asks nothing.
     """
 
+    exclusive: ClassVar[Literal[True]] = True
+    amounts: ClassVar[None] = None
+
     resource_type: str
     minimum: int
     maximum: int
     requirements: expressions.Expression | None = None
+
+    @property
+    def least(self) -> int:
+        """On how many resources it is at least."""
+        return self.minimum
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,6 +43,8 @@ class Share:
     :ivar requirements: what each resource must be; None asks nothing.
     """
 
+    exclusive: ClassVar[Literal[False]] = False
+
     resource_type: str
     slots: int
     amounts: Mapping[str, int]
@@ -39,16 +52,28 @@ class Share:
     requirements: expressions.Expression | None = None
 
     @property
+    def slot(self) -> quantities.Amounts:
+        """What one slot holds."""
+        return quantities.Amounts(self.amounts)
+
+    @property
+    def least(self) -> int:
+        """On how many resources it is at least."""
+        return self.slots if self.affinity is False else 1
+
+    @property
     def maximum(self) -> int:
         """On how many resources it may be, at most."""
         return 1 if self.affinity else self.slots
 
+    @property
+    def together(self) -> int:
+        """How many slots a resource must have room for to be of use."""
+        return self.slots if self.affinity else 1
+
     def holds(self, amounts: Mapping[str, int]) -> bool:
         """Whether so much fits into one slot."""
-        return all(
-            units <= self.amounts.get(name, 0)
-            for name, units in amounts.items()
-        )
+        return quantities.Amounts(amounts).fits(self.amounts)
 
 
 Ask = Demand | Share

@@ -40,6 +40,13 @@ class Inventory:
     def capacity(self) -> int:
         return int((self.total - self.reserved) * self.allocation_ratio)
 
+    def allows(self, units: int) -> bool:
+        """Whether placement would allocate so much to one consumer."""
+        return (
+            self.min_unit <= units <= min(self.max_unit, self.capacity)
+            and units % self.step_size == 0
+        )
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostFacts:

@@ -1,104 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that ask for whole resources and for shares of others at once."""
+"""Plans: the reservations of a lease get resources, all of them or none.
 
-from collections.abc import Collection
+Whole resources are matched (``matching.py``), shares are packed
+(``packing.py``); no resource is given both as a whole and for a share.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 import dataclasses
 
-from nova_reservations.planner import shares as sharing
-from nova_reservations.planner import whole
+from nova_reservations.planner import matching
+from nova_reservations.planner import offers
+from nova_reservations.planner import packing
+
+_Turn = tuple[
+    Callable[..., dict[str, dict[int, int]] | offers.Shortage],
+    Sequence[offers.Ask],
+]
+"""A planner, and those that it plans."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """What each of the asks gets, in their order."""
+    """What to book.
 
-    wholes: list[tuple[whole.Candidate, ...]]
-    shares: sharing.Plan
+    :ivar slots: of each reservation; the best whole resource first.
+    :ivar generations: resource id -> generation, of all that is booked.
+    """
 
-
-Refusal = whole.TooFew | sharing.TooFew
+    slots: offers.Slots
+    generations: dict[int, int]
 
 
 def assign(
-    wholes: Sequence[whole.Ask],
-    shares: Sequence[sharing.Ask],
-    seed: str,
-    best_fit: bool = True,
-) -> Plan | Refusal:
-    """Return what to book; no resource both as a whole and for a share.
+    asks: Sequence[offers.Ask], seed: str, best_fit: bool = True
+) -> Plan | offers.Shortage:
+    """Return what to book for each ask.
 
     Whole resources are chosen first, and if that leaves a share without,
     shares are.
+
+    :param seed: the same choice for the same seed; the id of the lease.
+    :param best_fit: whether the best fit goes first; without, each seed has
+        an order of its own.
     """
-    plan = _wholes_first(wholes, shares, seed, best_fit)
+    wholes = [ask for ask in asks if ask.wanted.demand.exclusive]
+    shares = [ask for ask in asks if not ask.wanted.demand.exclusive]
+    turns: list[_Turn] = [(matching.assign, wholes), (packing.assign, shares)]
+    plan = _in_turn(turns, seed, best_fit)
     if isinstance(plan, Plan) or not wholes or not shares:
         return plan
-    other = _shares_first(wholes, shares, seed, best_fit)
+    other = _in_turn(turns[::-1], seed, best_fit)
     return other if isinstance(other, Plan) else plan
 
 
-def generations(plan: Plan, shares: Sequence[sharing.Ask]) -> dict[int, int]:
-    """Return resource id -> generation, of all that the plan books."""
-    booked = {
-        one.resource.id: one.generation
-        for chosen in plan.wholes
-        for one in chosen
-    }
-    for ask, slots in zip(shares, plan.shares, strict=True):
-        for room in ask.rooms:
-            if room.resource.id in slots:
+def most(asks: Sequence[offers.Ask], seed: str) -> Plan:
+    """Return what to book for asks of whole resources: as much as there is,
+    up to the maximum of each."""
+    return _plan(asks, matching.most(asks, seed))
+
+
+def _in_turn(
+    turns: Sequence[_Turn], seed: str, best_fit: bool
+) -> Plan | offers.Shortage:
+    given: dict[str, dict[int, int]] = {}
+    for index, (assign_all, asks) in enumerate(turns):
+        excluded = {
+            *(resource for slots in given.values() for resource in slots),
+            *(
+                resource
+                for _, others in turns[index + 1 :]
+                for other in others
+                for resource in other.wanted.must_keep
+            ),
+        }
+        found = assign_all(asks, seed, best_fit, excluded)
+        if isinstance(found, offers.Shortage):
+            return found
+        given |= found
+    return _plan([ask for _, asks in turns for ask in asks], given)
+
+
+def _plan(
+    asks: Iterable[offers.Ask], given: dict[str, dict[int, int]]
+) -> Plan:
+    generations: dict[int, int] = {}
+    for ask in asks:
+        slots = given[ask.wanted.reservation_id]
+        for offer in ask.offers:
+            key = offer.resource.id
+            if key in slots:
                 # Of two looks at one, the older one must still hold.
-                booked[room.resource.id] = min(
-                    room.generation,
-                    booked.get(room.resource.id, room.generation),
+                generations[key] = min(
+                    offer.generation, generations.get(key, offer.generation)
                 )
-    return booked
-
-
-def _wholes_first(
-    wholes: Sequence[whole.Ask],
-    shares: Sequence[sharing.Ask],
-    seed: str,
-    best_fit: bool,
-) -> Plan | Refusal:
-    kept = {resource for ask in shares for resource in ask.must_keep}
-    chosen = whole.assign(_without(wholes, kept), seed, best_fit)
-    if isinstance(chosen, whole.TooFew):
-        return chosen
-    taken = {one.resource.id for each in chosen for one in each}
-    slots = sharing.assign(shares, seed, best_fit=best_fit, excluded=taken)
-    return slots if isinstance(slots, sharing.TooFew) else Plan(chosen, slots)
-
-
-def _shares_first(
-    wholes: Sequence[whole.Ask],
-    shares: Sequence[sharing.Ask],
-    seed: str,
-    best_fit: bool,
-) -> Plan | Refusal:
-    kept = {resource for ask in wholes for resource in ask.must_keep}
-    slots = sharing.assign(shares, seed, best_fit=best_fit, excluded=kept)
-    if isinstance(slots, sharing.TooFew):
-        return slots
-    taken = {resource for each in slots for resource in each}
-    chosen = whole.assign(_without(wholes, taken), seed, best_fit)
-    if isinstance(chosen, whole.TooFew):
-        return chosen
-    return Plan(chosen, slots)
-
-
-def _without(
-    asks: Sequence[whole.Ask], resources: Collection[int]
-) -> list[whole.Ask]:
-    return [
-        dataclasses.replace(
-            ask,
-            candidates=[
-                one
-                for one in ask.candidates
-                if one.resource.id not in resources
-            ],
-        )
-        for ask in asks
-    ]
+    return Plan(given, generations)

@@ -14,10 +14,10 @@ import datetime
 import itertools
 
 from nova_reservations import objects
+from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
-from nova_reservations.planner import shares
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -40,13 +40,6 @@ class Wish:
     kind: Kind
     ask: demand.Ask
     window: interval.Interval
-
-    @property
-    def least(self) -> int:
-        """Of how many resources it surely needs something."""
-        if isinstance(self.ask, demand.Demand):
-            return self.ask.minimum
-        return self.ask.slots if self.ask.affinity is False else 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,7 +113,7 @@ class FreedResource:
         """Whether it, or a share of it, is free for the wish."""
         padded = wish.window.padded(cleaning)
         taken = [use for use in self.uses if use.is_in_the_way(padded, now)]
-        if isinstance(wish.ask, demand.Demand):
+        if wish.ask.exclusive:
             return not taken
         if any(use.exclusive for use in taken):
             return False
@@ -132,10 +125,10 @@ class FreedResource:
         window: interval.Interval,
         now: datetime.datetime,
     ) -> bool:
-        if not shares.divisible(share.amounts, self.inventories):
+        if not amounts.is_slot(share.amounts, self.inventories):
             return False
         held = [
-            shares.Held(
+            amounts.Held(
                 interval.Interval(
                     use.start,
                     # Over and not left: nobody knows for how long.
@@ -147,11 +140,8 @@ class FreedResource:
             if use.is_in_the_way(window, now)
             or (use.replaced and use.start < window.end)
         ]
-        left = shares.left(self.inventories, held, window)
-        return all(
-            left.get(name, 0) >= amount * shares.need(share)
-            for name, amount in share.amounts.items()
-        )
+        left = amounts.left(self.inventories, held, window)
+        return share.slot.times_in(left) >= share.together
 
 
 @dataclasses.dataclass(slots=True)

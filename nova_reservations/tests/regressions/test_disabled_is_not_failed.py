@@ -17,6 +17,7 @@ from nova_reservations import ports
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
 from nova_reservations.engine import mass_failure
+from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing.region import minutes
@@ -113,11 +114,8 @@ class TestDisabled:
         with region.database.reader() as session:
             found = candidates.find(
                 session,
-                booking.wanted(),
-                booking.window(0, 1),
-                booking.NOW,
-                page=2,
-                random_start=0,
+                search.Wanted('one', booking.wanted(), booking.window(0, 1)),
+                search.Search(booking.NOW),
             )
         see(region, DISABLED, 'one')
         planned = {

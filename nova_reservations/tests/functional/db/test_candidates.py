@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from nova_reservations.db import candidates
 from nova_reservations.db import models
 from nova_reservations.objects import demand
-from nova_reservations.planner import whole
+from nova_reservations.objects import search
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW
 
@@ -19,16 +19,29 @@ def session(database):
 
 
 def find(
-    session, window, demand=None, page=10, random_start=0, now=NOW, **others
+    session,
+    window,
+    demand=None,
+    page=10,
+    now=NOW,
+    keep=(),
+    recheck=True,
+    **terms,
 ):
-    return candidates.find(
-        session,
+    wanted = search.Wanted(
+        'one',
         demand or booking.wanted(),
         booking.window(*window),
-        now,
-        page=page,
-        random_start=random_start,
-        **others,
+        held=dict.fromkeys(keep, 1),
+        recheck=recheck,
+    )
+    return candidates.find(session, wanted, search.Search(now, **terms), page)
+
+
+def shortage(session, demand, window, ignore=()):
+    wanted = search.Wanted('one', demand, booking.window(*window))
+    return candidates.shortage(
+        session, wanted, search.Search(NOW, ignore=ignore)
     )
 
 
@@ -137,15 +150,15 @@ def test_the_nearest_neighbours_are_found_wherever_they_are(session):
 
 
 @pytest.mark.parametrize(
-    ('random_start', 'expected'),
+    ('start_at', 'expected'),
     [(0, ['a', 'b', 'c']), (15, ['b', 'c', 'd']), (35, ['a', 'b', 'd'])],
 )
 def test_the_rest_is_taken_from_the_start_on_and_around(
-    session, random_start, expected
+    session, start_at, expected
 ):
     for spread, name in enumerate('abcd', start=1):
         booking.enrol(session, name, spread=spread * 10)
-    found = find(session, (1, 2), page=2, random_start=random_start)
+    found = find(session, (1, 2), page=2, start_at=start_at)
     assert names(found) == expected
 
 
@@ -161,8 +174,8 @@ def test_what_is_kept_is_found_as_long_as_it_is_free(session):
     booking.book(session, hosts[3], 1, 2)
     found = find(session, (1, 2), page=0, keep=hosts[2:])
     assert {one.resource.name: one.kept for one in found} == {
-        'a': False,
-        'c': True,
+        'a': 0,
+        'c': 1,
     }
 
 
@@ -184,17 +197,14 @@ def test_a_shortage_counts_what_matches_and_is_taken(session):
     booking.book(session, hosts[1], 8, 9)
     mine = booking.book(session, hosts[2], 3, 5)
     asked = booking.wanted(4, asked='[">", "$vcpus", "8"]')
-    window = booking.window(1, 6)
-    assert candidates.shortage(session, asked, window, NOW) == whole.Shortage(
+    window = (1, 6)
+    assert shortage(session, asked, window) == candidates.Shortage(
         matching=5, taken=2
     )
-    assert (
-        candidates.shortage(session, asked, window, NOW, ignore=[mine]).taken
-        == 1
+    assert shortage(session, asked, window, ignore=[mine]).taken == 1
+    assert shortage(session, booking.wanted(7), window) == candidates.Shortage(
+        matching=6, taken=3
     )
-    assert candidates.shortage(
-        session, booking.wanted(7), window, NOW
-    ) == whole.Shortage(matching=6, taken=3)
 
 
 def test_properties_that_no_host_has_had_are_told(any_database):

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
-import datetime
 import pathlib
 import re
 from typing import Any
@@ -16,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import access
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
@@ -33,6 +33,7 @@ from nova_reservations.db import retry_queue
 from nova_reservations.db import shares
 from nova_reservations.db import slot_servers
 from nova_reservations.objects import demand
+from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
@@ -64,34 +65,30 @@ def list_leases(**query: object) -> Callable[[orm.Session], object]:
     )
 
 
+TERMS = search.Search(booking.NOW, start_at=HOSTS // 2, ignore=[lease_id(1)])
+
+
 def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
-    return lambda session: candidates.find(
-        session,
+    wanted = search.Wanted(
+        lease_id(1),
         booking.wanted(2, asked=asked),
         booking.window(102, 103),
-        booking.NOW,
-        page=20,
-        random_start=HOSTS // 2,
-        keep=[1, 2],
-        ignore=[lease_id(1)],
+        held={1: 1, 2: 1},
     )
+    return lambda session: candidates.find(session, wanted, TERMS, page=20)
 
 
 def find_shares(session: orm.Session) -> None:
     """Look for slots of which there are none, after one page."""
-    looks = iter([False, True])
-    shares.find(
-        session,
+    wanted = search.Wanted(
+        lease_id(1),
         demand.Share(objects.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512}),
         booking.window(102, 103),
-        booking.NOW,
-        cleaning=datetime.timedelta(0),
-        enough=lambda rooms: next(looks),
-        random_start=HOSTS // 2,
-        best_fit=True,
-        keep={1: 1, 2: 3},
-        ignore=[lease_id(1)],
+        held={1: 1, 2: 3},
     )
+    pages = shares.pages(session, wanted, TERMS)
+    for _ in range(2):
+        next(pages)
 
 
 OF_A_LEASE = frozenset(
@@ -163,13 +160,11 @@ OFTEN = {
         list_leases(name='lease-7'), OF_A_LEASE | {'ix_nr_leases_name'}
     ),
     'who may use a reservation': Often(
-        lambda session: allocations.access(session, lease_id(7)),
+        lambda session: access.find(session, lease_id(7)),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
     'whose a reservation is, for each run of a scheduler': Often(
-        lambda session: allocations.owners(
-            session, [lease_id(7), lease_id(8)]
-        ),
+        lambda session: access.owners(session, [lease_id(7), lease_id(8)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
     'the hosts of a reservation': Often(

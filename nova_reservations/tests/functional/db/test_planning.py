@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from nova_reservations.db import api
 from nova_reservations.db import candidates
-from nova_reservations.planner import whole
+from nova_reservations.objects import search
+from nova_reservations.planner import offers
+from nova_reservations.planner import plan
 from nova_reservations.tests import booking
 from nova_reservations.tests import profile
 
@@ -96,7 +98,7 @@ class _Undone(Exception):
     more=st.integers(0, 3),
     vcpus=st.integers(1, 4),
     page=st.integers(0, 2),
-    random_start=st.integers(0, 6),
+    start_at=st.integers(0, 6),
 )
 @settings(
     max_examples=profile.examples(150),
@@ -112,7 +114,7 @@ def test_a_plan_is_what_brute_force_allows(
     more,
     vcpus,
     page,
-    random_start,
+    start_at,
 ):
     # Nobody asks for a window that is over.
     assume(span[1] > now)
@@ -126,38 +128,31 @@ def test_a_plan_is_what_brute_force_allows(
             for host_id, host in hosts.items()
             if any(one.mine for one in host.booked)
         ]
-        found = candidates.find(
-            session,
+        wanted = search.Wanted(
+            mine,
             demand,
             booking.window(*span),
-            booking.at(now),
-            page=page,
-            random_start=random_start,
-            keep=keep,
-            ignore=[mine],
+            held=dict.fromkeys(keep, 1),
         )
-        shortage = candidates.shortage(
-            session,
-            demand,
-            booking.window(*span),
-            booking.at(now),
-            ignore=[mine],
+        terms = search.Search(
+            booking.at(now), start_at=start_at, ignore=[mine]
         )
+        found = candidates.find(session, wanted, terms, page)
+        shortage = candidates.shortage(session, wanted, terms)
         raise _Undone
 
     matching = {
         host_id for host_id, host in hosts.items() if host.vcpus >= vcpus
     }
     free = {host_id for host_id in matching if hosts[host_id].free(*span, now)}
-    assert shortage == whole.Shortage(len(matching), len(matching - free))
-    plan = whole.assign([whole.Ask(found, demand)], seed='lease')
+    assert shortage == candidates.Shortage(len(matching), len(matching - free))
+    planned = plan.assign([offers.Ask(wanted, found)], seed='lease')
     if len(free) < minimum:
-        assert plan == whole.TooFew(0)
+        assert planned == offers.Shortage(mine)
         return
-    [chosen] = plan
-    ids = {one.resource.id for one in chosen}
+    ids = planned.slots[mine].keys()
     assert ids <= free
-    assert len(ids) == len(chosen) == min(len(free), demand.maximum)
+    assert len(ids) == min(len(free), demand.maximum)
     assert len(ids & set(keep)) == min(len(free & set(keep)), demand.maximum)
     for one in found:
         assert gaps(one) == hours_around(hosts[one.resource.id], *span, now)

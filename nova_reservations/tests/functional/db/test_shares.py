@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-import datetime
+import itertools
 
 import pytest
 
 from nova_reservations import objects
 from nova_reservations.db import shares
 from nova_reservations.objects import demand
+from nova_reservations.objects import search
 from nova_reservations.tests import booking
 from nova_reservations.tests.booking import NOW
 
@@ -18,26 +19,18 @@ def session(database):
         yield session
 
 
-def find(
-    session, share=ONE, enough=lambda rooms: False, random_start=0, **others
-):
-    return shares.find(
-        session,
-        share,
-        booking.window(1, 2),
-        NOW,
-        cleaning=datetime.timedelta(0),
-        enough=enough,
-        random_start=random_start,
-        best_fit=others.pop('best_fit', False),
-        keep=others.pop('keep', {}),
-        **others,
+def find(session, share=ONE, most=99, keep=None, **terms):
+    """Return the offers of so many pages."""
+    wanted = search.Wanted('one', share, booking.window(1, 2), held=keep or {})
+    pages = shares.pages(
+        session, wanted, search.Search(NOW, best_fit=False, **terms)
     )
+    return list(itertools.chain.from_iterable(itertools.islice(pages, most)))
 
 
-@pytest.mark.parametrize('random_start', [0, 3, 99])
+@pytest.mark.parametrize('start_at', [0, 3, 99])
 def test_each_host_is_looked_at_once_wherever_one_begins(
-    session, monkeypatch, random_start
+    session, monkeypatch, start_at
 ):
     monkeypatch.setattr(shares, 'PAGE', 2)
     monkeypatch.setattr(shares, 'LONGEST', 3)
@@ -46,15 +39,15 @@ def test_each_host_is_looked_at_once_wherever_one_begins(
         booking.enrol(session, f'host-{number}', spread=number // 3)
         for number in range(20)
     ]
-    found = find(session, random_start=random_start)
+    found = find(session, start_at=start_at)
     assert sorted(room.resource.id for room in found) == hosts
 
 
-def test_no_more_is_read_than_is_enough(session, monkeypatch):
+def test_no_more_is_read_than_is_asked_for(session, monkeypatch):
     monkeypatch.setattr(shares, 'PAGE', 2)
     for number in range(20):
         booking.enrol(session, f'host-{number}', spread=number)
-    found = find(session, enough=lambda rooms: len(rooms) >= 3, random_start=7)
+    found = find(session, most=2, start_at=7)
     assert [room.resource.name for room in found] == [
         f'host-{number}' for number in range(7, 13)
     ]
@@ -72,9 +65,7 @@ def test_a_host_that_is_too_small_is_no_room(session):
 def test_what_is_kept_is_looked_at_in_any_case(session):
     first = booking.enrol(session, 'first', spread=0)
     booking.enrol(session, 'second', spread=1)
-    found = find(
-        session, enough=lambda rooms: True, random_start=1, keep={first: 2}
-    )
+    found = find(session, most=1, start_at=1, keep={first: 2})
     assert {room.resource.name: room.kept for room in found} == {
         'first': 2,
         'second': 0,

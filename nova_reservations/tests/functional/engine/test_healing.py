@@ -9,6 +9,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
+from nova_reservations.objects import search
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests import booking
@@ -185,11 +186,8 @@ def test_a_booking_that_was_planned_before_the_failure_fails(region):
     with region.database.reader() as session:
         found = candidates.find(
             session,
-            booking.wanted(),
-            booking.window(0, 1),
-            booking.NOW,
-            page=2,
-            random_start=0,
+            search.Wanted('one', booking.wanted(), booking.window(0, 1)),
+            search.Search(booking.NOW),
         )
     fail(region, 'one')
     generations = {

@@ -9,6 +9,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import candidates
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
+from nova_reservations.objects import search
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
 
@@ -23,13 +24,16 @@ def host_named(region, name):
 
 def plan(region):
     """Return the generation of each host that a plan of now is made on."""
-    window = interval.Interval(region.now, region.now + minutes(60))
-    asked = demand.Demand(objects.HOST, 1, 1)
+    wanted = search.Wanted(
+        'one',
+        demand.Demand(objects.HOST, 1, 1),
+        interval.Interval(region.now, region.now + minutes(60)),
+    )
     with region.database.reader() as session:
         return {
             found.resource.id: found.generation
             for found in candidates.find(
-                session, asked, window, region.now, page=9, random_start=0
+                session, wanted, search.Search(region.now)
             )
         }
 

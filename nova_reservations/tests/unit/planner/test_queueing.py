@@ -128,10 +128,10 @@ class TestWhatIsFree:
 
 
 def test_how_many_resources_are_surely_needed():
-    assert wish(ask=whole(minimum=3)).least == 3
-    assert wish(ask=share(slots=3)).least == 1
-    assert wish(ask=share(slots=3, affinity=True)).least == 1
-    assert wish(ask=share(slots=3, affinity=False)).least == 3
+    assert wish(ask=whole(minimum=3)).ask.least == 3
+    assert wish(ask=share(slots=3)).ask.least == 1
+    assert wish(ask=share(slots=3, affinity=True)).ask.least == 1
+    assert wish(ask=share(slots=3, affinity=False)).ask.least == 3
 
 
 kinds = st.sampled_from(KINDS)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import datetime
 import itertools
 
@@ -8,7 +9,15 @@ import pytest
 
 from nova_reservations import objects
 from nova_reservations.objects import demand
-from nova_reservations.planner import whole
+from nova_reservations.objects import interval
+from nova_reservations.objects import search
+from nova_reservations.planner import offers
+from nova_reservations.planner import plan
+
+WINDOW = interval.Interval(
+    datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC),
+    datetime.datetime(2030, 1, 2, tzinfo=datetime.UTC),
+)
 
 
 def hours(number):
@@ -16,27 +25,52 @@ def hours(number):
 
 
 def candidate(number, before=0, after=None, kept=False):
-    return whole.Candidate(
+    return search.Offer(
         objects.Resource(number, objects.HOST, f'host-{number}', str(number)),
         generation=1,
         gap_before=hours(before),
         gap_after=hours(after),
-        kept=kept,
+        kept=int(kept),
     )
 
 
-def ask(candidates, minimum, maximum=None, must_keep=()):
+def ask(candidates, minimum, maximum=None, must_keep=(), name='one'):
     demanded = demand.Demand(objects.HOST, minimum, maximum or minimum)
-    return whole.Ask(candidates, demanded, must_keep)
+    return offers.Ask(
+        search.Wanted(
+            name,
+            demanded,
+            WINDOW,
+            held=dict.fromkeys(must_keep, 1),
+            keep_all=bool(must_keep),
+        ),
+        candidates,
+    )
+
+
+def assign(*asks, seed='lease', best_fit=True):
+    """Return the ids that each gets; or the name of whom there are too few
+    for."""
+    named = [
+        dataclasses.replace(
+            asked,
+            wanted=dataclasses.replace(
+                asked.wanted, reservation_id=str(index)
+            ),
+        )
+        for index, asked in enumerate(asks)
+    ]
+    found = plan.assign(named, seed, best_fit)
+    if isinstance(found, offers.Shortage):
+        return int(found.reservation_id)
+    assert all(set(slots.values()) <= {1} for slots in found.slots.values())
+    return [list(found.slots[str(index)]) for index in range(len(asks))]
 
 
 def choose(candidates, minimum, maximum=None, seed='lease', must_keep=()):
     """Return the ids that one reservation gets; None: too few."""
-    asked = ask(candidates, minimum, maximum, must_keep)
-    plan = whole.assign([asked], seed)
-    if isinstance(plan, whole.TooFew):
-        return None
-    return [one.resource.id for one in plan[0]]
+    found = assign(ask(candidates, minimum, maximum, must_keep), seed=seed)
+    return None if found == 0 else found[0]
 
 
 def test_too_few_are_none_at_all():
@@ -79,9 +113,8 @@ def test_writers_that_were_too_late_leave_the_best_fit_to_others():
         1,
     )
     chosen = {
-        plan[0][0].resource.id
+        assign(asked, seed=f'lease {writer}', best_fit=False)[0][0]
         for writer in range(8)
-        for plan in [whole.assign([asked], f'lease {writer}', best_fit=False)]
     }
     assert len(chosen) > 4
 
@@ -89,8 +122,7 @@ def test_writers_that_were_too_late_leave_the_best_fit_to_others():
 def test_what_is_kept_goes_first_however_loosely_it_fits():
     asked = ask([candidate(1, 0, 0), candidate(2, 9, 9, kept=True)], 1)
     for best_fit in (True, False):
-        [[one]] = whole.assign([asked], 'lease', best_fit=best_fit)
-        assert one.resource.id == 2
+        assert assign(asked, best_fit=best_fit) == [[2]]
 
 
 def test_writers_at_the_same_moment_reach_for_different_hosts():
@@ -122,23 +154,19 @@ def test_an_active_lease_only_adds():
 def test_a_reservation_gives_way_to_one_that_can_have_nothing_else():
     anywhere, here = [candidate(1), candidate(2)], [candidate(1)]
     for seed in map(str, range(20)):
-        first, second = whole.assign([ask(anywhere, 1, 2), ask(here, 1)], seed)
-        assert [one.resource.id for one in first] == [2]
-        assert [one.resource.id for one in second] == [1]
+        found = assign(ask(anywhere, 1, 2), ask(here, 1), seed=seed)
+        assert found == [[2], [1]]
 
 
 def test_the_one_that_can_not_be_fulfilled_is_named():
     candidates = [candidate(1), candidate(2)]
-    plan = whole.assign([ask(candidates, 2), ask(candidates, 1)], 'lease')
-    assert plan == whole.TooFew(1)
+    assert assign(ask(candidates, 2), ask(candidates, 1)) == 1
 
 
 def test_what_must_be_kept_is_not_given_to_another():
     mine = [candidate(1, kept=True), candidate(2)]
-    plan = whole.assign(
-        [ask(mine, 1, must_keep=[1]), ask([candidate(1)], 1)], 'lease'
-    )
-    assert plan == whole.TooFew(1)
+    found = assign(ask(mine, 1, must_keep=[1]), ask([candidate(1)], 1))
+    assert found == 1
 
 
 wishes = st.lists(
@@ -154,11 +182,11 @@ def test_what_can_be_fulfilled_is_fulfilled(wishes, seed):
         ask([candidate(number) for number in sorted(numbers)], minimum)
         for numbers, minimum in wishes
     ]
-    plan = whole.assign(asks, seed)
+    found = assign(*asks, seed=seed)
     if not can_be_fulfilled(wishes, frozenset()):
-        assert isinstance(plan, whole.TooFew)
+        assert isinstance(found, int)
         return
-    given = [{one.resource.id for one in chosen} for chosen in plan]
+    given = [set(chosen) for chosen in found]
     assert sum(map(len, given)) == len(set().union(*given))
     for (numbers, minimum), got in zip(wishes, given, strict=True):
         assert got <= numbers

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Access to reservations: whose they are, and on which hosts.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import holds
+from nova_reservations.db import models
+from nova_reservations.objects import states
+
+ALLOCATION = models.table(models.Allocation)
+RESERVATION = models.table(models.Reservation)
+LEASE = models.table(models.Lease)
+RESOURCE = models.table(models.Resource)
+
+
+def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
+    """Return who may use the reservation, and which hosts it is of."""
+    row = session.execute(
+        sa.select(
+            LEASE.c.id,
+            LEASE.c.project_id,
+            LEASE.c.status,
+            LEASE.c.lease_type,
+            RESERVATION.c.resource_type,
+            RESERVATION.c.params,
+        )
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(RESERVATION.c.id == reservation_id)
+    ).first()
+    if row is None:
+        return None
+    held = session.execute(
+        sa.select(
+            RESOURCE.c.name,
+            ALLOCATION.c.exclusive,
+            sa.and_(holds.free(holds.Use.RUN), ~allocations.occupied()).label(
+                'usable'
+            ),
+        )
+        .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.released == sa.false(),
+            RESOURCE.c.resource_type == objects.HOST,
+            ALLOCATION.c.replaced_at.is_(None),
+        )
+    ).all()
+    return objects.Access(
+        reservation_id=reservation_id,
+        lease_id=row.id,
+        project_id=row.project_id,
+        status=states.Lease(row.status),
+        lease_type=states.LeaseType(row.lease_type),
+        resource_type=row.resource_type,
+        params=row.params,
+        hosts=frozenset(row.name for row in held if row.usable),
+        unusable=frozenset(row.name for row in held if not row.usable),
+        in_slots=any(not row.exclusive for row in held),
+    )
+
+
+def owners(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return reservation -> (project, names of resources), of those whose
+    lease is active."""
+    found: dict[str, tuple[str, set[str]]] = {}
+    for row in session.execute(
+        sa.select(
+            ALLOCATION.c.reservation_id, LEASE.c.project_id, RESOURCE.c.name
+        )
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            ALLOCATION.c.reservation_id.in_(reservation_ids),
+            ALLOCATION.c.released == sa.false(),
+            LEASE.c.status == states.Lease.ACTIVE,
+        )
+    ):
+        _, names = found.setdefault(
+            row.reservation_id, (row.project_id, set())
+        )
+        names.add(row.name)
+    return {
+        reservation_id: (project_id, frozenset(names))
+        for reservation_id, (project_id, names) in found.items()
+    }

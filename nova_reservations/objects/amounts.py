@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Amounts of resource classes: VCPU in units, MEMORY_MB in MiB, DISK_GB in
+GiB, as placement counts them."""
+
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from nova_reservations.objects import host
+from nova_reservations.objects import interval
+
+
+class Amounts(Mapping[str, int]):
+    """Resource class -> units; 0 of each class that is not named."""
+
+    __slots__ = ('_units',)
+
+    def __init__(self, units: Mapping[str, int] | None = None) -> None:
+        self._units = dict(units or {})
+
+    def __getitem__(self, name: str) -> int:
+        return self._units.get(name, 0)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._units
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._units)
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __repr__(self) -> str:
+        return f'Amounts({self._units})'
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._units.items()))
+
+    def __add__(self, other: Mapping[str, int]) -> 'Amounts':
+        return Amounts(
+            {
+                name: self[name] + other.get(name, 0)
+                for name in {**self, **other}
+            }
+        )
+
+    def __sub__(self, other: Mapping[str, int]) -> 'Amounts':
+        """Return what is left; less than nothing if more is taken."""
+        return Amounts(
+            {
+                name: self[name] - other.get(name, 0)
+                for name in {**self, **other}
+            }
+        )
+
+    def __mul__(self, count: int) -> 'Amounts':
+        return Amounts(
+            {name: units * count for name, units in self._units.items()}
+        )
+
+    def fits(self, into: Mapping[str, int]) -> bool:
+        """Whether so much of each class is there."""
+        return all(
+            units <= into.get(name, 0) for name, units in self._units.items()
+        )
+
+    def times_in(self, room: Mapping[str, int]) -> int:
+        """Return how many times these amounts, of one class at least, fit
+        into a room together."""
+        return max(
+            0,
+            min(
+                room.get(name, 0) // units
+                for name, units in self._units.items()
+            ),
+        )
+
+
+NOTHING = Amounts()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """Amounts of a resource that somebody holds, and when."""
+
+    window: interval.Interval
+    amounts: Mapping[str, int]
+
+
+def peak(held: Iterable[Held], window: interval.Interval) -> Amounts:
+    """Return the most that is held at any instant inside the window.
+
+    Each class peaks on its own: together it may be more than was ever held
+    at one instant. What only touches the window is not inside.
+    """
+    changes: list[tuple[datetime.datetime, int, Mapping[str, int]]] = []
+    for holding in held:
+        if holding.window.overlaps(window):
+            begin = max(holding.window.start, window.start)
+            changes.append((begin, 1, holding.amounts))
+            changes.append((holding.window.end, -1, holding.amounts))
+    # At one instant what ends goes before what begins.
+    changes.sort(key=lambda change: change[:2])
+    current: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    for _, sign, amounts in changes:
+        for name, units in amounts.items():
+            current[name] += sign * units
+            most[name] = max(most[name], current[name])
+    return Amounts(most)
+
+
+def left(
+    inventories: Iterable[host.Inventory],
+    held: Iterable[Held],
+    window: interval.Interval,
+) -> Amounts:
+    """Return what of the inventories is left at the busiest instant of a
+    window; less than nothing where more is held than there is."""
+    busiest = peak(held, window)
+    return Amounts(
+        {
+            inventory.resource_class: inventory.capacity
+            - busiest[inventory.resource_class]
+            for inventory in inventories
+        }
+    )
+
+
+def is_slot(
+    amounts: Mapping[str, int], inventories: Iterable[host.Inventory]
+) -> bool:
+    """Whether placement would allocate these amounts, of an empty host with
+    such inventories, to one consumer."""
+    known = {inventory.resource_class: inventory for inventory in inventories}
+    return all(
+        name in known and known[name].allows(units)
+        for name, units in amounts.items()
+    )

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Searches for resources: what is wanted, on which terms, what is offered."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from nova_reservations.objects import amounts
+from nova_reservations.objects import demand
+from nova_reservations.objects import host
+from nova_reservations.objects import interval
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Search:
+    """The terms that all reservations of a lease have in common.
+
+    :ivar cleaning: how long before and after a window nobody may have the
+        resource as a whole.
+    :ivar start_at: the random place to begin at, in the range of the
+        resources' spread.
+    :ivar best_fit: whether to look first at what fits best; writers that
+        were too late look elsewhere.
+    :ivar ignore: ids of reservations that are planned anew: to them, what
+        they have is free.
+    """
+
+    now: datetime.datetime
+    cleaning: datetime.timedelta = datetime.timedelta()
+    start_at: int = 0
+    best_fit: bool = True
+    ignore: Collection[str] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """One reservation, as resources are looked for.
+
+    :ivar window: for how long it has its resources.
+    :ivar held: resource id -> the slots that it has there already; a whole
+        resource is one slot.
+    :ivar keep_all: all of that stays where it is.
+    :ivar recheck: that must meet the requirements, too.
+    :ivar siblings: how many resources others of the lease may take.
+    :ivar among: ids of all that it may have; None: whatever there is.
+    """
+
+    reservation_id: str
+    demand: demand.Ask
+    window: interval.Interval
+    held: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    keep_all: bool = False
+    recheck: bool = True
+    siblings: int = 0
+    among: Collection[int] | None = None
+
+    @property
+    def must_keep(self) -> Mapping[int, int]:
+        """Resource id -> slots that stay."""
+        return self.held if self.keep_all else {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """A resource that a reservation could have, or could have slots of.
+
+    :ivar generation: as it was when the resource was looked at; the booking
+        compares and sets it.
+    :ivar kept: how many slots the reservation has there already.
+    :ivar gap_before: of a whole resource: how long it has been free when the
+        window begins, counted from now on at the earliest.
+    :ivar gap_after: how long it is free after the window; None: for good.
+    :ivar left: of a shared one: what is left at the busiest instant of the
+        window, of the classes that are asked for.
+    :ivar shared: whether others hold shares of it at that time.
+    """
+
+    resource: host.Resource
+    generation: int
+    kept: int = 0
+    gap_before: datetime.timedelta = datetime.timedelta()
+    gap_after: datetime.timedelta | None = None
+    left: amounts.Amounts = amounts.NOTHING
+    shared: bool = False

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reservations of a lease with the offers that each of them has."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nova_reservations.objects import search
+
+Slots = Mapping[str, Mapping[int, int]]
+"""Reservation id -> resource id -> how many slots; a whole resource is one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ask:
+    """One of the reservations of a lease, which are planned together.
+
+    :ivar offers: no resource twice.
+    """
+
+    wanted: search.Wanted
+    offers: Sequence[search.Offer]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shortage:
+    """:ivar reservation_id: of the one that can't have what it wants."""
+
+    reservation_id: str
+
+
+def enough(wanted: search.Wanted, offers: Collection[search.Offer]) -> bool:
+    """Whether a reservation can have what it wants of these, whatever its
+    siblings take."""
+    demand = wanted.demand
+    if demand.exclusive:
+        return len(offers) >= demand.minimum + wanted.siblings
+    fit = sorted(demand.slot.times_in(offer.left) for offer in offers)
+    sure = fit[: max(0, len(fit) - wanted.siblings)]
+    if demand.affinity:
+        return bool(sure) and sure[-1] >= demand.slots
+    if demand.affinity is False:
+        return sum(1 for slots in sure if slots) >= demand.slots
+    return sum(sure) >= demand.slots
