@@ -168,6 +168,7 @@ class Healing:
                     status=seen.status,
                     reason='nothing of it has failed',
                 )
+            held = allocations.held_by(session, seen)
             moved = repair.replace_wholes()
             moved |= repair.replace_shares()
             if not moved:
@@ -176,6 +177,7 @@ class Healing:
                     'replace what has failed'
                 )
             self._write(session, seen, repair.broken(), moved, now)
+            _free_left(session, seen, held, now)
             return _Healed(seen, leases.get(session, lease_id))
 
     def _tell(self, healed: _Healed) -> None:
@@ -210,11 +212,14 @@ class Healing:
                     lease_id,
                 )
                 return None
+            held = allocations.held_by(session, seen)
             moved = repair.take_back(unused)
             moved |= repair.replace_wholes()
             moved |= repair.replace_shares()
             if not self._write(session, seen, repair.broken(), moved, now):
                 return None
+            if moved:
+                _free_left(session, seen, held, now)
             return _Healed(seen, leases.get(session, lease_id))
 
     def _patient(
@@ -425,6 +430,19 @@ class Healing:
                 leases.change(session, seen, now, prepared=False, due_at=now)
         except exception.Conflict:
             LOG.debug('Lease %s is changed at this moment', seen.id)
+
+
+def _free_left(
+    session: api.Session,
+    lease: objects.Lease,
+    held: Collection[int],
+    now: datetime.datetime,
+) -> None:
+    """Offer others what the lease has left, and what may be of use to them:
+    it may only not be what this lease asked for."""
+    capacity.freed(
+        session, now, set(held) - allocations.held_by(session, lease)
+    )
 
 
 def _unchecked() -> None:

@@ -142,8 +142,12 @@ def a_property(region):
 
 
 def a_fact(region):
+    return a_fact_of(region, vcpus=999)
+
+
+def a_fact_of(region, vcpus):
     facts = region.cloud.known['one']
-    region.cloud.known['one'] = dataclasses.replace(facts, vcpus=999)
+    region.cloud.known['one'] = dataclasses.replace(facts, vcpus=vcpus)
     one = host_of(region, 'one')
     return lambda: region.hosts.refresh_facts(
         {one.facts.uuid: one}, region.now
@@ -225,3 +229,26 @@ def told(region):
     if capacity.QUEUE in due and freed:
         found.add('waiting')
     return found
+
+
+def test_a_host_that_a_lease_has_left_goes_to_one_that_waits_for_it(
+    make_region,
+):
+    region = make_region('one')
+    lease = region.lease(
+        start=30, end=60, hypervisor_properties='[">=", "$vcpus", "16"]'
+    )
+    waits = region.retry(
+        start=30,
+        end=60,
+        retries=50,
+        resource_properties='["==", "$service_name", "one"]',
+    )
+    region.add_host('two')
+    a_fact_of(region, vcpus=8)()
+    region.work()
+    assert region.status(waits) == 'CREATING'
+    region.healing.heal(region.now)
+    region.work()
+    assert region.hosts_of(lease) == {'two'}
+    assert region.hosts_of(waits) == {'one'}
