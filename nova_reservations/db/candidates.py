@@ -26,7 +26,6 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
-from nova_reservations.planner import usage
 
 PAGE = 32
 """Candidates beyond those wanted that are ranked against each other."""
@@ -160,7 +159,7 @@ def taken(
     window: interval.Interval,
     now: datetime.datetime,
     cleaning: datetime.timedelta,
-) -> list[usage.Window]:
+) -> list[interval.Taken]:
     """Return when what is counted can't be had, as far as the window goes.
 
     A part of the window meets one of these exactly if a lease of just that

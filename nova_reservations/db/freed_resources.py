@@ -16,7 +16,7 @@ from nova_reservations.db import holds
 from nova_reservations.db import hosts
 from nova_reservations.db import models
 from nova_reservations.objects import requirements
-from nova_reservations.planner import queueing
+from nova_reservations.objects import wishes
 
 RESOURCE = models.table(models.Resource)
 ALLOCATION = models.table(models.Allocation)
@@ -25,7 +25,7 @@ AMOUNT = models.table(models.AllocationAmount)
 
 def load(
     session: orm.Session, resource_ids: Collection[int]
-) -> Iterator[queueing.FreedResource]:
+) -> Iterator[wishes.FreedResource]:
     """Yield those of the resources that new leases may have."""
     rows = session.execute(
         sa.select(RESOURCE.c.id, RESOURCE.c.resource_type).where(
@@ -38,7 +38,7 @@ def load(
     uses = _uses(session, known)
     for resource_id, resource_type in known.items():
         host = described.get(resource_id)
-        yield queueing.FreedResource(
+        yield wishes.FreedResource(
             id=resource_id,
             resource_type=resource_type,
             facts=facts_of(host) if host else None,
@@ -72,7 +72,7 @@ def facts_of(host: objects.Host) -> dict[str, float | str]:
 
 def _uses(
     session: orm.Session, resource_ids: Collection[int]
-) -> dict[int, list[queueing.Use]]:
+) -> dict[int, list[wishes.Use]]:
     found = defaultdict(list)
     amounts: dict[int, dict[str, int]] = {}
     for row in session.execute(
@@ -86,7 +86,7 @@ def _uses(
         if row.id not in amounts:
             amounts[row.id] = {}
             found[row.resource_id].append(
-                queueing.Use(
+                wishes.Use(
                     row.start_date,
                     row.end_date,
                     row.exclusive,

@@ -41,6 +41,7 @@ from nova_reservations.engine import transactions
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
+from nova_reservations.objects import wishes
 from nova_reservations.planner import queueing
 from nova_reservations.plugins.resource_types import base
 
@@ -107,9 +108,9 @@ class Walk:
 
     def _waiters(
         self, rows: Iterable[retry_queue.Waiting], now: datetime.datetime
-    ) -> list[queueing.QueuedLease]:
+    ) -> list[wishes.QueuedLease]:
         known, self._parsed = self._parsed, {}
-        kinds: dict[Any, queueing.Kind] = {}
+        kinds: dict[Any, wishes.Kind] = {}
         found = []
         for row in rows:
             try:
@@ -117,7 +118,7 @@ class Walk:
             except exception.NotEnoughResources:
                 # It is about to give up.
                 continue
-            wishes = []
+            asked_for: list[wishes.Wish] = []
             for wanted in row.wanted:
                 key = json.dumps([wanted.resource_type, wanted.params])
                 if key not in self._parsed:
@@ -128,10 +129,10 @@ class Walk:
                 if asked is not None:
                     ask, aftermath = asked
                     alike = ask.resource_type, ask.requirements
-                    wishes.append(
-                        queueing.Wish(
+                    asked_for.append(
+                        wishes.Wish(
                             wanted.reservation_id,
-                            kinds.setdefault(alike, queueing.Kind(*alike)),
+                            kinds.setdefault(alike, wishes.Kind(*alike)),
                             ask,
                             interval.Interval(
                                 window.start, window.end + aftermath
@@ -139,8 +140,8 @@ class Walk:
                         )
                     )
             found.append(
-                queueing.QueuedLease(
-                    row.lease_id, row.arrival, window, tuple(wishes)
+                wishes.QueuedLease(
+                    row.lease_id, row.arrival, window, tuple(asked_for)
                 )
             )
         return found
@@ -281,7 +282,7 @@ class _Steps:
     def __init__(
         self,
         walk: Walk,
-        line: Sequence[queueing.QueuedLease],
+        line: Sequence[wishes.QueuedLease],
         page: Collection[capacity.Freed],
         now: datetime.datetime,
     ) -> None:
@@ -290,7 +291,7 @@ class _Steps:
         self.now = now
         self.line = queueing.Line(now, walk.options.cleaning_time)
         self.upto = 0
-        self.freed_resources: dict[int, queueing.FreedResource] = {}
+        self.freed_resources: dict[int, wishes.FreedResource] = {}
         #: Resource id -> the arrival after which it may be of use.
         self.freed: dict[int | None, int] = {}
         for one in page:
@@ -327,7 +328,7 @@ class _Steps:
         for thing in freed_resources.load(session, resource_ids):
             self.freed_resources[thing.id] = thing
 
-    def _may_gain(self, queued: queueing.QueuedLease) -> bool:
+    def _may_gain(self, queued: wishes.QueuedLease) -> bool:
         """Whether it could use something of what came free."""
         if self.line.is_behind_its_like(queued):
             return False
@@ -340,17 +341,17 @@ class _Steps:
             for wish in queued.wishes
         )
 
-    def _is_free(self, key: int | None, queued: queueing.QueuedLease) -> bool:
+    def _is_free(self, key: int | None, queued: wishes.QueuedLease) -> bool:
         return key in self.freed and queued.arrival > self.freed[key]
 
     def _freed_things(
-        self, queued: queueing.QueuedLease
-    ) -> Iterable[queueing.FreedResource]:
+        self, queued: wishes.QueuedLease
+    ) -> Iterable[wishes.FreedResource]:
         for key in self.freed:
             if key in self.freed_resources and self._is_free(key, queued):
                 yield self.freed_resources[key]
 
-    def _serve(self, queued: queueing.QueuedLease) -> bool:
+    def _serve(self, queued: wishes.QueuedLease) -> bool:
         """Give the waiter what it wants; False if it waits on.
 
         :raises: Conflict, Contended
@@ -375,8 +376,8 @@ class _Steps:
     def _find(
         self,
         session: api.Session,
-        queued: queueing.QueuedLease,
-        wish: queueing.Wish,
+        queued: wishes.QueuedLease,
+        wish: wishes.Wish,
     ) -> list[int]:
         """Return what it could have: surely enough, if there is."""
         enough = candidates.PAGE + sum(

@@ -22,3 +22,7 @@ class Interval:
 
     def padded(self, by: datetime.timedelta) -> 'Interval':
         return Interval(self.start - by, self.end + by)
+
+
+Taken = tuple[int, datetime.datetime, datetime.datetime]
+"""A resource, and from when until just before when it is held."""

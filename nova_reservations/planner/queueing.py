@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn it is among those who wait, when something comes free.
+"""Turns of those who wait, when something comes free.
 
 They are gone through once, from the first that came to the last. What would
 do for one of them, at a time that it wants, is not for those behind it, also
@@ -8,140 +8,12 @@ it: so each is compared with each wish once, however many are tried.
 """
 
 from collections.abc import Collection
-from collections.abc import Mapping
 import dataclasses
 import datetime
 import itertools
 
-from nova_reservations import objects
-from nova_reservations.objects import amounts
-from nova_reservations.objects import demand
 from nova_reservations.objects import interval
-from nova_reservations.objects import requirements
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Kind:
-    """What somebody wants of a resource. There is one for all who want the
-    same."""
-
-    resource_type: str
-    requirements: requirements.Expression | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
-    """One of the reservations of a lease that waits.
-
-    :ivar window: for how long it would have its resources.
-    """
-
-    reservation_id: str
-    kind: Kind
-    ask: demand.Ask
-    window: interval.Interval
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class QueuedLease:
-    """A lease that waits.
-
-    :ivar arrival: its place: those who came before have a lower one.
-    :ivar window: the lease's, if it gets its resources now.
-    """
-
-    lease_id: str
-    arrival: int
-    window: interval.Interval
-    wishes: tuple[Wish, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Use:
-    """What is not released of a resource.
-
-    :ivar exclusive: all of it, or else the amounts.
-    :ivar replaced: nobody knows when the last of it leaves.
-    """
-
-    start: datetime.datetime
-    end: datetime.datetime
-    exclusive: bool
-    replaced: bool
-    amounts: Mapping[str, int]
-
-    def is_in_the_way(
-        self, window: interval.Interval, now: datetime.datetime
-    ) -> bool:
-        """Whether it takes the window; what is over and not released is in
-        the way of what begins now."""
-        return self.start < window.end and (
-            window.start <= now or self.end > window.start
-        )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class FreedResource:
-    """A resource that new leases may have, and who uses it when.
-
-    :ivar facts: what requirements compare, by key; None: it is no host, and
-        meets none.
-    """
-
-    id: int
-    resource_type: str
-    facts: Mapping[str, float | str] | None
-    traits: Collection[str]
-    inventories: Collection[objects.Inventory]
-    uses: Collection[Use]
-
-    def meets(self, kind: Kind) -> bool:
-        if kind.resource_type != self.resource_type:
-            return False
-        if kind.requirements is None:
-            return True
-        return self.facts is not None and requirements.meets(
-            kind.requirements, self.facts, self.traits
-        )
-
-    def is_free(
-        self,
-        wish: Wish,
-        now: datetime.datetime,
-        cleaning: datetime.timedelta,
-    ) -> bool:
-        """Whether it, or a share of it, is free for the wish."""
-        padded = wish.window.padded(cleaning)
-        taken = [use for use in self.uses if use.is_in_the_way(padded, now)]
-        if wish.ask.exclusive:
-            return not taken
-        if any(use.exclusive for use in taken):
-            return False
-        return self._has_room(wish.ask, wish.window, now)
-
-    def _has_room(
-        self,
-        share: demand.Share,
-        window: interval.Interval,
-        now: datetime.datetime,
-    ) -> bool:
-        if not amounts.is_slot(share.amounts, self.inventories):
-            return False
-        held = [
-            amounts.Held(
-                interval.Interval(
-                    use.start,
-                    # Over and not left: nobody knows for how long.
-                    use.end if use.end > window.start else window.end,
-                ),
-                use.amounts,
-            )
-            for use in self.uses
-            if use.is_in_the_way(window, now)
-            or (use.replaced and use.start < window.end)
-        ]
-        left = amounts.left(self.inventories, held, window)
-        return share.slot.times_in(left) >= share.together
+from nova_reservations.objects import wishes
 
 
 @dataclasses.dataclass(slots=True)
@@ -153,7 +25,7 @@ class _Known:
     :ivar kept: when those ahead want it.
     """
 
-    meets: dict[Kind, bool] = dataclasses.field(default_factory=dict)
+    meets: dict[wishes.Kind, bool] = dataclasses.field(default_factory=dict)
     compared: int = 0
     kept: list[interval.Interval] = dataclasses.field(default_factory=list)
 
@@ -166,11 +38,11 @@ class Line:
     ) -> None:
         self._now = now
         self._cleaning = cleaning
-        self._ahead: list[tuple[Kind, interval.Interval]] = []
-        self._wanted: dict[Kind, list[interval.Interval]] = {}
+        self._ahead: list[tuple[wishes.Kind, interval.Interval]] = []
+        self._wanted: dict[wishes.Kind, list[interval.Interval]] = {}
         self._known: dict[int, _Known] = {}
 
-    def join(self, queued: QueuedLease) -> None:
+    def join(self, queued: wishes.QueuedLease) -> None:
         """Have one that gets nothing now be ahead of all that follow."""
         for wish in queued.wishes:
             wanted = self._wanted.setdefault(wish.kind, [])
@@ -178,7 +50,7 @@ class Line:
                 self._ahead.append((wish.kind, queued.window))
                 _add(wanted, queued.window)
 
-    def is_behind_its_like(self, queued: QueuedLease) -> bool:
+    def is_behind_its_like(self, queued: wishes.QueuedLease) -> bool:
         """Whether one ahead wants the very same: there can be nothing for
         the waiter, which is known without looking at any thing."""
         return any(
@@ -187,7 +59,10 @@ class Line:
         )
 
     def offers(
-        self, queued: QueuedLease, wish: Wish, thing: FreedResource
+        self,
+        queued: wishes.QueuedLease,
+        wish: wishes.Wish,
+        thing: wishes.FreedResource,
     ) -> bool:
         """Whether the waiter, if it is the next, could have the thing."""
         known = self._known.setdefault(thing.id, _Known())
@@ -198,7 +73,10 @@ class Line:
         )
 
     def _is_kept(
-        self, known: _Known, thing: FreedResource, window: interval.Interval
+        self,
+        known: _Known,
+        thing: wishes.FreedResource,
+        window: interval.Interval,
     ) -> bool:
         for kind, wanted in itertools.islice(
             self._ahead, known.compared, None
@@ -209,7 +87,9 @@ class Line:
         return _overlap(known.kept, window)
 
 
-def _meets(known: _Known, thing: FreedResource, kind: Kind) -> bool:
+def _meets(
+    known: _Known, thing: wishes.FreedResource, kind: wishes.Kind
+) -> bool:
     if kind not in known.meets:
         known.meets[kind] = thing.meets(kind)
     return known.meets[kind]

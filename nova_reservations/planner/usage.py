@@ -5,12 +5,11 @@ from collections.abc import Iterable
 import datetime
 import itertools
 
-Window = tuple[int, datetime.datetime, datetime.datetime]
-"""A resource, and from when until just before when it is held."""
+from nova_reservations.objects import interval
 
 
 def held(
-    windows: Iterable[Window],
+    windows: Iterable[interval.Taken],
     start: datetime.datetime,
     end: datetime.datetime,
     step: datetime.timedelta,

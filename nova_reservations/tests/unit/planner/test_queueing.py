@@ -9,6 +9,7 @@ from nova_reservations import objects
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
+from nova_reservations.objects import wishes
 from nova_reservations.planner import queueing
 
 NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
@@ -17,14 +18,14 @@ NO_TIME = datetime.timedelta(0)
 
 COLOURS = ('red', 'green')
 KINDS = [
-    queueing.Kind(
+    wishes.Kind(
         objects.HOST,
         colour and requirements.Comparison('==', 'colour', colour),
     )
     for colour in (None, *COLOURS)
 ]
 ANY, RED, GREEN = KINDS
-LICENCE = queueing.Kind('licence', None)
+LICENCE = wishes.Kind('licence', None)
 
 
 def hours(start, end):
@@ -42,13 +43,13 @@ def share(slots=1, vcpus=1, affinity=None):
 
 
 def wish(kind=ANY, start=0, end=1, ask=None):
-    return queueing.Wish(
+    return wishes.Wish(
         'reservation', kind, ask or whole(kind), hours(start, end)
     )
 
 
 def queued(*kinds, start=0, end=1, arrival=1):
-    return queueing.QueuedLease(
+    return wishes.QueuedLease(
         'lease',
         arrival,
         hours(start, end),
@@ -58,7 +59,7 @@ def queued(*kinds, start=0, end=1, arrival=1):
 
 def use(start, end, vcpus=None, replaced=False):
     """Return the use of all, or of so many VCPUs."""
-    return queueing.Use(
+    return wishes.Use(
         NOON + start * HOUR,
         NOON + end * HOUR,
         vcpus is None,
@@ -68,7 +69,7 @@ def use(start, end, vcpus=None, replaced=False):
 
 
 def thing(number=1, colour='red', uses=(), resource_type=objects.HOST):
-    return queueing.FreedResource(
+    return wishes.FreedResource(
         number,
         resource_type,
         {'colour': colour} if resource_type == objects.HOST else None,
@@ -123,7 +124,7 @@ class TestWhatIsFree:
         assert licence.meets(LICENCE)
         assert not licence.meets(ANY)
         assert not licence.meets(
-            queueing.Kind('licence', RED.requirements),
+            wishes.Kind('licence', RED.requirements),
         )
 
 
