@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compute nodes report in their stats."""
+"""Reports of compute nodes, from their stats."""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent beside the work, in order, and may be lost.
+"""Messages sent beside the work, in order, which may be lost.
 
 A bus that is down keeps whoever sends as long as it is: a thread of its own
 waits for it, and nobody else does.

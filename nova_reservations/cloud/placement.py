@@ -340,7 +340,7 @@ def keep_allocations(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidates:
-    """What placement answers to a request for resources.
+    """The answer of placement to a request for resources.
 
     :ivar roots: UUIDs of the providers of hosts that would do.
     :ivar free: provider of a host -> resource class -> units, with what is

@@ -191,7 +191,9 @@ class Slots:
         return ports.Occupancy(
             servers=tuple(found.values()),
             leftovers=tuple(
-                one for host in sorted(leftovers) for one in leftovers[host]
+                consumer
+                for host in sorted(leftovers)
+                for consumer in leftovers[host]
             ),
         )
 
@@ -209,7 +211,7 @@ class Slots:
         name = objects.slot_class(reservation_id)
         keys = {f'resources:{name}', RESERVATION_SPEC}
         for server in request_specs.naming(
-            name, {one.uuid for one in servers}
+            name, {server.uuid for server in servers}
         ):
             check()
             try:
@@ -250,7 +252,11 @@ class Slots:
 
     def slot_classes(self) -> Collection[str]:
         found = (objects.slots_of(name) for name in placement.classes())
-        return frozenset(one for one in found if one is not None)
+        return frozenset(
+            reservation_id
+            for reservation_id in found
+            if reservation_id is not None
+        )
 
 
 def _child(host: str) -> str:
@@ -282,7 +288,7 @@ def _known(flavor: nova_objects.Flavor) -> ports.KnownFlavor:
         raise exception.CloudRefused(
             what=f'Flavor {flavor.flavorid}', reason=error
         ) from error
-    groups = [request.get_request_group(one) for one in _idents(flavor)]
+    groups = [request.get_request_group(ident) for ident in _idents(flavor)]
     amounts = {
         name: int(units)
         for name, units in sorted(request.merged_resources().items())
@@ -297,8 +303,12 @@ def _known(flavor: nova_objects.Flavor) -> ports.KnownFlavor:
             **{ours: flavor[nova] for nova, ours in _SIZES.items()}
         ),
         amounts=amounts,
-        required=frozenset().union(*(one.required_traits for one in groups)),
-        forbidden=frozenset().union(*(one.forbidden_traits for one in groups)),
+        required=frozenset().union(
+            *(group.required_traits for group in groups)
+        ),
+        forbidden=frozenset().union(
+            *(group.forbidden_traits for group in groups)
+        ),
     )
 
 
@@ -320,7 +330,7 @@ def _check_countable(
     """:raises: CloudRefused"""
     reason = None
     classes = [name for group in groups for name in group.resources]
-    twice = sorted({one for one in classes if classes.count(one) > 1})
+    twice = sorted({name for name in classes if classes.count(name) > 1})
     if twice:
         reason = f'it asks for {", ".join(twice)} in several groups'
     elif len(groups) > 2 and flavor.extra_specs.get('group_policy') == (

@@ -22,7 +22,7 @@ Identity = Callable[[], str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Members:
-    """What is in an aggregate of an operator's.
+    """The hosts in an aggregate of an operator's.
 
     :ivar hosts: service hosts, as Nova has them.
     :ivar generations: provider UUID -> generation, as placement has them.

@@ -80,7 +80,7 @@ class Server:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Occupancy:
-    """What keeps a host from being empty.
+    """Servers and leftovers that keep a host from being empty.
 
     :ivar servers: in Nova's cells, in migrations to or from the host, or
         only holding an allocation in placement while being built.
@@ -128,7 +128,7 @@ class PlacedServer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Room:
-    """Where servers could go, by what placement says of the cloud.
+    """Hosts that servers could go to, by what placement says.
 
     :ivar needs: server UUID -> resource class -> units.
     :ivar fits: server UUID -> service hosts that would take it, one by one.
@@ -142,7 +142,7 @@ class Room:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is left of a request to change servers; the others are done.
+    """The servers that a request has not changed yet, or will not.
 
     :ivar waiting: server UUID -> what it waits for.
     :ivar failed: server UUID -> why; it is no use to ask again.

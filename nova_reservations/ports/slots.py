@@ -32,7 +32,7 @@ class KnownFlavor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReservedSlots:
-    """What Nova must have for a reservation of slots.
+    """The slots of a reservation, as Nova must have them.
 
     :ivar user_id: whose the server group is.
     :ivar flavor: None: none of its own, its servers have others.

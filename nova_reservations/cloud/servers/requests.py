@@ -35,7 +35,7 @@ class Failed(Exception):
 
 
 class Requests:
-    """What all requests to change servers share."""
+    """The base of all parts that ask Nova to change servers."""
 
     def __init__(self, hosts: ports.Hosts) -> None:
         self._hosts = hosts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to empty a host: the base of all strategies.
+"""Base class of strategies, which say what it costs to empty a host.
 
 Entry points of ``nova_reservations.drain.strategies`` are classes of this
 kind.

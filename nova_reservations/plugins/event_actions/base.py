@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be done before a lease ends: the base of all such actions.
+"""Base class of actions that are taken before a lease ends.
 
 Entry points of ``nova_reservations.event.actions`` are classes of this kind.
 """
@@ -42,7 +42,7 @@ class Occasion:
 
 
 class EventAction:
-    """What to do before a lease ends: override what it takes.
+    """An action before a lease ends: override what it takes.
 
     It keeps no state: it is called in any process, and again after a crash.
     What fails does so by CloudRefused, with words for the owner; it is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reservation wants done at ``before_end_lease``, by name.
+"""Actions that a reservation may want at ``before_end_lease``, by name.
 
 Some actions come with the package; others are entry points of
 ``nova_reservations.event.actions``. The operator says which of them are

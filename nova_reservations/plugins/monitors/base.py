@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tells that resources fail and recover; entry points
-nova_reservations.monitors.
+"""Base class of monitors, which tell that resources fail and recover.
+
+Entry points: nova_reservations.monitors.
 
 A monitor tells, and keeps no state: what follows for leases is the engine's
 matter. What it says of resources that are not ours is not looked at.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether compute hosts work, by what Nova knows of their services."""
+"""Monitor of compute hosts, by what Nova knows of their services."""
 
 from collections.abc import Collection
 from collections.abc import Mapping

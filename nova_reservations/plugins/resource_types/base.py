@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a type of resource must tell; entry points nova_reservations.resources.
+"""Base class of resource types; entry points nova_reservations.resources.
 
 A resource type converts and names. It never schedules, and it keeps no
 state: the engine calls it in any process, in any order, and again after a
@@ -88,7 +88,7 @@ MAX_TOLD = 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """What is not over: what it waits for, in words for the owner.
+    """A step that is not over: what it waits for, in words for the owner.
 
     :ivar count: of how many servers; many are looked at less often.
     :ivar detail: the same for the log and for administrators, where it names
@@ -112,7 +112,7 @@ class Waiting:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Remains:
-    """What is on resources that a reservation had to leave.
+    """Servers on resources that a reservation had to leave.
 
     :ivar vacated: nothing of the reservation is on these.
     :ivar movable: heal() can take something off the others now.

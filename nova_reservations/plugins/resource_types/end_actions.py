@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a reservation's servers at its end, whatever is leased.
+"""Actions on a reservation's servers at its end, whatever is leased.
 
 A type of resource finds out which servers are a reservation's, and calls
 ``leave`` with them again and again, until there are none.
@@ -143,7 +143,7 @@ def _shelve(
 def _migrate(
     servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> dict[str, str]:
-    """What finds no place elsewhere is shelved."""
+    """Migrate servers; shelve those that find no place elsewhere."""
     outcome = cloud.servers.migrate_servers(
         servers, ports.RequestKey(booking.reservation.id), booking.check
     )
