@@ -95,8 +95,8 @@ def _tier(item: pytest.Item) -> str:
     return FOLDERS.get(folder.as_posix(), 'unit')
 
 
-@pytest.fixture(autouse=True)
-def _sqlite_is_fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@contextlib.contextmanager
+def fast_sqlite(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep connections to files of SQLite open, as those to a server are,
     and do not wait for the disk.
 
@@ -121,6 +121,12 @@ def _sqlite_is_fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for engine in engines:
         engine.dispose()
+
+
+@pytest.fixture(autouse=True)
+def _sqlite_is_fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with fast_sqlite(monkeypatch):
+        yield
 
 
 def _do_not_wait_for_disk(connection: Any, _: Any) -> None:

@@ -21,7 +21,7 @@ from nova_reservations.plugins.resource_types import server as server_plugin
 from nova_reservations.testing import region as regions
 from nova_reservations.tests.functional.engine import test_before_end
 from nova_reservations.tests.functional.engine import test_instances
-from nova_reservations.tests.functional.engine import test_lifespan
+from nova_reservations.tests.functional.engine import test_shelving
 
 FLAVOR = 'flavor:instance'
 TYPES = {
@@ -68,7 +68,7 @@ def of_slots(kind):
 
 def of_its_own(region, **asked):
     """Return the lease of a server, and the server."""
-    lease, (server,) = test_lifespan.asked_for(region, end=120, **asked)
+    lease, (server,) = test_shelving.asked_for(region, end=120, **asked)
     region.work()
     return lease, server
 

@@ -9,16 +9,16 @@ from nova.tests.functional.api import client as api_client
 from nova_reservations import objects
 from nova_reservations.engine import server_leases
 from nova_reservations.tests.functional.nova import base
-from nova_reservations.tests.functional.nova import test_lifespan
-from nova_reservations.tests.functional.nova import test_open_slots
+from nova_reservations.tests.functional.nova import test_open_reservations
+from nova_reservations.tests.functional.nova import test_shelving
 
-HINTS = test_lifespan.HINTS
+HINTS = test_shelving.HINTS
 UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 
 class GuaranteedTestCase(
-    test_lifespan.LifespanTestCase, test_open_slots.OpenTestCase
+    test_shelving.LifespanTestCase, test_open_reservations.OpenTestCase
 ):
     def _install(self, directory) -> None:
         super()._install(directory)
@@ -201,7 +201,7 @@ class LaterTest(GuaranteedTestCase):
         self.enrol('host1')
         server = self.sure(starts_in=20)
         self._wait_for_state_change(server, 'ACTIVE')
-        self.assertIn(self.host_of(server), test_open_slots.OUTSIDE)
+        self.assertIn(self.host_of(server), test_open_reservations.OUTSIDE)
         self.until_shelved(server)
         self.assertEqual({}, self.inventories(self.only_lease()))
         self.until_the_start()
@@ -217,7 +217,7 @@ class LaterTest(GuaranteedTestCase):
         server = self.sure(starts_in=20)
         self.until_shelved(server)
         self._unshelve_server(server)
-        self.assertIn(self.host_of(server), test_open_slots.OUTSIDE)
+        self.assertIn(self.host_of(server), test_open_reservations.OUTSIDE)
         self.until_the_start()
         self.until('ACTIVE')
         self.assert_in_place(server)
