@@ -76,7 +76,10 @@ class Nova(World):
         return self.nova.boot(az=f'nova:{host.name}')['id']
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        self.nova._wait_for_assert(lambda: self.nova.assertTrue(holds()))
+        # A busy machine takes longer than what Nova waits for by itself.
+        self.nova._wait_for_assert(
+            lambda: self.nova.assertTrue(holds()), max_retries=120
+        )
 
     def clean(self) -> None:
         """Take away all that a test may have made."""
