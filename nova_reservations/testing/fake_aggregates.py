@@ -4,6 +4,7 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.testing import fake_state
@@ -83,6 +84,10 @@ class FakeAggregates:
         self._state.signed[reservation_id] = self._state.identity()
         for host in hosts:
             check()
+            if host.name not in self._state.known:
+                raise exception.CloudRefused(
+                    what=f'Host {host.name}', reason='Nova does not know it'
+                )
             self._state.write('add host')
             members.add(host.name)
             self._state.unmirrored.discard((host.name, reservation_id))

@@ -33,37 +33,39 @@ def cloud(world):
 
 
 def lease(cloud, *hosts, reservation=RESERVATION, check=go_on):
-    cloud.set_aggregate_hosts(reservation, worlds.PROJECT, hosts, check)
+    cloud.aggregates.set_aggregate_hosts(
+        reservation, worlds.PROJECT, hosts, check
+    )
 
 
 def aggregates(cloud):
     return {
         reservation: set(hosts)
-        for reservation, hosts in cloud.lease_aggregates().items()
+        for reservation, hosts in cloud.aggregates.lease_aggregates().items()
     }
 
 
 def in_placement(world, aggregate):
-    known = world.cloud.provider_aggregates(world.hosts)
+    known = world.cloud.aggregates.provider_aggregates(world.hosts)
     return {host for host, uuids in known.items() if aggregate in uuids}
 
 
 def known(cloud, server):
-    [found] = cloud.find_servers([server]).values()
+    [found] = cloud.servers.find_servers([server]).values()
     return found
 
 
 class TestHosts:
     def test_one_is_found_by_each_of_its_names_exactly(self, world):
         host = world.hosts[0]
-        assert world.cloud.find_hosts(host.uuid) == [host]
+        assert world.cloud.hosts.find_hosts(host.uuid) == [host]
         assert (host.id, host.name) == (0, 'host1')
         for name in ('host', 'host%', 'HOST1', str(uuid.uuid4())):
-            assert list(world.cloud.find_hosts(name)) == []
+            assert list(world.cloud.hosts.find_hosts(name)) == []
 
     def test_facts_are_of_those_that_exist(self, world):
         gone = objects.Resource(0, objects.HOST, 'gone', str(uuid.uuid4()))
-        [facts] = world.cloud.facts([world.hosts[0], gone])
+        [facts] = world.cloud.hosts.facts([world.hosts[0], gone])
         assert (facts.uuid, facts.service_host) == (
             world.hosts[0].uuid,
             'host1',
@@ -76,46 +78,46 @@ class TestHosts:
 
     def test_each_has_a_service_that_works(self, cloud):
         now = datetime.datetime.now(datetime.UTC)
-        services = cloud.compute_services(now)
+        services = cloud.hosts.compute_services(now)
         assert set(services) == set(worlds.HOSTS)
         assert all(service.is_working for service in services.values())
-        assert set(cloud.compute_services(now, 'host1')) == {'host1'}
+        assert set(cloud.hosts.compute_services(now, 'host1')) == {'host1'}
 
     def test_each_is_in_a_cell(self, cloud):
-        cells = cloud.cells_of(worlds.HOSTS)
+        cells = cloud.hosts.cells_of(worlds.HOSTS)
         assert set(cells) == set(worlds.HOSTS)
         assert len(set(cells.values())) == 1
 
     def test_an_aggregate_that_is_not_there_is_none(self, cloud):
-        assert cloud.find_members('of nobody') is None
+        assert cloud.aggregates.find_members('of nobody') is None
 
 
 class TestPool:
     def test_a_host_joins_and_leaves_however_often_it_is_told(self, world):
         cloud, host = world.cloud, world.hosts[0]
         for _ in range(2):
-            cloud.ensure_pool()
-            cloud.join_pool(host)
-        pool = cloud.find_pool()
+            cloud.aggregates.ensure_pool()
+            cloud.aggregates.join_pool(host)
+        pool = cloud.aggregates.find_pool()
         assert (pool.hosts, pool.availability_zone) == ({'host1'}, None)
         assert in_placement(world, pool.uuid) == {'host1'}
         for _ in range(2):
-            cloud.leave_pool(host)
-        assert cloud.find_pool().hosts == set()
+            cloud.aggregates.leave_pool(host)
+        assert cloud.aggregates.find_pool().hosts == set()
         assert in_placement(world, pool.uuid) == set()
 
     def test_generations_are_of_marked_hosts(self, world):
         cloud, host = world.cloud, world.hosts[0]
-        cloud.ensure_pool()
-        assert cloud.pool_generations() == {}
+        cloud.aggregates.ensure_pool()
+        assert cloud.hosts.pool_generations() == {}
         for _ in range(2):
-            cloud.mark(host)
-        seen = cloud.pool_generations()
+            cloud.aggregates.mark(host)
+        seen = cloud.hosts.pool_generations()
         assert set(seen) == {host.uuid}
-        assert cloud.pool_generations() == seen
+        assert cloud.hosts.pool_generations() == seen
         for _ in range(2):
-            cloud.unmark(host)
-        assert cloud.pool_generations() == {}
+            cloud.aggregates.unmark(host)
+        assert cloud.hosts.pool_generations() == {}
 
 
 class TestAggregates:
@@ -125,9 +127,11 @@ class TestAggregates:
             lease(cloud, *hosts)
             assert aggregates(cloud) == {RESERVATION: {'host1', 'host2'}}
             assert in_placement(world, RESERVATION) == {'host1', 'host2'}
-        assert cloud.has_aggregate_hosts(RESERVATION, hosts)
-        assert not cloud.has_aggregate_hosts(RESERVATION, world.hosts)
-        assert not cloud.has_aggregate_hosts(ANOTHER, hosts)
+        assert cloud.aggregates.has_aggregate_hosts(RESERVATION, hosts)
+        assert not cloud.aggregates.has_aggregate_hosts(
+            RESERVATION, world.hosts
+        )
+        assert not cloud.aggregates.has_aggregate_hosts(ANOTHER, hosts)
 
     def test_those_that_are_not_named_go(self, world):
         one, two, three = world.hosts
@@ -140,7 +144,7 @@ class TestAggregates:
         host = world.hosts[0]
         for reservation in (RESERVATION, ANOTHER):
             lease(world.cloud, host, reservation=reservation)
-        world.cloud.delete_aggregate(RESERVATION, go_on)
+        world.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
         assert aggregates(world.cloud) == {ANOTHER: {'host1'}}
         assert in_placement(world, ANOTHER) == {'host1'}
 
@@ -151,10 +155,10 @@ class TestAggregates:
 
     def test_one_is_gone_when_deleted_and_stays_so(self, world):
         lease(world.cloud, *world.hosts)
-        assert world.cloud.delete_aggregate(RESERVATION, go_on)
+        assert world.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
         assert aggregates(world.cloud) == {}
         assert in_placement(world, RESERVATION) == set()
-        assert not world.cloud.delete_aggregate(RESERVATION, go_on)
+        assert not world.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
 
     def test_who_lost_the_claim_changes_nothing(self, world):
         with pytest.raises(exception.ClaimLost):
@@ -162,20 +166,24 @@ class TestAggregates:
         assert aggregates(world.cloud) == {}
         lease(world.cloud, *world.hosts)
         with pytest.raises(exception.ClaimLost):
-            world.cloud.delete_aggregate(RESERVATION, lost)
+            world.cloud.aggregates.delete_aggregate(RESERVATION, lost)
         assert aggregates(world.cloud) == {RESERVATION: set(worlds.HOSTS)}
 
     def test_one_says_which_database_it_is_of(self, world):
         lease(world.cloud, world.hosts[0])
-        assert world.cloud.origins() == {RESERVATION: world.identity}
-        world.cloud.sign(RESERVATION)
-        assert world.cloud.origins() == {RESERVATION: world.identity}
+        assert world.cloud.aggregates.origins() == {
+            RESERVATION: world.identity
+        }
+        world.cloud.aggregates.sign(RESERVATION)
+        assert world.cloud.aggregates.origins() == {
+            RESERVATION: world.identity
+        }
 
 
 class TestServers:
     def test_one_occupies_its_host(self, world):
         server = world.boot(world.hosts[0])
-        occupancy = world.cloud.occupancy(world.hosts)
+        occupancy = world.cloud.servers.occupancy(world.hosts)
         assert set(occupancy) == set(worlds.HOSTS)
         [found] = occupancy['host1'].servers
         assert (found.uuid, found.project_id, found.host, found.state) == (
@@ -187,42 +195,44 @@ class TestServers:
         assert found.task is None
         assert not occupancy['host1'].empty
         assert occupancy['host2'].empty
-        on = world.cloud.servers_on(world.hosts)
+        on = world.cloud.servers.servers_on(world.hosts)
         assert [one.server.uuid for one in on['host1']] == [server]
         assert list(on['host2']) == []
 
     def test_those_that_do_not_exist_are_gone(self, world):
         server, nobody = world.boot(world.hosts[0]), str(uuid.uuid4())
-        found = world.cloud.find_servers([server, nobody])
+        found = world.cloud.servers.find_servers([server, nobody])
         assert set(found) == {server}
         assert found[server].host == 'host1'
-        assert set(world.cloud.gone_servers([server, nobody])) == {nobody}
+        assert set(world.cloud.servers.gone_servers([server, nobody])) == {
+            nobody
+        }
 
     def test_one_that_was_not_created_in_a_reservation_is_not_let_in(
         self, world
     ):
         server = world.boot(world.hosts[0])
-        assert set(world.cloud.let_in(RESERVATION, [server])) == set()
+        assert set(world.cloud.servers.let_in(RESERVATION, [server])) == set()
 
     def test_one_is_deleted_and_may_be_again(self, world):
         server = world.boot(world.hosts[0])
         found = known(world.cloud, server)
         with pytest.raises(exception.ClaimLost):
-            world.cloud.delete_servers([found], lost)
+            world.cloud.servers.delete_servers([found], lost)
         assert known(world.cloud, server).task is None
-        assert world.cloud.delete_servers([found], go_on) == {}
+        assert world.cloud.servers.delete_servers([found], go_on) == {}
         world.eventually(
-            lambda: world.cloud.occupancy(world.hosts)['host1'].empty
+            lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
         )
-        assert set(world.cloud.gone_servers([server])) == {server}
-        assert world.cloud.delete_servers([found], go_on) == {}
+        assert set(world.cloud.servers.gone_servers([server])) == {server}
+        assert world.cloud.servers.delete_servers([found], go_on) == {}
 
     def test_one_is_stopped_once(self, world):
         server = world.boot(world.hosts[0])
         found = known(world.cloud, server)
         with pytest.raises(exception.ClaimLost):
-            world.cloud.stop_servers([found], ORDER, lost)
-        assert world.cloud.stop_servers([found], ORDER, go_on) == {}
+            world.cloud.servers.stop_servers([found], ORDER, lost)
+        assert world.cloud.servers.stop_servers([found], ORDER, go_on) == {}
         world.eventually(lambda: known(world.cloud, server).state == 'stopped')
         assert known(world.cloud, server).host == 'host1'
 
@@ -230,12 +240,12 @@ class TestServers:
         server = world.boot(world.hosts[0])
         found = known(world.cloud, server)
         with pytest.raises(exception.ClaimLost):
-            world.cloud.shelve_servers([found], ORDER, lost)
-        assert world.cloud.shelve_servers([found], ORDER, go_on) == {}
+            world.cloud.servers.shelve_servers([found], ORDER, lost)
+        assert world.cloud.servers.shelve_servers([found], ORDER, go_on) == {}
         world.eventually(
             lambda: known(world.cloud, server).state == 'shelved_offloaded'
         )
         assert known(world.cloud, server).host == ''
         world.eventually(
-            lambda: world.cloud.occupancy(world.hosts)['host1'].empty
+            lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
         )

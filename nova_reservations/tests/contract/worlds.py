@@ -27,7 +27,7 @@ class World:
         self.hosts = [self.host(name) for name in HOSTS]
 
     def host(self, name: str) -> objects.Resource:
-        [host] = self.cloud.find_hosts(name)
+        [host] = self.cloud.hosts.find_hosts(name)
         return host
 
     def boot(self, host: objects.Resource) -> str:
@@ -88,8 +88,10 @@ class Nova(World):
             self.nova.api.delete_server(server)
         for server in servers:
             self.nova._wait_until_deleted({'id': server})
-        for reservation_id in self.cloud.lease_aggregates():
-            self.cloud.delete_aggregate(reservation_id, lambda: None)
+        for reservation_id in self.cloud.aggregates.lease_aggregates():
+            self.cloud.aggregates.delete_aggregate(
+                reservation_id, lambda: None
+            )
         for host in self.hosts:
-            self.cloud.leave_pool(host)
-            self.cloud.unmark(host)
+            self.cloud.aggregates.leave_pool(host)
+            self.cloud.aggregates.unmark(host)

@@ -14,7 +14,6 @@ from oslo_messaging import transport
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations import ports
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.db import hosts as hosts_db
@@ -58,15 +57,6 @@ class CloudTest(base.NovaTestCase):
                 if aggregate in self._get_provider_aggregates(resource.uuid)
             },
         )
-
-    def test_a_host_is_found_by_each_of_its_names_exactly(self):
-        host1 = self.resources[0]
-        self.assertEqual([host1], self.cloud.hosts.find_hosts(host1.uuid))
-        self.assertEqual(
-            objects.Resource(0, objects.HOST, 'host1', host1.uuid), host1
-        )
-        for name in ('host', 'host%', 'HOST1', str(uuid.uuid4())):
-            self.assertEqual([], self.cloud.hosts.find_hosts(name))
 
     def test_gathering_twice_is_gathering_once(self):
         for _ in range(2):
@@ -167,20 +157,6 @@ class CloudTest(base.NovaTestCase):
                 exception.CloudRefused, self._gather, unknown
             )
             self.assertRegex(str(refusal), f'{unknown.name}|{unknown.uuid}')
-
-    def test_a_worker_that_lost_its_claim_changes_nothing(self):
-        def lost():
-            raise exception.ClaimLost(id='lease', worker='me')
-
-        self.assertRaises(
-            exception.ClaimLost,
-            self.cloud.aggregates.set_aggregate_hosts,
-            RESERVATION,
-            base.MINE,
-            self.resources,
-            lost,
-        )
-        self.assertEqual({}, self.aggregates())
 
     def test_disbanding_finds_what_only_placement_has(self):
         self._gather(*self.resources[:2])
@@ -300,10 +276,6 @@ class CloudTest(base.NovaTestCase):
             self.assertEqual(server['id'], found.uuid)
             self.assertEqual(base.MINE, found.project_id)
             self.assertEqual((), occupancy[host].leftovers)
-
-    def test_a_server_that_nova_does_not_know_is_deleted(self):
-        ghost = ports.Server(str(uuid.uuid4()), base.MINE, 'host1', 'active')
-        self.assertEqual({}, self.cloud.servers.delete_servers([ghost], go_on))
 
     def test_a_server_that_nova_keeps_is_told_with_the_reason(self):
         server = self.boot()
