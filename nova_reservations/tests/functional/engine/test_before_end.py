@@ -8,9 +8,9 @@ import pytest
 from nova_reservations import exception
 from nova_reservations.plugins.event_actions import offered as before_end
 from nova_reservations.tests.examples import wall
-from nova_reservations.tests.functional.engine.test_end_actions import (
-    with_servers,
-)
+from nova_reservations.tests.functional.engine import test_end_actions
+
+with_servers = test_end_actions.with_servers
 
 
 def warning(region, lease):
