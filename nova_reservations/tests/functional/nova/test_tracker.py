@@ -179,7 +179,7 @@ class BrokenPluginTest(TrackingTestCase):
     compute_resources = ('cu', 'nowhere', 'broken')
 
     def setUp(self):
-        load = tracking_of_nova.extensions.load
+        load = tracking_of_nova.plugin_loader.load
 
         def loaded(namespace, *args, **kwargs):
             found = load(namespace, *args, **kwargs)
@@ -189,7 +189,7 @@ class BrokenPluginTest(TrackingTestCase):
             return found
 
         self.enterContext(
-            mock.patch.object(tracking_of_nova.extensions, 'load', loaded)
+            mock.patch.object(tracking_of_nova.plugin_loader, 'load', loaded)
         )
         self.addCleanup(setattr, Broken, 'where', '')
         super().setUp()

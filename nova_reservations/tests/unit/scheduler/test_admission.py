@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-from nova_reservations.scheduler import request_filter
+from nova_reservations.scheduler import admission
 
 
 def admitted(reservation_id):
-    admission = request_filter.Admission(reservation_id, frozenset({'ours'}))
-    return {host for host in ('ours', 'other') if admission.admits(host)}
+    found = admission.Admission(reservation_id, frozenset({'ours'}))
+    return {host for host in ('ours', 'other') if found.admits(host)}
 
 
 def test_with_a_reservation_only_its_hosts_are_admitted():
