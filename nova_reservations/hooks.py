@@ -45,6 +45,7 @@ nova-api, nova-scheduler
     nova.context:scatter_gather_cells
         (context, cell_mappings, timeout, fn, args, kwargs)
     nova.objects.cell_mapping:CellMapping is type
+    nova.objects.cell_mapping:CellMapping.is_cell0(self)
     nova.objects.cell_mapping:CellMappingList.get_all(context)
   cells that do not answer
     nova.context:is_cell_failure_sentinel(record)
@@ -62,6 +63,7 @@ nova-api, nova-scheduler
   what flavors ask for
     nova.scheduler.utils:ResourceRequest.XS_KEYPAT is Pattern
     nova.scheduler.utils:ResourceRequest.merged_resources(self)
+    nova.scheduler.utils:ResourceRequest.to_querystring(self)
   flavors of reservations
     nova.objects.flavor:Flavor.add_access(self, project_id)
     nova.objects.flavor:Flavor.create(self)
@@ -179,7 +181,6 @@ nova-api, nova-scheduler
     nova.rpc:LEGACY_NOTIFIER is object
     nova.rpc:NOTIFICATION_TRANSPORT is object
     nova.rpc:NOTIFIER is object
-    nova.rpc:init(conf)
   whether nova-compute works
     nova.objects.service:Service.get_by_compute_host(context, host, use_slave)
     nova.objects.service:Service.get_by_host_and_binary(context, host, binary)
@@ -199,6 +200,7 @@ nova-api, nova-scheduler
         {ACTIVE, BUILDING, ERROR, PAUSED, RESCUED, RESIZED, SHELVED,
         SHELVED_OFFLOADED, SOFT_DELETED, STOPPED, SUSPENDED} is str
   room for servers that are moved
+    nova.objects.request_spec:RequestSpec.reset_forced_destinations(self)
     nova.scheduler.utils:resources_from_request_spec
         (ctxt, spec_obj, host_manager, enable_pinning_translate)
   refusals of Nova
@@ -243,6 +245,7 @@ nova-scheduler
     nova.scheduler.filters:BaseHostFilter.host_passes
         (self, host_state, filter_properties)
   open reservations
+    nova.objects.request_spec:RequestSpec.obj_clone(self)
     nova.scheduler.manager:SchedulerManager.select_destinations(args, kwargs)
     nova.scheduler.rpcapi:SchedulerAPI.select_destinations
         (self, ctxt, spec_obj, instance_uuids, return_objects,
@@ -326,6 +329,7 @@ nova-compute
     nova.compute.resource_tracker:ResourceTracker._update_usage_from_instances
         (self, context, instances, nodename)
   whose usage it is
+    nova.objects.flavor:Flavor.obj_attr_is_set(self, attrname)
     nova.compute.resource_tracker:ResourceTracker._get_usage_dict
         (self, object_or_dict, instance, updates)
   servers come and go
