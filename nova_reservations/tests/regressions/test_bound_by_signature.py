@@ -145,7 +145,7 @@ def test_consumers_consume(call, monkeypatch):
         def consume(self, host_state, request_spec):
             seen.append((host_state, request_spec))
 
-        def pool_generations(self, found, request_spec, summaries):
+        def survey(self, found, request_spec, summaries):
             seen.append((found, request_spec, summaries))
 
     monkeypatch.setattr(host_states, '_consumers', Consumers())

@@ -228,7 +228,9 @@ def test_a_plugin_that_is_not_installed_stops_nova_api_at_its_start(
     conf.register_opts(nova.conf.CONF)
     with fixture.Config(nova.conf.CONF) as options:
         options.config(group='reservations', **{option: ['typo']})
-        with pytest.raises(failure, match=f'{option}.* names typo, which no'):
+        with pytest.raises(
+            failure, match=f'{option}.* names typo: no installed'
+        ):
             middleware.Reservations(behind)
 
 
