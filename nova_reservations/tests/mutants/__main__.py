@@ -33,6 +33,8 @@ def main() -> int:
         for mutant in mutants.all_of_them()
         if all(word in mutant.name for word in options.words)
     ]
+    if not chosen:
+        parser.error(f'no mutants: {" ".join(options.words)}')
     if options.list:
         print(*(mutant.name for mutant in chosen), sep='\n')
         return 0
@@ -47,7 +49,7 @@ def main() -> int:
             if verdict != 'killed':
                 survivors.append(mutant)
     print(f'{len(chosen) - len(survivors)} of {len(chosen)} killed')
-    return 1 if survivors or not chosen else 0
+    return 1 if survivors else 0
 
 
 def _prepare() -> None:
