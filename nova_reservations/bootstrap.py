@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-import functools
-from importlib import metadata
 import os
 import socket
 
@@ -28,7 +26,6 @@ from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
-from nova_reservations.engine import identity
 from nova_reservations.engine import leases
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import resources
@@ -83,6 +80,18 @@ class Plugins:
     drain_strategy: drain.DrainStrategy
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of all services; nothing of them is read before use."""
+
+    database: api.Database
+    nova: ports.Cloud
+    plugins: Plugins
+    options: settings.Settings
+    notify: ports.Notifier
+    clock: clocks.Clock
+
+
 def build(
     conf: cfg.ConfigOpts,
     nova: ports.Cloud | None = None,
@@ -98,34 +107,26 @@ def build(
     """
     configuration.check(conf)
     database = _database(conf)
-    nova = nova or cloud.NovaCloud(
-        conf,
-        functools.partial(hosts.remember, database),
-        functools.partial(identity.of, database),
-    )
+    nova = nova or cloud.NovaCloud(conf)
     return assemble(
-        database,
-        nova,
-        _plugins(conf, nova),
-        settings.Settings.of(conf),
-        notify or cloud.notify,
-        clocks.Clock(database.now, own_time),
+        Parts(
+            database,
+            nova,
+            _plugins(conf, nova),
+            settings.Settings.of(conf),
+            notify or cloud.notify,
+            clocks.Clock(database.now, own_time),
+        )
     )
 
 
-def assemble(
-    database: api.Database,
-    nova: ports.Cloud,
-    plugins: Plugins,
-    options: settings.Settings,
-    notify: ports.Notifier,
-    clock: clocks.Clock,
-) -> Services:
-    """Return services made of these parts: each use case gets its own.
+def assemble(parts: Parts) -> Services:
+    """Return the services of these parts: each use case gets its own.
 
     Nothing is opened, and no option is read.
     """
-    types = plugins.types
+    database, nova, options = parts.database, parts.nova, parts.options
+    types, notify = parts.plugins.types, parts.notify
     inventory = hosts.Hosts(database, nova, options)
     drainables = drainable_hosts.DrainableHosts(
         database, nova, inventory, options
@@ -134,47 +135,50 @@ def assemble(
     accesses = access.Access(database, types)
     queue = retry.Retries(database, types, options, notify)
     monitors = monitoring.Monitoring(
-        database, plugins.monitors, options, notify
+        database, parts.plugins.monitors, options, notify
     )
     healer = healing.Healing(database, types, options, notify)
-    deleted = deleted_servers.DeletedServers(database, nova)
-    hunt = best_effort.BestEffort(
-        database,
-        nova,
-        types,
-        plugins.drain_strategy,
-        options,
-        notify,
-    )
     return Services(
         database=database,
-        clock=clock,
+        clock=parts.clock,
         leases=promises,
         access=accesses,
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
         resources=resources.Resources(database),
-        lifecycle=lifecycle.Lifecycle(
-            database,
-            types,
-            options,
-            notify,
-            clock=clock.now,
-            queue=queue,
-            hunt=hunt,
-        ),
+        lifecycle=_lifecycle(parts, queue),
         drainable_hosts=drainables,
         monitoring=monitors,
         healing=healer,
-        tasks=periodic.all_of(
+        tasks=periodic.Tasks(
             inventory,
             monitors,
             healer,
-            deleted,
+            deleted_servers.DeletedServers(database, nova),
             drainables,
             retry_walk.Walk(queue),
             options,
-        ),
+        ).all(),
+    )
+
+
+def _lifecycle(parts: Parts, queue: retry.Retries) -> lifecycle.Lifecycle:
+    hunt = best_effort.BestEffort(
+        parts.database,
+        parts.nova,
+        parts.plugins.types,
+        parts.plugins.drain_strategy,
+        parts.options,
+        parts.notify,
+    )
+    return lifecycle.Lifecycle(
+        parts.database,
+        parts.plugins.types,
+        parts.options,
+        parts.notify,
+        clock=parts.clock.now,
+        queue=queue,
+        hunt=hunt,
     )
 
 
@@ -192,11 +196,7 @@ def check(conf: cfg.ConfigOpts) -> None:
     :raises: cfg.ConfigFileValueError
     """
     configuration.check(conf)
-    _plugins(conf, cloud.NovaCloud(conf, moved=_forget, identity=str))
-
-
-def _forget(_: Mapping[str, ports.Move]) -> None:
-    """Nothing is changed by what is only checked."""
+    _plugins(conf, cloud.NovaCloud(conf))
 
 
 def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
@@ -265,11 +265,15 @@ def _monitors(
     """Return the monitors of the types that can be leased."""
     monitors = plugin_loader.make(
         MONITORS,
-        metadata.entry_points(group=MONITORS).names,
+        plugin_loader.installed(MONITORS),
         monitor.Monitor,
         'An installed package',
         exception.UnknownResourceType,
         nova,
         conf,
     )
-    return [one for one in monitors.values() if one.resource_type in types]
+    return [
+        monitor
+        for monitor in monitors.values()
+        if monitor.resource_type in types
+    ]

@@ -18,12 +18,12 @@ class ReservationsError(Exception):
 
     @property
     def public(self) -> str:
-        """What a user may read; the rest is for the log."""
+        """The text that a user may read; the rest is for the log."""
         return str(self)
 
 
 class InvalidInput(ReservationsError):
-    """What was sent can't be understood, whatever the state is."""
+    """The request can't be understood, whatever the state is."""
 
     msg_fmt = 'Invalid input: %(reason)s'
 
@@ -122,7 +122,8 @@ class CloudRefused(ReservationsError):
 
 
 class Hopeless(CloudRefused):
-    """What a lease is of can't be had any more, whatever the time is."""
+    """The lease has lost for good what it is made of, such as all its
+    servers."""
 
 
 class ClaimLost(ReservationsError):
@@ -132,7 +133,7 @@ class ClaimLost(ReservationsError):
 
 
 class InvalidFigures(ReservationsError):
-    """What a plugin wants to report is none that a scheduler could read.
+    """A plugin wants to report figures that a scheduler could not read.
 
     :ivar values: ``plugin`` is its name.
     """
@@ -141,7 +142,7 @@ class InvalidFigures(ReservationsError):
 
 
 class UnreadableStats(ReservationsError):
-    """What a host reports is foreign, cut off, or of another format."""
+    """A host's report is foreign, cut off, or of another format."""
 
     msg_fmt = 'What the host reports of %(plugin)s is not read: %(reason)s'
 

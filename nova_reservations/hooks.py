@@ -182,7 +182,6 @@ nova-api, nova-scheduler
     nova.rpc:NOTIFICATION_TRANSPORT is object
     nova.rpc:NOTIFIER is object
   whether nova-compute works
-    nova.objects.service:Service.get_by_compute_host(context, host, use_slave)
     nova.objects.service:Service.get_by_host_and_binary(context, host, binary)
     nova.objects.service:ServiceList.get_by_binary
         (context, binary, include_disabled)

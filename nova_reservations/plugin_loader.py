@@ -9,6 +9,7 @@ from typing import Generic
 from typing import TypeVar
 
 from oslo_log import log
+from stevedore import extension
 from stevedore import named
 
 LOG = log.getLogger(__name__)
@@ -25,6 +26,16 @@ class Loaded(Generic[T]):
 
     found: dict[str, type[T]]
     missing: dict[str, str]
+
+
+def installed(namespace: str) -> list[str]:
+    """Return the names of all plugins that installed packages offer."""
+    manager: extension.ExtensionManager[Any] = extension.ExtensionManager(
+        namespace,
+        # load() tells why one can not be loaded.
+        on_load_failure_callback=lambda *_: None,
+    )
+    return manager.entry_points_names()
 
 
 def load(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the parts of one sandbox are: folder, endpoints, databases."""
+"""The layout of one sandbox: folder, endpoints, databases."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -50,7 +50,8 @@ LOCAL = ('127.0.0.1', '::1', 'localhost')
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """What is decided before anything starts; the same in each process."""
+    """The layout that is decided before anything starts; the same in each
+    process."""
 
     #: Everything that the sandbox writes is in here.
     directory: pathlib.Path
@@ -66,7 +67,7 @@ class Layout:
 
     @property
     def embedded(self) -> bool:
-        """Whether all of Nova is one process."""
+        """Return whether all of Nova is one process."""
         return not self.transport_url
 
     @property
@@ -75,7 +76,7 @@ class Layout:
 
     @property
     def site(self) -> pathlib.Path:
-        """Where packages are that are installed in this sandbox only."""
+        """The folder of packages that are installed in this sandbox only."""
         return self.directory / 'site'
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the servers of a sandbox do, as a story says: a file of the folder.
+"""The load of a sandbox's servers, as a story sets it in a file of the folder.
 
 It has, for each server by its id, ``cpu_percent`` of its vcpus and
 ``out_bytes_rate``; a server that it does not have does nothing.

@@ -81,7 +81,7 @@ class Person:
 
     @functools.cached_property
     def ingredients(self) -> dict[str, str]:
-        """What servers are made of: the first image and flavor there are."""
+        """The first image and flavor there are, for servers."""
         image, *_ = body(self.image.get('/v2/images'))['images']
         flavor, *_ = body(self.compute.get('/flavors'))['flavors']
         return {'imageRef': image['id'], 'flavorRef': flavor['id']}
@@ -172,7 +172,7 @@ class Operator(Person):
 
     @functools.cached_property
     def root(self) -> adapter.Adapter:
-        """What is beside the API of Nova, on the same socket."""
+        """An adapter for paths beside the API of Nova, on the same socket."""
         endpoint = urllib.parse.urlsplit(str(self.compute.get_endpoint()))
         return adapter.Adapter(
             self._session,

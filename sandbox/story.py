@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a story is told: step by step, each a line on the screen."""
+"""The run of a story: step by step, each a line on the screen."""
 
 from collections.abc import Callable
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts: what operators enrol, and what is known of it.
+"""Hosts: enrolment by operators, and lists with their facts.
 
-Hosts belong to no project. The rules are asked about the caller's own, so
+Hosts belong to no project. The rules are checked with the caller's project, so
 that an operator may open some of them to a persona of projects.
 """
 

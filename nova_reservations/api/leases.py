@@ -58,7 +58,7 @@ INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 _SELECTIVE = frozenset(
     {'limit', 'status', 'name', 'start_after', 'end_before'}
 )
-"""Who asks for one of these may mean what was long ago."""
+"""Filters by which a client may look for leases that ended long ago."""
 
 
 def _lease_query(
@@ -175,10 +175,10 @@ def _new_reservation(
     kind = resource_types.get(req.services.leases.types, item['resource_type'])
     if kind.comes_alone:
         raise exception.InvalidInput(
-            f'No lease can ask for a reservation of {item["resource_type"]}: '
-            'it comes with what it is of'
+            f'A lease can not ask for a reservation of '
+            f'{item["resource_type"]}: it is made along with its resources'
         )
-    type_schemas.create(type(kind)).check(asked)
+    type_schemas.create(kind).check(asked)
     return lease_requests.NewReservation(item['resource_type'], asked)
 
 
@@ -191,8 +191,7 @@ def update(
     if 'replace_failed' in body:
         if len(body) > 1:
             raise exception.InvalidInput(
-                'Ask for replace_failed by itself: nothing else is changed '
-                'with it'
+                'replace_failed can not be combined with other changes'
             )
         return _answer(req, req.services.healing.replace_failed(lease_id, now))
     changes = lease_requests.LeaseChanges(
@@ -223,7 +222,7 @@ UPDATE = Action(
 def _changed_reservations(
     req: api_request.LeaseRequest, lease: objects.Lease, items: Any
 ) -> dict[str, dict[str, Any]]:
-    """Return reservation id -> what of it is asked to change."""
+    """Return reservation id -> the changes that are asked for."""
     types = req.services.leases.types
     known = {item.id: item for item in lease.reservations}
     changes: dict[str, dict[str, Any]] = {}
@@ -252,7 +251,7 @@ def _changed_reservations(
                 status=shown,
                 reason='resource_type cannot be updated',
             )
-        type_schemas.update(type(kind)).check(asked)
+        type_schemas.update(kind).check(asked)
         if asked or not acknowledged:
             changes[reservation_id] = asked
     return changes
@@ -294,7 +293,7 @@ def _answer(
 def _view(
     req: api_request.LeaseRequest,
 ) -> Callable[[objects.Lease], dict[str, Any]]:
-    """Return what shows leases to the caller."""
+    """Return the view of leases for the caller."""
     in_full = req.context.can(
         policies.REASON_IN_FULL,
         target={'project_id': req.context.project_id},

@@ -77,7 +77,7 @@ def _links(listing: Listing, told: int, last: Item | None) -> str:
 
 
 def _sent(begun: list[str], texts: Iterator[str]) -> Iterator[bytes]:
-    """Encode what is read, when it is asked for.
+    """Encode items as they are read.
 
     A server asks no more once its client is gone.
     """

@@ -35,7 +35,7 @@ _REFUSALS = {
     400: 'The request is malformed, or makes no sense.',
     401: "There is no valid token. Keystone's middleware answers.",
     403: 'The policy does not allow it.',
-    404: 'There is none, or none that the project may know of.',
+    404: 'It does not exist, or the project may not see it.',
     406: 'There is no such version of the API.',
     409: 'Too little is free in the window, or the state does not allow it.',
     413: 'The body is too large.',
@@ -65,7 +65,7 @@ _HEADERS = {
         'schema': {'const': f'reservation {versions.VERSION}'},
     },
     'Retry-After': {
-        'description': 'After so many seconds it is worth to try again.',
+        'description': 'Seconds after which a client should try again.',
         'schema': {'type': 'string', 'pattern': '^[0-9]+$'},
     },
 }
@@ -143,7 +143,7 @@ class _Writer:
     def _types(
         self, item: dict[str, Any], types: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        """Have in place of an item's schema one for each type."""
+        """Replace an item's schema by one for each type."""
         self.schemas[item['title']] = {
             'anyOf': [
                 self._inside(_merged(item, name, schema))
@@ -218,7 +218,7 @@ class _Writer:
         return answer
 
     def _links(self, path: str, noun: str) -> dict[str, Any]:
-        """Return what can be done with what was just made."""
+        """Return links to the actions on what an action has created."""
         return {
             _operation_id(below, method): {
                 'operationId': _operation_id(below, method),
@@ -276,7 +276,7 @@ class _Writer:
 def _merged(
     item: Mapping[str, Any], name: str, schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the schema of an item with what its type has beside that."""
+    """Return the schema of an item with the parts of its type."""
     return {
         **schema,
         'properties': {

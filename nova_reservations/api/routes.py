@@ -71,7 +71,7 @@ _PATTERNS = [
 
 
 def find(method: str, path: str) -> tuple[Action, dict[str, Any]]:
-    """Return the action, and the values of what the path names.
+    """Return the action, and the values in the path.
 
     :raises: webob.exc.HTTPNotFound, webob.exc.HTTPMethodNotAllowed
     """

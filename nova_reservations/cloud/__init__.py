@@ -10,7 +10,6 @@ from typing import Any
 from debtcollector import deprecate
 from oslo_config import cfg
 
-from nova_reservations import ports
 from nova_reservations.cloud import aggregates
 from nova_reservations.cloud import hosts
 from nova_reservations.cloud import servers
@@ -20,29 +19,37 @@ from nova_reservations.cloud.notifier import notify
 __all__ = ['NovaCloud', 'notify']
 
 
+_OLD_NAMES = {
+    'survey': 'pool_generations',
+    'tenants_of': 'servers_on',
+    'is_gathered': 'has_aggregate_hosts',
+    'furnish': 'ensure_slots',
+    'is_furnished': 'has_slots',
+    'admit': 'allow_flavor',
+    'clear': 'delete_slots',
+    'tenants': 'servers_in_slots',
+}
+
+
 class NovaCloud:
     """The Nova that this process is of; opens nothing until it is used."""
 
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        moved: ports.Moved,
-        identity: ports.Identity,
-    ) -> None:
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.hosts = hosts.Hosts(conf)
-        self.aggregates = aggregates.Aggregates(moved, identity)
+        self.aggregates = aggregates.Aggregates()
         self.servers = servers.Servers(self.hosts)
         self.slots = slots.Slots()
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of a part, for plugins of version 0.1."""
         if not name.startswith('_'):
+            new = _OLD_NAMES.get(name, name)
             for part in ('hosts', 'aggregates', 'servers', 'slots'):
-                method = getattr(self.__dict__.get(part), name, None)
+                method = getattr(self.__dict__.get(part), new, None)
                 if method is not None:
                     deprecate(
-                        f'cloud.{name}',
-                        message=f'Use cloud.{part}.{name}.',
+                        f'Using cloud.{name} is deprecated',
+                        message=f'Use cloud.{part}.{new}.',
                         removal_version='0.3',
                         stacklevel=3,
                     )

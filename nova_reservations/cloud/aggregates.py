@@ -3,8 +3,10 @@
 
 Nova's database and placement are changed side by side, many hosts at once;
 Nova's own AggregateAPI takes one host at a time, and tells all schedulers of
-each. None of our aggregates has an availability zone: Nova would refuse to
-add a host with servers.
+each. So hosts are written to Nova's tables in one transaction, which bypasses
+its objects: ``Aggregate`` reads all that are in it before each host, and the
+cost of a lease would grow with the square of its hosts. None of ours has an
+availability zone: Nova would refuse to add a host with servers.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -17,15 +19,18 @@ import functools
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects as nova_objects
+from nova.db.api import api as api_db
+from nova.db.api import models
 from nova.objects import aggregate as nova_aggregate
 from nova.scheduler import rpcapi
+from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 from oslo_log import log
+import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.cloud import aggregate_hosts
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
@@ -39,10 +44,6 @@ DATABASE_KEY = 'reservations:database'
 
 
 class Aggregates:
-    def __init__(self, moved: ports.Moved, identity: ports.Identity) -> None:
-        self._moved = moved
-        self._identity = identity
-
     # The pool
 
     @errors.translated()
@@ -63,7 +64,7 @@ class Aggregates:
     @errors.translated()
     def join_pool(self, host: objects.Resource) -> None:
         pool = _pool()
-        aggregate_hosts.add(pool.id, [host.name])
+        _add_hosts(pool.id, [host.name])
         if not placement.set_member(host.uuid, pool.uuid, present=True):
             raise exception.CloudRefused(
                 what=f'Host {host.name}',
@@ -77,7 +78,7 @@ class Aggregates:
         if pool is None:
             return
         placement.set_member(host.uuid, pool.uuid, present=False)
-        aggregate_hosts.remove(pool.id, [host.name])
+        _remove_hosts(pool.id, [host.name])
         self._tell_schedulers_of_pool(pool.uuid)
 
     @errors.translated()
@@ -121,19 +122,19 @@ class Aggregates:
         project_id: str,
         hosts: Collection[objects.Resource],
         check: ports.Check,
-    ) -> None:
+        database: str,
+    ) -> ports.GenerationChanges:
         check()
-        aggregate = _ensure(reservation_id, project_id, self._identity())
+        aggregate = _ensure(reservation_id, project_id, database)
         wanted, present = {host.name for host in hosts}, {*aggregate.hosts}
         check()
-        aggregate_hosts.remove(aggregate.id, present - wanted)
-        aggregate_hosts.add(aggregate.id, wanted - present)
-        self._moved(
-            placement.set_members(
-                reservation_id, [host.uuid for host in hosts], check
-            )
+        _remove_hosts(aggregate.id, present - wanted)
+        _add_hosts(aggregate.id, wanted - present)
+        changes = placement.set_members(
+            reservation_id, [host.uuid for host in hosts], check
         )
         self._tell_schedulers(reservation_id)
+        return changes
 
     @errors.translated()
     def has_aggregate_hosts(
@@ -147,21 +148,20 @@ class Aggregates:
     @errors.translated()
     def delete_aggregate(
         self, reservation_id: str, check: ports.Check
-    ) -> bool:
+    ) -> ports.GenerationChanges | None:
         # Placement first: what a crash leaves is found by Nova's aggregate.
-        moves = placement.set_members(reservation_id, [], check)
-        self._moved(moves)
+        changes = placement.set_members(reservation_id, [], check)
         aggregate = _find(reservation_id)
         if aggregate is None:
-            return bool(moves)
+            return changes or None
         check()
-        aggregate_hosts.remove(aggregate.id, aggregate.hosts)
+        _remove_hosts(aggregate.id, aggregate.hosts)
         try:
             aggregate.destroy()
         except nova_exception.AggregateNotFound:
-            return True
+            return changes
         self._cast('delete_aggregate', aggregate=aggregate)
-        return True
+        return changes
 
     @errors.translated()
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
@@ -186,10 +186,10 @@ class Aggregates:
         return {uuid: names.get(uuid) for uuid in self.lease_aggregates()}
 
     @errors.translated()
-    def sign(self, reservation_id: str) -> None:
+    def sign(self, reservation_id: str, database: str) -> None:
         aggregate = _find(reservation_id)
         if aggregate is not None:
-            aggregate.update_metadata({DATABASE_KEY: self._identity()})
+            aggregate.update_metadata({DATABASE_KEY: database})
 
     def _tell_schedulers(self, uuid: str) -> None:
         """Cast the aggregate as the database has it now: of two workers that
@@ -313,6 +313,7 @@ def _create_quietly(
     """Create an aggregate without Nova's notifications of it, which would
     hold up the start of a lease while the message bus is down."""
     try:
+        # Decision 0005: doc/source/decisions/0005-uuid-of-the-aggregate
         nova_aggregate._aggregate_create_in_db(
             nova_context.get_admin_context(),
             {'name': reservation_id, 'uuid': reservation_id},
@@ -334,3 +335,60 @@ def _find(uuid: str) -> nova_objects.Aggregate | None:
         )
     except nova_exception.AggregateNotFound:
         return None
+
+
+@oslo_db_api.wrap_db_retry(
+    max_retries=5,
+    retry_interval=0,
+    retry_on_deadlock=True,
+    # Another worker has added one of them at the same moment.
+    exception_checker=lambda error: isinstance(error, db_exc.DBDuplicateEntry),
+)
+def _add_hosts(aggregate_id: int, hosts: Collection[str]) -> None:
+    """Add the hosts that are not in the aggregate.
+
+    :raises: CloudRefused if Nova knows one of them in no cell
+    """
+    member, mapping = models.AggregateHost, models.HostMapping
+    context = nova_context.get_admin_context()
+    with api_db.context_manager.writer.using(context):
+        session = context.session
+        # Compared here: some databases do so without regard to case.
+        known = session.scalars(
+            sa.select(mapping.host).where(mapping.host.in_(hosts))
+        )
+        unknown = set(hosts).difference(known)
+        if unknown:
+            raise exception.CloudRefused(
+                what=f'Host {", ".join(sorted(unknown))}',
+                reason='Nova has no such compute host',
+            )
+        present = session.scalars(
+            sa.select(member.host).where(
+                member.aggregate_id == aggregate_id, member.host.in_(hosts)
+            )
+        )
+        missing = sorted(set(hosts).difference(present))
+        if missing:
+            session.execute(
+                sa.insert(member),
+                [
+                    {'aggregate_id': aggregate_id, 'host': host}
+                    for host in missing
+                ],
+            )
+
+
+@oslo_db_api.wrap_db_retry(
+    max_retries=5, retry_interval=0, retry_on_deadlock=True
+)
+def _remove_hosts(aggregate_id: int, hosts: Collection[str]) -> None:
+    """Remove those of the hosts that are in the aggregate."""
+    member = models.AggregateHost
+    context = nova_context.get_admin_context()
+    with api_db.context_manager.writer.using(context):
+        context.session.execute(
+            sa.delete(member)
+            .where(member.aggregate_id == aggregate_id, member.host.in_(hosts))
+            .execution_options(synchronize_session=False)
+        )

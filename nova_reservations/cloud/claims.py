@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of servers in placement, looked at after they are made.
 
-Placement lets anybody claim any provider: what a request asked for is known
-to the filters of nova-scheduler only, and they look before the claim. Whoever
-closes a host writes first (the trait, or that the host leaves an aggregate)
-and looks for claims then; whoever claims writes the claim first and looks
-here then. So one of the two always sees the other.
+Placement lets anybody claim any provider: only the filters of nova-scheduler
+know the request, and they look before the claim. The engine closes a host by a
+write (the trait, or the removal from an aggregate), and then looks for claims.
+nova-scheduler and nova-conductor write a claim, and then look here. So one of
+the two always sees the other.
+
+Decision 0021: doc/source/decisions/0021-write-first-look-second
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -43,20 +45,20 @@ def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
     """
     if any(
         objects.slots_of(resource_class)
-        for each in claimed.values()
-        for resource_class in each['resources']
+        for allocation in claimed.values()
+        for resource_class in allocation['resources']
     ):
         return None
     pooled = [
-        one
-        for one in placement.roots(claimed)
-        if placement.POOL_TRAIT in placement.traits(one)
+        root
+        for root in placement.roots(claimed)
+        if placement.POOL_TRAIT in placement.traits(root)
     ]
     if not pooled:
         return None
     if reservation_id is None:
         return 'its host is for servers of reservations only'
-    if any(reservation_id in placement.aggregates(one) for one in pooled):
+    if any(reservation_id in placement.aggregates(root) for root in pooled):
         return None
     return f'its host is not of reservation {reservation_id}'
 
@@ -95,7 +97,7 @@ def stands(
 
 
 def undo(server: str, claimed: Claimed) -> None:
-    """Leave the server what it held before the claim.
+    """Reduce the server's allocations to those that it had before the claim.
 
     A new server held nothing, nor does one that is migrated: its migration
     holds it. One that is evacuated holds its old host beside the new one, and

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contexts that act for projects, with a token of ``[service_user]``.
 
-Images and volumes are other services' matter, which want a token; no user's
-is there when a lease ends.
+Images and volumes belong to other services, which require a token; there is no
+user's token when a lease ends.
 """
 
 from collections import defaultdict

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute hosts, and what Nova and placement say of them."""
+"""Compute hosts, with their facts in Nova and placement."""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
@@ -31,7 +31,7 @@ CPU_INFO_LENGTH = 16_383
 BINARY = 'nova-compute'
 
 AUTO = 'AUTO: '
-"""How the reasons begin for which Nova disables a service by itself.
+"""The beginning of the reasons for which Nova disables a service by itself.
 
 Source: nova.virt.libvirt.driver.
 """
@@ -82,8 +82,15 @@ class Hosts:
         ]
 
     def compute_services(
-        self, now: datetime.datetime, host: str | None = None
+        self, now: datetime.datetime | None, host: str | None = None
     ) -> Mapping[str, ports.ComputeService]:
+        if host is None:
+            found = cells.ask(_services)
+        elif (cell := _cell_of_host(host)) is not None:
+            found = cells.ask_each([cell], _service, host)
+        else:
+            # Nova has not discovered it yet.
+            found = cells.ask(_service, host)
         return {
             service.host: ports.ComputeService(
                 up=self._is_up(service, now),
@@ -92,13 +99,13 @@ class Hosts:
                 gave_up=service.disabled
                 and (service.disabled_reason or '').startswith(AUTO),
             )
-            for service in cells.ask(_services, host)
+            for service in found
         }
 
     def _is_up(
-        self, service: nova_objects.Service, now: datetime.datetime
+        self, service: nova_objects.Service, now: datetime.datetime | None
     ) -> bool:
-        if self._conf.servicegroup_driver != 'db':
+        if now is None or self._conf.servicegroup_driver != 'db':
             return self._service_group.service_is_up(service)
         # By the engine's time: a scheduler whose clock is wrong would see
         # all computes fail.
@@ -193,15 +200,31 @@ def _facts(
     )
 
 
-def _services(
-    context: nova_context.RequestContext, host: str | None
-) -> list[nova_objects.Service]:
-    if host is None:
-        return list(
-            nova_objects.ServiceList.get_by_binary(
-                context, BINARY, include_disabled=True
-            )
+@errors.translated()
+def _cell_of_host(host: str) -> nova_objects.CellMapping | None:
+    """Return the cell that Nova has mapped the host to, if it has."""
+    try:
+        mapping = nova_objects.HostMapping.get_by_host(
+            nova_context.get_admin_context(), host
         )
+    except nova_exception.HostMappingNotFound:
+        return None
+    return mapping.cell_mapping
+
+
+def _services(
+    context: nova_context.RequestContext,
+) -> list[nova_objects.Service]:
+    return list(
+        nova_objects.ServiceList.get_by_binary(
+            context, BINARY, include_disabled=True
+        )
+    )
+
+
+def _service(
+    context: nova_context.RequestContext, host: str
+) -> list[nova_objects.Service]:
     service = nova_objects.Service.get_by_host_and_binary(
         context, host, BINARY
     )

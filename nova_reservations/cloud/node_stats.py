@@ -24,7 +24,7 @@ class Report:
 
 
 def of_nodes() -> Sequence[Report]:
-    """Return what each node of each cell reports.
+    """Return the reported stats of each node of each cell.
 
     :raises: CloudUnavailable
     """

@@ -17,7 +17,7 @@ PUBLISHER = 'blazar.lease'
 """Consumers tell ours by it from Nova's, and know it from Blazar."""
 
 OUTBOX = outbox.Outbox()
-"""Of this process: oslo.messaging waits for a bus that is down."""
+"""The outbox of this process: oslo.messaging waits for a bus that is down."""
 
 
 def notify(event_type: str, payload: Mapping[str, Any]) -> None:

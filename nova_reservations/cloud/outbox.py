@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages sent beside the work, in order, which may be lost.
 
-A bus that is down keeps whoever sends as long as it is: a thread of its own
-waits for it, and nobody else does.
+A bus that is down blocks its sender until it is back: only a thread of the
+outbox waits for it.
 """
 
 import atexit
@@ -15,10 +15,10 @@ from oslo_log import log
 LOG = log.getLogger(__name__)
 
 DEPTH = 1000
-"""How many may wait; what comes then is lost."""
+"""The number of notifications that may wait; more are lost."""
 
 PATIENCE = 2
-"""Seconds that a process which ends waits for what is still to be sent."""
+"""Seconds that a process waits at its end for notifications to be sent."""
 
 
 class Outbox:
@@ -31,7 +31,7 @@ class Outbox:
         self._lost = 0
 
     def put(self, send: Callable[[], None]) -> None:
-        """Have send called soon; never waits."""
+        """Let send be called soon; never wait for it."""
         with self._lock:
             self._start()
             try:
@@ -46,14 +46,14 @@ class Outbox:
                 self._lost += 1
 
     def flush(self, patience: float = PATIENCE) -> None:
-        """Wait for what is to be sent, for so many seconds at most."""
+        """Wait for notifications to be sent, for so many seconds at most."""
         with self._queue.all_tasks_done:
             sent = self._queue.all_tasks_done.wait_for(
                 lambda: not self._queue.unfinished_tasks, patience
             )
             left = self._queue.unfinished_tasks
         if not sent:
-            LOG.warning('%d notifications are not sent yet', left)
+            LOG.warning('Notifications that are not sent yet: %d', left)
 
     def _start(self) -> None:
         # The thread of a process does not live on in one that it forks.
@@ -80,4 +80,4 @@ class Outbox:
         with self._lock:
             lost, self._lost = self._lost, 0
         if lost:
-            LOG.warning('%d notifications were lost', lost)
+            LOG.warning('Notifications that were lost: %d', lost)

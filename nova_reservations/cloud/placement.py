@@ -23,6 +23,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.cloud import parallel
+from nova_reservations.objects import amounts
 
 Result = TypeVar('Result')
 
@@ -66,11 +67,11 @@ def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
 
 
 class _Conflict(Exception):
-    """Somebody else has changed the same since it was read."""
+    """Another writer has changed the same since it was read."""
 
 
 def _retry(change: Callable[[], Result], what: str) -> Result:
-    """Call change, which reads and writes, until no one else did meanwhile.
+    """Call change, which reads and writes, until no other writer came between.
 
     :raises: CloudUnavailable after so many conflicts
     """
@@ -162,12 +163,12 @@ def roots(providers: Iterable[str]) -> list[str]:
 
 def _set(
     provider: str, kind: str, item: str, present: bool
-) -> ports.Move | None:
+) -> ports.GenerationChange | None:
     """Return what the provider's generation was, and is by this alone; None
     if there is no such provider."""
     url = f'/resource_providers/{provider}/{kind}'
 
-    def change() -> ports.Move | None:
+    def change() -> ports.GenerationChange | None:
         answer = _request('get', url, 404)
         if answer.status_code == 404:
             return None
@@ -175,28 +176,31 @@ def _set(
         before: int = body['resource_provider_generation']
         items = set(body[kind])
         if (item in items) == present:
-            return before, before
+            return ports.GenerationChange(before, before)
+        # Decision 0017: doc/source/decisions/0017-what-we-changed-ourselves
         # With the generation that was read: a conflict means that somebody
         # else has changed the provider, and that it must be read again.
         body[kind] = sorted(items ^ {item})
         answer = _request('put', url, 404, 409, body=body)
         if answer.status_code != 200:
             raise _Conflict
-        return before, answer.json()['resource_provider_generation']
+        return ports.GenerationChange(
+            before, answer.json()['resource_provider_generation']
+        )
 
     return _retry(change, f'provider {provider}')
 
 
 def set_members(
     aggregate: str, providers: Collection[str], check: ports.Check
-) -> dict[str, ports.Move]:
+) -> dict[str, ports.GenerationChange]:
     """Make the aggregate hold exactly these providers, and see that it does.
 
     :returns: UUID -> what its generation was and is, of those that changed
     :raises: CloudRefused if there is no such provider
     """
     wanted = set(providers)
-    moves: dict[str, ports.Move] = {}
+    changes: dict[str, ports.GenerationChange] = {}
     checked = -MOMENT
 
     def change(provider: str) -> None:
@@ -205,19 +209,19 @@ def set_members(
             check()
             checked = time.monotonic()
         present = provider in wanted
-        move = _set(provider, 'aggregates', aggregate, present)
-        if move is None and present:
+        changed = _set(provider, 'aggregates', aggregate, present)
+        if changed is None and present:
             raise exception.CloudRefused(
                 what=f'Provider {provider}', reason='placement has none'
             )
-        if move is not None and move[0] != move[1]:
-            moves[provider] = move
+        if changed is not None and changed.before != changed.after:
+            changes[provider] = changed
 
     for _ in range(ATTEMPTS):
         members = _members(aggregate)
         wrong = sorted(members ^ wanted)
         if not wrong:
-            return moves
+            return changes
         if not members:
             # Placement creates an aggregate with the first provider in it. Of
             # several that come at once all but one fail on its unique key,
@@ -244,7 +248,7 @@ class Provider:
     usages: dict[str, int]
 
     def free(self, resource_class: str) -> int:
-        """Return what servers can still get of the resource class."""
+        """Return how much of the resource class servers can still get."""
         for inventory in self.inventories:
             if inventory.resource_class == resource_class:
                 used = self.usages.get(resource_class, 0)
@@ -253,7 +257,7 @@ class Provider:
 
 
 def provider(uuid: str) -> Provider | None:
-    """Return what placement says of a provider; None if it has none."""
+    """Return a provider as placement has it; None if it has none."""
     answers = [
         _request('get', f'/resource_providers/{uuid}/{part}', 404)
         for part in ('inventories', 'traits', 'usages')
@@ -293,7 +297,7 @@ def _inventory(
 
 
 def consumers(root: str) -> set[str]:
-    """Return who holds anything of the provider or of those below it."""
+    """Return the consumers of the provider and of those below it."""
     tree = _request('get', f'/resource_providers?in_tree={root}').json()
     held = (
         _request('get', f'/resource_providers/{node["uuid"]}/allocations', 404)
@@ -313,7 +317,7 @@ def consumers(root: str) -> set[str]:
 def keep_allocations(
     consumer: str, is_kept: Callable[[str, Collection[str]], bool]
 ) -> None:
-    """Take from the consumer what it holds of other providers.
+    """Delete the consumer's allocations of other providers.
 
     :param is_kept: whether that of a provider stays, of all these
     :raises: CloudUnavailable
@@ -348,7 +352,7 @@ class Candidates:
     """
 
     roots: tuple[str, ...]
-    free: dict[str, dict[str, int]]
+    free: dict[str, amounts.Amounts]
 
 
 def candidates(query: str) -> Candidates:
@@ -362,11 +366,13 @@ def candidates(query: str) -> Candidates:
         return Candidates((), {})
     body = answer.json()
     summaries = body['provider_summaries']
-    free: dict[str, dict[str, int]] = {}
+    free: dict[str, amounts.Amounts] = {}
     for summary in summaries.values():
-        room = free.setdefault(summary['root_provider_uuid'], {})
-        for name, each in summary['resources'].items():
-            room[name] = room.get(name, 0) + each['capacity'] - each['used']
+        root = summary['root_provider_uuid']
+        free[root] = free.get(root, amounts.NOTHING) + {
+            name: shown['capacity'] - shown['used']
+            for name, shown in summary['resources'].items()
+        }
     roots = {
         summaries[provider]['root_provider_uuid']: None
         for request in body['allocation_requests']
@@ -409,7 +415,7 @@ def offering(resource_class: str) -> dict[str, str]:
 
 
 def usages(project_id: str) -> dict[str, int]:
-    """Return resource class -> what the servers of the project have."""
+    """Return resource class -> the usage by servers of the project."""
     answer = _request(
         'get', f'/usages?{parse.urlencode({"project_id": project_id})}'
     )

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots of reservations, in Nova and in placement.
 
-The resource class is made first and goes last: what a crash has left of a
-reservation is found by it. Its inventories are on a provider of our own
+The resource class is made first and deleted last: leftovers of a crash are
+found by it. Its inventories are on a provider of our own
 below each host's, which stays as long as the host is there: nova-compute
 keeps it in its cache, and fails where one has vanished.
+
+Decision 0010: doc/source/decisions/0010-slots-in-placement
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -31,7 +33,7 @@ from nova_reservations.cloud.servers import find
 from nova_reservations.cloud.servers import request_specs
 
 PREFIX = 'reservations_'
-"""Of the names of our providers."""
+"""The prefix of our providers' names."""
 
 RESERVATION_SPEC = 'reservations:reservation'
 
@@ -157,7 +159,7 @@ class Slots:
         if not left:
             check()
             if not placement.delete_class(name):
-                return [f'somebody on a host that {name} is not of']
+                return [f'a consumer of {name} on an unexpected host']
         return left
 
     def servers_in_slots(
@@ -433,9 +435,9 @@ def _ensure_group(slots: ports.ReservedSlots) -> None:
         return
 
 
-def _destroy(thing: nova_objects.Flavor | nova_objects.InstanceGroup) -> None:
+def _destroy(item: nova_objects.Flavor | nova_objects.InstanceGroup) -> None:
     try:
-        thing.destroy()
+        item.destroy()
     except (
         nova_exception.FlavorNotFound,
         nova_exception.InstanceGroupNotFound,

@@ -111,8 +111,8 @@ def _add_parsers(commands: Any) -> None:
     heal = _parser(
         commands,
         'heal',
-        'have leases leave hosts that failed with many others of their cell: '
-        'these are lost, and do not come back in a moment',
+        'move leases off hosts that failed with many others of their cell, '
+        'for these hosts are lost, and will not come back soon',
         _heal,
     )
     heal.add_argument(
@@ -120,20 +120,20 @@ def _add_parsers(commands: Any) -> None:
         nargs='*',
         metavar='ID|NAME',
         help='number, service host or hypervisor hostname of an enrolled '
-        'host; none: all that are not healed for that reason',
+        'host; without any: all hosts that are not healed for that reason',
     )
 
     look = _parser(
         commands,
         'audit',
-        'say what of leases, pool and aggregates is not as it must be: in the '
-        'database, in Nova and in placement; exit 1 if anything is',
+        'report errors of leases, pool and aggregates in the database, in '
+        'Nova and in placement; exit 1 if there are any',
         _audit,
     )
     look.add_argument(
         '--repair',
         action='store_true',
-        help='mend what can be mended; exit 1 if anything is left',
+        help='repair the errors, as far as possible; exit 1 if any is left',
     )
 
 
@@ -167,7 +167,7 @@ def _property(text: str) -> tuple[str, str]:
         validation.check_storable({name: value})
         schemas.UPDATE.check({name: value})
     except exception.InvalidInput as error:
-        raise argparse.ArgumentTypeError(f'{text!r}: {error}') from error
+        raise argparse.ArgumentTypeError(f'"{text}": {error}') from error
     return name, value
 
 
@@ -198,7 +198,7 @@ def _audit(services: bootstrap.Services, arguments: Any) -> int:
         for finding in found:
             _repair(finding)
         found = auditor.lasting(lambda: time.sleep(PAUSE))
-        print('Left:' if found else 'All of it is mended')
+        print('Left:' if found else 'All of it is repaired')
         for finding in found:
             print(finding.problem)
     return 1 if found else 0
@@ -320,7 +320,7 @@ def _heal(services: bootstrap.Services, arguments: Any) -> int:
         services.database, objects.HOST, names, services.clock.now()
     )
     for name in released:
-        print(f'What has host {name} is healed now')
+        print(f'Leases of host {name} are healed now')
     for name in sorted(names.difference(released)):
         print(f'Host {name} has not failed with many others: nothing to do')
     if not arguments.names and not released:

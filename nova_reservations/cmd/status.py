@@ -64,13 +64,13 @@ def main() -> int:
 
 
 def _with_database(check: Callable[['Checks'], Result]) -> Any:
-    """Have a check fail by its result where it can't look."""
+    """Make a check fail by its result where it can't ask the database."""
 
     @functools.wraps(check)
     def result(self: 'Checks') -> Result:
         if self.database().code != Code.SUCCESS:
             return Result(
-                Code.WARNING, 'Not looked at: see to the database first.'
+                Code.WARNING, 'Not checked: the database has to work first.'
             )
         try:
             return check(self)
@@ -109,7 +109,15 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'{error}. Install a version of nova-reservations that was '
                 'made for this Nova.',
             )
-        return Result(Code.SUCCESS)
+        # Other machines may have another Nova, or no plugins of ours.
+        return _result(
+            Code.WARNING,
+            [
+                f'Of nova-{name}, if it is as this Nova: {misfit}'
+                for name in ('conductor', 'compute')
+                for misfit in hooks.misfits(name)
+            ],
+        )
 
     def scheduler(self) -> Result:
         group = self.conf.filter_scheduler
@@ -117,7 +125,7 @@ class Checks(upgradecheck.UpgradeCommands):
         if not {*HOST_FILTERS} <= {*group.available_filters}:
             findings.append(
                 'nova-scheduler does not know our filter, or only ours. '
-                'Have both lines in [filter_scheduler]:'
+                'Write both lines into [filter_scheduler]:'
             )
             findings += [
                 f'  available_filters = {name}' for name in HOST_FILTERS
@@ -148,7 +156,7 @@ class Checks(upgradecheck.UpgradeCommands):
             for name in self.conf.filter_scheduler.available_filters
         ):
             findings.append(
-                'Nothing loads what scheduler_consumers names: add to '
+                'No filter loads the plugins of scheduler_consumers: add to '
                 '[filter_scheduler]'
             )
             findings.append(f'  available_filters = {RESOURCE_FILTER}')
@@ -257,9 +265,9 @@ class Checks(upgradecheck.UpgradeCommands):
             Code.WARNING,
             held
             and [
-                'Many hosts of a cell have failed at once, and what has them '
-                'is not healed. If they are lost: nova-reservations-manage '
-                'heal',
+                'Many hosts of a cell have failed at once, and their leases '
+                'are not healed. If the hosts are lost: '
+                'nova-reservations-manage heal',
                 *held,
             ],
         )
@@ -376,8 +384,8 @@ def _pipeline_findings(parser: configparser.ConfigParser) -> Iterator[str]:
     for section, names in pipelines:
         if FILTER not in names:
             yield (
-                f'[{section}] lacks "{FILTER}", and what comes that way gets '
-                f'past leases: write it right after {CONTEXT}'
+                f'[{section}] lacks "{FILTER}", and its requests are not '
+                f'checked against leases: write it right after {CONTEXT}'
             )
         elif CONTEXT in names[names.index(FILTER) :]:
             yield (

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our part of nova-compute: what operators choose to track and to measure.
+"""Our part of nova-compute: resource plugins and metric plugins.
 
-There is no database here. What is found out goes to the scheduler with
-Nova's own objects.
+There is no database here. Reports go to the scheduler with Nova's own objects.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resource plugins of one node, and what they hold."""
+"""The resource plugins of one node, and their usage."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ _FAILED: Any = object()
 
 @dataclasses.dataclass(slots=True)
 class _PluginState:
-    """One plugin.
+    """The state of one plugin.
 
     :ivar plugin: None until it could be made.
     :ivar trouble: why its figures are not to be relied on; None if they are.
@@ -84,7 +84,7 @@ class _PluginState:
     def change(
         self, where: str, function: Callable[..., Any], *args: Any
     ) -> Any:
-        """Return what a method of the plugin returns, or _FAILED.
+        """Return the result of a method of the plugin, or _FAILED.
 
         Where it failed in the middle, nobody knows what it holds.
         """
@@ -107,7 +107,7 @@ class _PluginState:
 
     @property
     def current(self) -> resources.Resource | None:
-        """The plugin, if what it holds is what Nova holds."""
+        """The plugin, if its usage is that of Nova."""
         if self.guard.off is not None or self.trouble is not None:
             return None
         return self.plugin
@@ -118,10 +118,10 @@ class _PluginState:
 
 
 AUDITS = 2
-"""How many audits a promise outlives that Nova has not counted.
+"""The number of audits for which a promise is kept that Nova has not counted.
 
-What was let in is counted by an audit once the record of its migration names
-this host, a moment after it was let in; an audit in between sees nothing.
+An audit counts an accepted server once the record of its migration names this
+host, a moment after it was accepted; an audit in between sees nothing.
 """
 
 
@@ -152,7 +152,7 @@ class NodePlugins:
                 LOG.error('Plugin %s: %s', name, self._missing[name])
 
     def restart(self) -> None:
-        """Try those that are off again, from the next audit on."""
+        """Switch plugins that are off on again, from the next audit on."""
         for book in self._books.values():
             book.guard.restart()
 
@@ -191,21 +191,21 @@ class NodePlugins:
 
     def _test(self, book: _PluginState, usage: resources.Usage) -> str | None:
         promised = [
-            each.usage
-            for server, each in self._promised.items()
+            promise.usage
+            for server, promise in self._promised.items()
             if server != usage.server
         ]
-        for each in promised:
-            _add(book, each)
+        for pending in promised:
+            _add(book, pending)
         reason = None
         if plugin := book.current:
             reason = book.guard.call('test', None, _reason, plugin, usage)
-        for each in promised:
-            _remove(book, each)
+        for pending in promised:
+            _remove(book, pending)
         return reason
 
     def report(self) -> dict[str, str]:
-        """Return what the stats of the node shall have of ours."""
+        """Return our part of the node's stats."""
         reports: dict[str, stats.Report] = {}
         for name, book in self._books.items():
             if plugin := book.current:
@@ -235,7 +235,7 @@ class NodePlugins:
         )
 
     def inventory(self, before: resources.Inventory) -> resources.Inventory:
-        """Return what placement shall have of ours.
+        """Return our part of the node's inventories in placement.
 
         :param before: all that placement has of the node
         """
@@ -310,7 +310,8 @@ def _refuse(error: Exception) -> None:
 
 
 def _offered(book: _PluginState) -> resources.Inventory | None:
-    """Return what the plugin has for placement; None where it can't tell."""
+    """Return the plugin's inventories and traits for placement; None if it
+    can't tell."""
     plugin = book.current
     if plugin is None:
         return None

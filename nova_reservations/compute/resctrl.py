@@ -50,7 +50,7 @@ class _Resctrl(resources.Quantity):
         return domains
 
     def exclusive(self) -> Iterator[pathlib.Path]:
-        """Yield the groups that share what they have with nobody."""
+        """Yield the groups that share nothing with others."""
         for mode in self.root.glob('*/mode'):
             try:
                 if mode.read_text().strip() == 'exclusive':

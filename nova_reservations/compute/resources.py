@@ -152,7 +152,7 @@ class Resource(abc.ABC):
         """
 
     def inventory(self) -> Inventory:
-        """Return what placement shall know; by default nothing."""
+        """Return inventories for placement; by default none."""
         return Inventory()
 
 
@@ -183,7 +183,7 @@ class Quantity(Resource):
         """
 
     def reserved(self, host: Host) -> decimal.Decimal | int:
-        """Return what is in use without any server."""
+        """Return the amount that is in use without any server."""
         return 0
 
     def reset(self, host: Host) -> None:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the books of resource plugins where Nova keeps its own figures.
+"""Calls resource plugins where Nova counts its own figures.
 
 Each change that the resource tracker makes to its own figures is made to the
-books at the same place, under the same lock: there is no list of events that
+usage of plugins at the same place, under the same lock: no list of events
 could miss one.
+
+Decision 0011: doc/source/decisions/0011-usage-follows-nova
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -86,7 +88,7 @@ class TrackerPlugins:
 
 
 def ledger(tracker: resource_tracker.ResourceTracker) -> TrackerPlugins | None:
-    """Return what is kept beside it; None where no plugin is chosen."""
+    """Return the plugins of a resource tracker; None if none is configured."""
     return _LEDGERS.get(tracker)
 
 
@@ -179,7 +181,7 @@ def _whose(object_or_dict: Any, instance: objects.Instance) -> resources.Usage:
 def _usage(
     flavor: objects.Flavor, instance: objects.Instance
 ) -> resources.Usage:
-    """Return copies of what plugins may know: they can't change Nova's."""
+    """Return copies of the facts for plugins: they can't change Nova's."""
     # Not to be asked for if they are not there: nova-compute has no database.
     known = flavor.obj_attr_is_set('extra_specs')
     return resources.Usage(
@@ -302,7 +304,7 @@ _one_at_a_time = utils.synchronized(
 
 
 def _offer_inventories(driver: Any, kept: TrackerPlugins) -> None:
-    """Add to what this driver tells placement of its nodes.
+    """Add our inventories to those that this driver gives placement.
 
     Drivers write the whole inventory of a node each time.
     """

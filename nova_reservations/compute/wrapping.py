@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acts beside methods of Nova, on what is kept for their objects.
+"""Wrappers of Nova's methods that act on the objects kept for theirs.
 
 Each function returns a wrapper as wrapt calls it, of these:
 
@@ -40,7 +40,7 @@ def before(
 def after(
     find: Callable[[Any], T | None], act: Callable[[T, Any, Call], None]
 ) -> Wrapper:
-    """Not if the method has raised."""
+    """Return a wrapper that acts after the method, unless it has raised."""
 
     def wrapper(
         wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: Any

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guard of claims in nova-conductor, also in those of cells: it asks
-placement, and nothing else."""
+"""The guard of claims in nova-conductor, also in those of cells: it asks only
+placement."""

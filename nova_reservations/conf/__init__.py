@@ -47,5 +47,5 @@ def check(conf: cfg.ConfigOpts) -> None:
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """For oslo-config-generator."""
+    """Return the options, for oslo-config-generator."""
     return [(module.GROUP, module.OPTS) for module in _UNGROUPED + _GROUPED]

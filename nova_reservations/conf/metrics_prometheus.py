@@ -7,7 +7,7 @@ GROUP = cfg.OptGroup(
     'metrics_prometheus',
     title='Metric plugin prometheus',
     help="""
-What was measured last, on a page for Prometheus.
+Serve the latest measurements on a page for Prometheus.
 """,
 )
 

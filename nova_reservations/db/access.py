@@ -22,7 +22,7 @@ RESOURCE = models.table(models.Resource)
 
 
 def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
-    """Return who may use the reservation, and which hosts it is of."""
+    """Return who may use the reservation, and its hosts."""
     row = session.execute(
         sa.select(
             LEASE.c.id,
@@ -70,8 +70,8 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
 def owners(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return reservation -> (project, names of resources), of those whose
-    lease is active."""
+    """Return reservation -> (project, names of resources), if its lease is
+    active."""
     found: dict[str, tuple[str, set[str]]] = {}
     for row in session.execute(
         sa.select(

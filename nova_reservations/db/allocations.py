@@ -43,7 +43,7 @@ def advance(session: orm.Session, generations: Mapping[int, int]) -> None:
             .where(
                 RESOURCE.c.id == resource_id,
                 RESOURCE.c.generation == generation,
-                # A donor is offered to the lease alone that it is fenced for.
+                # A fenced host is offered only to the lease of the fence.
                 sa.or_(
                     RESOURCE.c.reservable == sa.true(),
                     RESOURCE.c.fenced_for.is_not(None),
@@ -118,8 +118,8 @@ def _insert_amounts(
 def slots(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, dict[int, int]]:
-    """Return reservation id -> resource id -> slots, of those that have
-    shares; not of what was replaced."""
+    """Return reservation id -> resource id -> slots, of reservations with
+    shares, without those that were replaced."""
     found: dict[str, dict[int, int]] = {}
     for row in session.execute(
         sa.select(
@@ -132,7 +132,10 @@ def slots(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
             ALLOCATION.c.replaced_at.is_(None),
             AMOUNT.c.resource_class.in_(
-                [objects.slot_class(each) for each in reservation_ids]
+                [
+                    objects.slot_class(reservation_id)
+                    for reservation_id in reservation_ids
+                ]
             ),
         )
     ):
@@ -201,7 +204,7 @@ def move(
 
 
 def release(session: orm.Session, reservation_ids: Collection[str]) -> None:
-    """Let others have what the reservations held; the rows stay."""
+    """Release the resources of the reservations; the rows stay."""
     for page in _pages(
         session,
         ALLOCATION.c.reservation_id.in_(reservation_ids),
@@ -217,7 +220,8 @@ def release(session: orm.Session, reservation_ids: Collection[str]) -> None:
 def holdings(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, tuple[objects.Holding, ...]]:
-    """Return what each of the reservations has, or has not left yet."""
+    """Return the resources that each of the reservations has, or has not left
+    yet."""
     found: dict[str, list[objects.Holding]] = {
         reservation_id: [] for reservation_id in reservation_ids
     }
@@ -263,7 +267,8 @@ def holdings(
 
 
 def held_by(session: orm.Session, lease: objects.Lease) -> set[int]:
-    """Return the ids of what the lease has, or has not left yet."""
+    """Return the ids of the resources that the lease has, or has not left
+    yet."""
     return set(
         session.scalars(
             sa.select(ALLOCATION.c.resource_id).where(
@@ -277,8 +282,8 @@ def held_by(session: orm.Session, lease: objects.Lease) -> set[int]:
 
 
 def occupied() -> sa.ColumnElement[bool]:
-    """Whether the resource of an allocation was taken from another one when
-    it failed, and may not be empty yet."""
+    """Return the condition that the resource of an allocation was taken from
+    another one when it failed, and may not be empty yet."""
     other = ALLOCATION.alias()
     return sa.exists().where(
         other.c.resource_id == ALLOCATION.c.resource_id,
@@ -293,7 +298,7 @@ def occupied() -> sa.ColumnElement[bool]:
 
 
 def is_held(session: orm.Session, resource_id: int) -> bool:
-    """Whether a lease that has begun, and is not over, holds it."""
+    """Return whether a lease that has begun, and is not over, holds it."""
     return (
         session.scalar(
             sa.select(ALLOCATION.c.id)
@@ -313,8 +318,8 @@ def is_held(session: orm.Session, resource_id: int) -> bool:
 def predecessors(
     session: orm.Session, leases: Collection[objects.Lease]
 ) -> dict[str, set[str]]:
-    """Return lease id -> the names of those of its resources that earlier
-    leases still hold, of leases that have such.
+    """Return lease id -> the names of its resources that earlier leases still
+    hold, of leases that have to wait for any.
 
     Of what is shared, an earlier lease stands in the way only if it should
     be over: else there is room for both. A lease does not wait for resources

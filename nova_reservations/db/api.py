@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as an object: it is passed to whoever needs it.
+"""The database as an object, which is passed to its users.
 
 Functions of the modules beside this one take a session and join its
 transaction; engine functions own it, by ``with database.writer()``.
@@ -25,7 +25,7 @@ from nova_reservations import exception
 BUSY_TIMEOUT_MS = 30_000
 
 Session = orm.Session
-"""What a transaction is in: only ``db`` imports SQLAlchemy."""
+"""The session of a transaction: only ``db`` imports SQLAlchemy."""
 
 
 class _utcnow(functions.FunctionElement[Any]):
@@ -144,7 +144,8 @@ class Database:
 
 @enginefacade.transaction_context_provider
 class _Context:
-    """What enginefacade keeps its session on, one per transaction."""
+    """A context for enginefacade to keep its session on, one per
+    transaction."""
 
 
 @contextlib.contextmanager
@@ -175,7 +176,7 @@ def _translated() -> Iterator[None]:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Whether the server works, and has no place for such a row: a bug of
+    """Return whether the server works and refuses such a row: that is a bug of
     ours, which drivers of MySQL take for a failure of the server."""
     cause = getattr(error, 'inner_exception', error)
     if isinstance(cause, sa.exc.IntegrityError):
@@ -190,7 +191,7 @@ for MariaDB."""
 
 
 def _cause(error: Exception) -> str:
-    """Return what the driver said, on one line."""
+    """Return the driver's message, on one line."""
     wrapped = getattr(error, 'inner_exception', error)
     return ' '.join(str(getattr(wrapped, 'orig', wrapped)).split())
 

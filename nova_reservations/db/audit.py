@@ -87,7 +87,7 @@ def forgotten(session: orm.Session, later: datetime.datetime) -> list[str]:
 
 
 def wake(session: orm.Session, lease_id: str, now: datetime.datetime) -> None:
-    """Have a worker look at the lease, unless one has it."""
+    """Make the lease due at once, unless a worker has it."""
     session.execute(
         sa.update(LEASE)
         .where(LEASE.c.id == lease_id, LEASE.c.claimed_by.is_(None))
@@ -98,7 +98,8 @@ def wake(session: orm.Session, lease_id: str, now: datetime.datetime) -> None:
 def redate(
     session: orm.Session, lease_id: str, now: datetime.datetime
 ) -> None:
-    """Have what a wrong clock says has yet to begin have begun now."""
+    """Set changes of events that a wrong clock has dated in the future to
+    now."""
     session.execute(
         sa.update(EVENT)
         .where(EVENT.c.lease_id == lease_id, EVENT.c.updated_at > now)
@@ -109,8 +110,8 @@ def redate(
 def regather(
     session: orm.Session, lease_id: str, now: datetime.datetime
 ) -> None:
-    """Have a worker bring Nova in line with the lease, if it still is
-    active and none has it."""
+    """Make a worker bring Nova in line with the lease, if it still is active
+    and none has it."""
     session.execute(
         sa.update(LEASE)
         .where(
@@ -182,8 +183,8 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
         shares = held.get((row.resource_id, name))
         if shares:
             always = interval.Interval(
-                min(one.window.start for one in shares),
-                max(one.window.end for one in shares),
+                min(share.window.start for share in shares),
+                max(share.window.end for share in shares),
             )
             most = amounts.peak(shares, always)[name]
             if most > inventory.capacity:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources that are free in a window: a page of them, and counts of all.
 
-What is read does not grow with the cloud: each query walks an index in its
-order and stops at a limit. Each row carries the generation of its resource,
-read in the one statement that also found it free: who books compares and
-sets it, and so learns of whoever came between.
+The number of rows does not grow with the cloud: each query walks an index in
+its order and stops at a limit. Each row has the generation of its resource,
+read in the one statement that also found it free: a booking compares and sets
+it, and fails if another writer came between.
+
+Decision 0003: doc/source/decisions/0003-bounded-candidates
 """
 
 from collections.abc import Collection
@@ -31,12 +33,12 @@ PAGE = 32
 """Candidates beyond those wanted that are ranked against each other."""
 
 _LOOK_AHEAD = 4
-"""How many neighbours are looked at for each candidate that is wanted."""
+"""The number of neighbours that are read for each candidate that is wanted."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shortage:
-    """Why a demand for whole resources was refused.
+    """The reason why a demand for whole resources was refused.
 
     :ivar matching: resources of the type that meet the requirements.
     :ivar taken: those of matching that are not free in the window.
@@ -111,7 +113,7 @@ def shortage(
 
 
 def count(session: orm.Session, resource_type: str) -> int:
-    """Count what new leases can have, at one time or another."""
+    """Count the resources that new leases can have at one time or another."""
     query = sa.select(sa.func.count()).select_from(models.Resource)
     return session.scalar(query.where(_of_type(resource_type))) or 0
 
@@ -123,8 +125,8 @@ def not_taken(
     window: interval.Interval,
     now: datetime.datetime,
 ) -> list[int]:
-    """Return the ids of all that meet the requirements, and that nobody has
-    as a whole in the window; others may have shares of them."""
+    """Return the ids of all resources that meet the requirements, and that no
+    lease has as a whole in the window; others may have shares of them."""
     held = orm.aliased(models.Allocation)
     whole: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
         held.resource_id == models.Resource.id,
@@ -146,7 +148,8 @@ def not_taken(
 def meeting_all(
     session: orm.Session, ask: demand.Ask, limit: int
 ) -> list[int]:
-    """Return the ids of what meets the requirements, whoever has it."""
+    """Return the ids of all resources that meet the requirements, whoever has
+    them."""
     query = sa.select(models.Resource.id).where(_of_type(ask.resource_type))
     return list(
         session.scalars(_required(ask.requirements, query).limit(limit))
@@ -213,7 +216,7 @@ def unknown_keys(
 
 
 class _Offers:
-    """What is free in a window, and for how long around it."""
+    """The resources that are free in a window, and for how long around it."""
 
     def __init__(
         self, window: interval.Interval, terms: search.Search
@@ -305,7 +308,8 @@ class _Offers:
 def _in_the_way(
     held: Any, window: interval.Interval, now: datetime.datetime
 ) -> list[sa.ColumnElement[bool]]:
-    """Return what makes allocations that are not released take a window.
+    """Return the condition that an allocation which is not released takes a
+    window.
 
     :param window: with the time for cleaning before and after it.
     """
@@ -318,9 +322,9 @@ def _in_the_way(
 
 
 def _keepable(demand: demand.Ask) -> sa.ColumnElement[bool]:
-    """As _of_type, and what only who has it already may have, disabled ones;
-    and donors too: those that a reservation has already, or that were
-    emptied for it."""
+    """As _of_type, with resources that only their present holder may keep,
+    such as disabled ones; and with drainable hosts that a reservation has
+    already, or that were emptied for it."""
     return sa.and_(
         models.Resource.resource_type == demand.resource_type,
         holds.free(holds.Use.KEEP),

@@ -2,8 +2,8 @@
 """Capacity that came free, and the leases that may want it.
 
 Two kinds do: those that wait for capacity, and those that are degraded and
-lack some. Whatever comes free is told to both, by one call. It is written
-down for those who wait, until a worker has gone through them.
+lack some. One call tells both of resources that come free. The resources are
+recorded until a worker has gone through the leases that wait.
 
 Every function joins the caller's transaction.
 """
@@ -29,7 +29,7 @@ QUEUE = 'queue'
 """The task that goes through those who wait."""
 
 PAGE = 200
-"""So much that came free is looked at together."""
+"""The number of resources that came free of one look."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,10 +49,12 @@ def freed(
     now: datetime.datetime,
     resource_ids: Iterable[int],
 ) -> None:
-    """Have workers look at once at the leases that capacity may serve.
+    """Make workers look at once at the leases that capacity may serve.
 
-    Whoever frees anything that a lease could have calls it in the same
-    transaction, after all its other writes.
+    Every transaction that frees resources which a lease could have calls it,
+    after all its other writes.
+
+    Decision 0026: doc/source/decisions/0026-one-walk-of-the-queue
 
     :param resource_ids: of which something came free, or may have
     """
@@ -67,20 +69,24 @@ def tell(
     resource_ids: Iterable[int | None],
     arrival: int,
 ) -> None:
-    """Have a worker see what those could have who wait, and have come after
-    arrival."""
+    """Make a worker see what is there for leases that wait, and have come
+    after arrival."""
     ids = set(resource_ids)
     if not ids or not retry_queue.is_any(session, arrival):
         return
     session.execute(
         sa.insert(FREED),
-        [{'resource_id': each, 'arrival': arrival} for each in ids],
+        [
+            {'resource_id': resource_id, 'arrival': arrival}
+            for resource_id in ids
+        ],
     )
     tasks.hurry(session, QUEUE, now)
 
 
 def untold(session: orm.Session) -> list[Freed]:
-    """Return a page of what those who wait have not been told of."""
+    """Return a page of resources that came free and were not offered to
+    waiting leases yet."""
     rows = session.execute(sa.select(FREED).order_by(FREED.c.id).limit(PAGE))
     return [Freed(row.id, row.resource_id, row.arrival) for row in rows]
 
@@ -88,11 +94,11 @@ def untold(session: orm.Session) -> list[Freed]:
 def told(
     session: orm.Session, page: Collection[Freed], now: datetime.datetime
 ) -> None:
-    """Forget what all who wait have been told of."""
+    """Forget resources that were offered to all leases that wait."""
     # Row by row: others are writing new ones, which MariaDB would lock and
     # wait for where it reads so short a table as a whole.
-    for one in page:
-        session.execute(sa.delete(FREED).where(FREED.c.id == one.id))
+    for row in page:
+        session.execute(sa.delete(FREED).where(FREED.c.id == row.id))
     if len(page) == PAGE:
         tasks.hurry(session, QUEUE, now)
 
@@ -103,15 +109,15 @@ def told_some(
     upto: int,
     again: datetime.datetime,
 ) -> None:
-    """Remember who has been told: all who came until then.
+    """Record that the resources were offered to all leases up to an arrival.
 
     :param again: when to tell the others
     """
-    for one in page:
-        if one.arrival < upto:
+    for row in page:
+        if row.arrival < upto:
             session.execute(
                 sa.update(FREED)
-                .where(FREED.c.id == one.id)
+                .where(FREED.c.id == row.id)
                 .values(arrival=upto)
             )
     tasks.hurry(session, QUEUE, again)

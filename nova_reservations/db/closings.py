@@ -2,8 +2,8 @@
 """Hosts that are being closed to servers without a reservation: for good, by
 their enrolment, or for a lease that they are emptied for.
 
-Beside each are the servers that Nova was building or moving when it was
-closed, which may still land on it.
+Each has a list of the servers that Nova was building or moving when the host
+was closed, and that may still land on it.
 
 Every function joins the caller's transaction.
 """
@@ -44,7 +44,7 @@ class Closing:
 
 
 def begin(session: orm.Session, resource_id: int, attempt: str) -> Closing:
-    """Take the closing of a host over; whoever had it has lost it."""
+    """Take the closing of a host over; the attempt before has lost it."""
     delete(session, resource_id)
     session.execute(
         sa.insert(CLOSING).values(resource_id=resource_id, attempt=attempt)
@@ -87,7 +87,8 @@ def set_list(
     servers: Collection[str],
     now: datetime.datetime,
 ) -> bool:
-    """Write the list, once; False if somebody else has the closing."""
+    """Write the list, once; return False if another attempt has the
+    closing."""
     if not _change(session, closing, listed_at=now):
         return False
     rows = [
@@ -114,18 +115,20 @@ def forget(
 
 
 def set_reason(session: orm.Session, closing: Closing, reason: str) -> bool:
-    """Say what the host waits for; False if somebody else has the
+    """Write what the host waits for; return False if another attempt has the
     closing."""
     return _change(session, closing, reason=reason)
 
 
 def take(session: orm.Session, closing: Closing, attempt: str) -> bool:
-    """Have a closing be another attempt's; False if it was lost before."""
+    """Give a closing to another attempt; return False if it was lost
+    before."""
     return _change(session, closing, attempt=attempt)
 
 
 def end(session: orm.Session, closing: Closing) -> bool:
-    """Forget a closing that is over; False if somebody else has it."""
+    """Delete a closing that is over; return False if another attempt has
+    it."""
     # Held by this until the commit.
     if not _change(session, closing, listed_at=None):
         return False

@@ -38,7 +38,7 @@ def known(
     resource_type: str,
     names: Collection[str] | None = None,
 ) -> list[Known]:
-    """Return the resources of a type; those of these names, if any are
+    """Return the resources of a type; only those of these names, if any are
     given."""
     statement = sa.select(
         RESOURCE.c.id,
@@ -100,7 +100,7 @@ def set_brake(
     *,
     off: bool = False,
 ) -> None:
-    """Have what has failed be healed, or (with a date) not.
+    """Stop the healing of what has failed or, without a date, allow it.
 
     :param off: whether that is what an administrator has said
     """

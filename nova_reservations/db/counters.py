@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that writers change, for others to compare.
 
-The migrations insert their rows, so that nobody has to ask whether they are
-there.
+The migrations insert their rows, so that they always exist.
 """
 
 import sqlalchemy as sa
@@ -27,7 +26,8 @@ def value(session: orm.Session, name: str) -> int:
 
 
 def increment(session: orm.Session, name: str) -> None:
-    """Also holds the row until the commit: others who do it wait."""
+    """Increment the counter, and hold its row until the commit: others who do
+    it wait."""
     session.execute(
         sa.update(COUNTER)
         .where(COUNTER.c.name == name)
@@ -36,6 +36,6 @@ def increment(session: orm.Session, name: str) -> None:
 
 
 def number(session: orm.Session, name: str) -> int:
-    """Return a number that nobody has been given before."""
+    """Return a number that was never returned before."""
     increment(session, name)
     return value(session, name)

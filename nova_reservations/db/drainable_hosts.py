@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Donors: hosts that are everybody's, unless they are emptied for a lease.
+"""Drainable hosts: they are open to all, unless they are emptied for a lease.
 
-Who has one is told by ``fenced_for``, which hunts compare and set. Whether it
-is to be given back follows from what the lease is, and is written nowhere
+``fenced_for`` names the lease, and is set by compare and set. Whether the host
+is to be given back follows from the state of the lease, and is stored nowhere
 else: so no crash can leave it half decided.
 
 Every function joins the caller's transaction.
@@ -37,8 +37,8 @@ LEASE = models.table(models.Lease)
 UNFIT = models.table(models.UnfitDonor)
 
 TASK = 'donors'
-"""The task that follows the aggregate of donors, and gives back those that
-no lease needs."""
+"""The task that follows the aggregate of drainable hosts, and gives back those
+that no lease needs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class DrainableHost:
 def find(
     session: orm.Session, *conditions: sa.ColumnElement[bool]
 ) -> list[DrainableHost]:
-    """Return the donors that meet conditions, in the order of their ids."""
+    """Return the hosts that meet conditions, in the order of their ids."""
     return [_donor(row) for row in session.execute(_select(*conditions))]
 
 
@@ -96,8 +96,8 @@ def offers(
     window: interval.Interval,
     limit: int,
 ) -> list[DrainableHost]:
-    """Return donors that the lease could have in the window, those first
-    that are fenced for it.
+    """Return drainable hosts that the lease could have in the window, first
+    those that are fenced for it.
 
     They work, meet the requirements, and are nobody's. So many of them at
     the most, whatever their number.
@@ -110,9 +110,9 @@ def offers(
         ALLOCATION.c.released == sa.false(),
         ALLOCATION.c.start_date < window.end,
     )
-    mine = RESOURCE.c.fenced_for == lease_id
+    is_fenced_for_it = RESOURCE.c.fenced_for == lease_id
     found: list[DrainableHost] = []
-    for taken in (mine, RESOURCE.c.fenced_for.is_(None)):
+    for taken in (is_fenced_for_it, RESOURCE.c.fenced_for.is_(None)):
         statement = _select(taken, holds.free(holds.Use.DRAIN), ~unfit, ~held)
         if expression is not None:
             statement = statement.where(sql.clause(expression))
@@ -126,11 +126,13 @@ def fence(
     lease_id: str,
     now: datetime.datetime,
 ) -> None:
-    """Take donors for the lease, all or none.
+    """Take hosts for the lease, all or none.
 
     :raises: Conflict if one of them is no longer as it was seen
     """
-    for drainable in sorted(chosen, key=lambda one: one.resource.id):
+    for drainable in sorted(
+        chosen, key=lambda drainable: drainable.resource.id
+    ):
         done = session.execute(
             sa.update(RESOURCE)
             .where(
@@ -157,7 +159,7 @@ def unfence(
     lease_id: str,
     now: datetime.datetime,
 ) -> None:
-    """Open a donor to everybody, if the fence still is the lease's."""
+    """Open a host to everybody, if the fence still is the lease's."""
     session.execute(
         sa.update(RESOURCE)
         .where(RESOURCE.c.id == resource_id, RESOURCE.c.fenced_for == lease_id)
@@ -175,8 +177,8 @@ def unfence(
 def unneeded(
     session: orm.Session, resource_id: int | None = None
 ) -> list[DrainableHost]:
-    """Return the fenced donors that are to be given back: neither is the
-    lease looking for hosts, with this one among them, nor does any have it.
+    """Return the fenced hosts that are to be given back: their lease is not
+    looking for hosts with them among its own, and no lease has them.
 
     :param resource_id: only this one
     """
@@ -208,7 +210,7 @@ def set_unfit(
     reasons: Mapping[int, str],
     now: datetime.datetime,
 ) -> None:
-    """Have the lease not use donors; they are given back.
+    """Record that the lease can't use these hosts; they are given back.
 
     :param reasons: resource id -> why, in words for its owner
     """
@@ -222,7 +224,7 @@ def set_unfit(
 
 
 def unfit(session: orm.Session, lease_id: str) -> list[str]:
-    """Return why donors were no use to the lease."""
+    """Return why hosts were no use to the lease."""
     return list(
         session.scalars(
             sa.select(UNFIT.c.reason)
@@ -235,8 +237,8 @@ def unfit(session: orm.Session, lease_id: str) -> list[str]:
 def came_free(
     session: orm.Session, lease_id: str, now: datetime.datetime
 ) -> None:
-    """Have what was taken for the lease be given back soon, as far as it is
-    not needed any more after this transaction."""
+    """Make a worker give back soon what was taken for the lease, as far as it
+    is not needed any more after this transaction."""
     taken = session.scalar(
         sa.select(RESOURCE.c.id)
         .where(RESOURCE.c.fenced_for == lease_id)
@@ -249,7 +251,7 @@ def came_free(
 def enrol(
     session: orm.Session, resource_id: int, now: datetime.datetime
 ) -> None:
-    """Have a donor be of the pool from now on.
+    """Move a drainable host into the pool.
 
     :raises: Conflict if it is fenced, or none
     """
@@ -272,12 +274,12 @@ def enrol(
 
 
 def forget(session: orm.Session, drainable: DrainableHost) -> None:
-    """Delete a donor that is none any more.
+    """Delete a host that is not drainable any more.
 
-    :raises: Conflict if somebody was first
+    :raises: Conflict if another writer was first
     :raises: HostInUse if a lease has it
     """
-    # The lock on its row keeps hunts out until the commit.
+    # The lock on its row keeps other leases out until the commit.
     done = session.execute(
         sa.update(RESOURCE)
         .where(

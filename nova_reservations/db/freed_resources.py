@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that those who wait may get, with all that decides on it.
+"""Resources that waiting leases may get, with all that decides on it.
 
 Every function joins the caller's transaction.
 """
@@ -49,7 +49,8 @@ def load(
 
 
 def facts_of(host: objects.Host) -> dict[str, float | str]:
-    """Return what requirements compare of a host, but its traits, by key."""
+    """Return the facts of a host that requirements compare, but its traits, by
+    key."""
     named = {
         key: getattr(host.facts, key)
         for key in (requirements.NUMBERS | requirements.TEXTS)
@@ -58,11 +59,11 @@ def facts_of(host: objects.Host) -> dict[str, float | str]:
     return {
         **host.properties,
         **{
-            requirements.INVENTORY + one.resource_class: (
-                one.total - one.reserved
+            requirements.INVENTORY + inventory.resource_class: (
+                inventory.total - inventory.reserved
             )
-            * one.allocation_ratio
-            for one in host.facts.inventories
+            * inventory.allocation_ratio
+            for inventory in host.facts.inventories
         },
         **named,
         'id': host.id,

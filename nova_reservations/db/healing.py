@@ -4,6 +4,7 @@
 Every function joins the caller's transaction.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
@@ -39,8 +40,8 @@ def mark_unprepared(
     resource_ids: Collection[int],
     now: datetime.datetime,
 ) -> None:
-    """Have Nova brought in line for those who hold any of the resources:
-    they may use it no more, or again."""
+    """Make workers bring Nova in line for leases that hold any of the
+    resources: they may use it no more, or again."""
     holders = (
         sa.select(RESERVATION.c.lease_id)
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
@@ -75,7 +76,7 @@ def needing_repair(
     until: datetime.datetime | None,
     prepared_until: datetime.datetime | None,
 ) -> list[str]:
-    """Return the leases that may have to be healed, those first that have
+    """Return the leases that may have to be healed; first those that have
     begun, or will sooner.
 
     :param until: the latest start that is looked at; None: all
@@ -153,7 +154,7 @@ class Held:
 
 
 def held(session: orm.Session, until: datetime.datetime | None) -> list[Held]:
-    """Return what leases have that have begun, or begin until then."""
+    """Return the resources of leases that have begun, or begin until then."""
     statement = (
         sa.select(
             LEASE.c.id,
@@ -202,54 +203,16 @@ def replace(
 def give(
     session: orm.Session,
     reservation_id: str,
-    resource_ids: Collection[int],
-    window: interval.Interval,
-    given_at: datetime.datetime | None,
-) -> None:
-    """Give resources in place of others; those that the reservation had
-    before count as what they were then."""
-    former = sa.and_(
-        ALLOCATION.c.reservation_id == reservation_id,
-        ALLOCATION.c.resource_id.in_(resource_ids),
-    )
-    back = set(
-        session.scalars(sa.select(ALLOCATION.c.resource_id).where(former))
-    )
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(former)
-        .values(
-            start_date=window.start,
-            end_date=window.end,
-            released=False,
-            replaced_at=None,
-        )
-    )
-    new = set(resource_ids) - back
-    allocations.insert(
-        session, reservation_id, dict.fromkeys(new, 1), None, window
-    )
-    session.execute(
-        sa.update(ALLOCATION)
-        .where(
-            ALLOCATION.c.reservation_id == reservation_id,
-            ALLOCATION.c.resource_id.in_(new),
-        )
-        .values(given_at=given_at)
-    )
-
-
-def give_shares(
-    session: orm.Session,
-    reservation_id: str,
     slots: Mapping[int, int],
-    amounts: Mapping[str, int],
+    amounts: Mapping[str, int] | None,
     window: interval.Interval,
     given_at: datetime.datetime | None,
 ) -> None:
-    """Give shares in place of others, beside what the reservation has.
+    """Give slots in place of others, beside what the reservation has; of what
+    it had before, each counts as what it was then.
 
     :param slots: resource id -> how many slots it has there then
+    :param amounts: what each slot holds; None: a slot is the whole resource
     """
     former = {
         row.resource_id: row.given_at
@@ -263,22 +226,25 @@ def give_shares(
     }
     allocations.delete(session, reservation_id, list(slots))
     allocations.insert(session, reservation_id, slots, amounts, window)
+    given = defaultdict(list)
     for resource_id in slots:
+        given[former.get(resource_id, given_at)].append(resource_id)
+    for date, resource_ids in given.items():
         session.execute(
             sa.update(ALLOCATION)
             .where(
                 ALLOCATION.c.reservation_id == reservation_id,
-                ALLOCATION.c.resource_id == resource_id,
+                ALLOCATION.c.resource_id.in_(resource_ids),
             )
-            .values(given_at=former.get(resource_id, given_at))
+            .values(given_at=date)
         )
 
 
 def acknowledge(
     session: orm.Session, reservation_id: str, now: datetime.datetime
 ) -> None:
-    """Have what the reservation has now count as what it had at first, and
-    nothing else."""
+    """Count what the reservation has now as what it had at first, and nothing
+    else."""
     session.execute(
         sa.update(ALLOCATION)
         .where(ALLOCATION.c.reservation_id == reservation_id)
@@ -309,29 +275,23 @@ def set_flags(
 
 
 def replaced(session: orm.Session, before: datetime.datetime) -> set[str]:
-    """Return leases of which something was replaced until then, and has not
-    been vacated."""
+    """Return leases with a resource that was replaced until then, and is not
+    vacated yet."""
     return set(
         session.scalars(_holders().where(ALLOCATION.c.replaced_at <= before))
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Former:
-    """A resource that a reservation had to leave, and could have again.
+def former(session: orm.Session, reservation_id: str) -> dict[int, int]:
+    """Return resource id -> slots, of resources that the reservation had to
+    leave, and others may have by now; a whole resource is one slot.
 
-    :ivar slots: how many it had there; 0: it had all of it.
+    Those that were replacements themselves are none: to go from one to another
+    would help nobody.
     """
-
-    resource_id: int
-    slots: int
-
-
-def former(session: orm.Session, reservation_id: str) -> list[Former]:
-    """Return what the reservation had, and others may have by now."""
     count = AMOUNT.alias()
-    return [
-        Former(row.resource_id, row.amount or 0)
+    return {
+        row.resource_id: row.amount or 1
         for row in session.execute(
             sa.select(ALLOCATION.c.resource_id, count.c.amount)
             .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
@@ -345,17 +305,18 @@ def former(session: orm.Session, reservation_id: str) -> list[Former]:
             )
             .where(
                 ALLOCATION.c.reservation_id == reservation_id,
+                ALLOCATION.c.given_at.is_(None),
                 ALLOCATION.c.replaced_at.is_not(None),
                 holds.free(holds.Use.RETURN),
             )
             .order_by(ALLOCATION.c.resource_id)
         )
-    ]
+    }
 
 
 def returned(session: orm.Session) -> set[str]:
-    """Return active leases that were given something in place of what is
-    back by now."""
+    """Return active leases that have a replacement of a resource that is back
+    by now."""
     given = ALLOCATION.alias()
     return set(
         session.scalars(
@@ -368,6 +329,7 @@ def returned(session: orm.Session) -> set[str]:
                 LEASE.c.degraded == sa.true(),
                 LEASE.c.status == states.Lease.ACTIVE,
                 RESERVATION.c.resources_changed == sa.true(),
+                ALLOCATION.c.given_at.is_(None),
                 ALLOCATION.c.replaced_at.is_not(None),
                 holds.free(holds.Use.RETURN),
                 given.c.given_at.is_not(None),
@@ -379,7 +341,7 @@ def returned(session: orm.Session) -> set[str]:
 
 
 def down(session: orm.Session, before: datetime.datetime) -> set[str]:
-    """Return leases with something that has failed until then."""
+    """Return leases with a resource that has failed until then."""
     return set(
         session.scalars(
             _holders()
@@ -403,7 +365,7 @@ def vacate(
     now: datetime.datetime,
     resource_ids: Collection[int] | None = None,
 ) -> None:
-    """Let others have what reservations had before it was replaced.
+    """Release resources that reservations had before they were replaced.
 
     :param resource_ids: what of it; None: all
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions of queries for resources that nothing holds.
 
-Made from the table of reasons in ``objects/holds.py``: who plans, counts,
-shows or heals asks about the same columns.
+Made from the table of reasons in ``objects/holds.py``: plans, counts, lists
+and healing use the same columns.
 """
 
 from typing import Any
@@ -47,8 +47,8 @@ def _is_free(
 def _applies(
     reason: table.Reason, before: list[table.Reason]
 ) -> sa.ColumnElement[bool]:
-    """Return whether it is this reason that holds a resource of which the
-    column is not clear, and none of those before it in the table."""
+    """Return the condition that this reason holds a resource whose column is
+    not clear, and none before it in the table."""
     return sa.and_(
         *(sa.not_(_own(earlier)) for earlier in before), _own(reason)
     )
@@ -60,6 +60,8 @@ def _own(reason: table.Reason) -> sa.ColumnElement[bool]:
         conditions.append(_equals(reason.column, reason.value))
     if reason.while_set is not None:
         conditions.append(RESOURCE.c[reason.while_set].is_not(None))
+    if reason.role is not None:
+        conditions.append(RESOURCE.c.role == reason.role)
     return sa.and_(sa.true(), *conditions)
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations import ports
 from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import models
@@ -167,22 +168,23 @@ def set_provider_generation(
 
 
 def move_provider_generations(
-    session: orm.Session, moves: Mapping[str, tuple[int, int]]
+    session: orm.Session, changes: ports.GenerationChanges
 ) -> None:
     """Remember the same of hosts whose facts were read at the generation
-    that theirs was before.
+    that theirs was before: they are not looked at again for what we have
+    changed ourselves.
 
-    :param moves: uuid -> the provider's generation before, and now
+    Where somebody else has changed the provider too, they are.
     """
     known = session.execute(
         sa.select(RESOURCE.c.uuid, RESOURCE.c.id).where(
             RESOURCE.c.resource_type == objects.HOST,
-            RESOURCE.c.uuid.in_(moves),
+            RESOURCE.c.uuid.in_(changes),
         )
     )
     steps: dict[int, list[tuple[int, int]]] = {}
     for row in known:
-        before, after = moves[row.uuid]
+        before, after = changes[row.uuid]
         steps.setdefault(after - before, []).append((row.id, before))
     for step, marks in steps.items():
         for page in pages.of(marks):
@@ -190,7 +192,9 @@ def move_provider_generations(
                 sa.update(HOST)
                 .where(
                     # For optimizers that find no key in a pair.
-                    HOST.c.resource_id.in_([each for each, _ in page]),
+                    HOST.c.resource_id.in_(
+                        [resource_id for resource_id, _ in page]
+                    ),
                     sa.tuple_(
                         HOST.c.resource_id, HOST.c.provider_generation
                     ).in_(page),
@@ -207,7 +211,10 @@ def delete(session: orm.Session, resource_id: int) -> None:
     held = resources.withdraw(session, resource_id)
     if held:
         raise exception.HostInUse(
-            host=resource_id, reason=f'{held} reservations hold it'
+            host=resource_id,
+            reason=objects.plural(
+                held, 'reservation holds it', 'reservations hold it'
+            ),
         )
     closings.delete(session, resource_id)
     for table in (UNFIT, HOST_PROPERTY, INVENTORY, TRAIT, HOST):
@@ -229,7 +236,7 @@ def get(session: orm.Session, resource_id: int) -> objects.Host:
 def get_all(
     session: orm.Session, resource_ids: Collection[int]
 ) -> list[objects.Host]:
-    """Return those that there are."""
+    """Return those of the hosts that exist."""
     return _hosts(session, _select().where(RESOURCE.c.id.in_(resource_ids)))
 
 
@@ -290,8 +297,8 @@ def by_uuid(session: orm.Session, uuid: str) -> objects.Host | None:
 
 
 def is_enrolled(session: orm.Session, name: str) -> bool:
-    """Whether name is a service host or hypervisor hostname of the pool, or
-    of a donor that is fenced."""
+    """Return whether name is a service host or hypervisor hostname of the
+    pool, or of a drainable host that is fenced."""
     # One index each; a condition on both would use neither.
     return any(
         session.scalar(
@@ -308,15 +315,16 @@ def is_enrolled(session: orm.Session, name: str) -> bool:
 
 
 def _closed() -> sa.ColumnElement[bool]:
-    """Whether it is not for servers without a reservation."""
+    """Return the condition that a host is not for servers without a
+    reservation."""
     return sa.or_(
         RESOURCE.c.role == states.Role.POOL, RESOURCE.c.fenced_for.is_not(None)
     )
 
 
 def pool(session: orm.Session) -> frozenset[str]:
-    """Return the service hosts of all enrolled hosts, also of those whose
-    enrolment is not complete; and of donors that are fenced."""
+    """Return the service hosts of all enrolled hosts, also of incomplete
+    enrolments; and of fenced hosts."""
     return frozenset(
         session.scalars(
             sa.select(RESOURCE.c.name).where(
@@ -381,7 +389,7 @@ def count_reservable(session: orm.Session) -> int:
 def held_windows(
     session: orm.Session, start: datetime.datetime, end: datetime.datetime
 ) -> list[tuple[int, datetime.datetime, datetime.datetime]]:
-    """Return (host id, from, until) of what leases hold between the two."""
+    """Return (host id, from, until) of leases' holdings between two dates."""
     return [
         (row.resource_id, row.start_date, row.end_date)
         for row in session.execute(
@@ -405,7 +413,7 @@ def held_windows(
 def advance(
     session: orm.Session, resource_id: int, now: datetime.datetime
 ) -> None:
-    """Make plans fail that were made on what the host was before."""
+    """Make plans fail that were made on an older state of the host."""
     session.execute(
         sa.update(RESOURCE)
         .where(RESOURCE.c.id == resource_id)

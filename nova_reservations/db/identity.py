@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name of this database: what is made in Nova by its leases bears it.
+"""The name of this database, which the aggregates of its leases bear.
 
 Every function joins the caller's transaction.
 """

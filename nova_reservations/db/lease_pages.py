@@ -2,6 +2,8 @@
 """Lists of leases, a page at a time.
 
 Every function joins the caller's transaction.
+
+Decision 0020: doc/source/decisions/0020-a-list-is-sent-as-it-is-read
 """
 
 from collections.abc import Mapping
@@ -21,7 +23,7 @@ from nova_reservations.objects import states
 LEASE = models.table(models.Lease)
 
 CHUNK = 500
-"""So many leases are read by one query."""
+"""The number of leases that one query reads."""
 
 SORT_KEYS: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
     **{

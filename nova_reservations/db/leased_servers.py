@@ -28,7 +28,7 @@ def record(
     reservation_id: str,
     now: datetime.datetime,
 ) -> None:
-    """Write that the server, which is to be made, carries the lease."""
+    """Record that the server, which Nova creates next, carries the lease."""
     before = session.scalar(
         sa.select(sa.func.count()).where(
             LEASED.c.reservation_id == reservation_id
@@ -47,8 +47,8 @@ def record(
 def of(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, tuple[objects.LeasedServer, ...]]:
-    """Return reservation id -> its servers, in the order in which they were
-    made, of those that have had any."""
+    """Return reservation id -> its servers, in the order of their creation, of
+    reservations that have had any."""
     found: dict[str, list[objects.LeasedServer]] = defaultdict(list)
     for row in session.execute(
         sa.select(
@@ -107,8 +107,8 @@ def _release(
 def watched(
     session: orm.Session, after: str, limit: int
 ) -> list[tuple[str, str]]:
-    """Return (server, lease) of a page of servers that are leased still, in
-    the order of their UUIDs; those that Nova is just making are left out.
+    """Return (server, lease) of a page of servers with a lease, in the order
+    of their UUIDs, without those that Nova is just creating.
 
     :param after: the last server of the page before; '' for the first page
     """

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases with their reservations and events.
+"""Leases with their reservations and events, and workers' claims on them.
 
 Every function joins the caller's transaction.
 """
 
-from collections import defaultdict
 from collections.abc import Collection
-from collections.abc import Iterator
 from collections.abc import Mapping
-import dataclasses
 import datetime
 from typing import Any
 
@@ -18,7 +15,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
-from nova_reservations.db import leased_servers
+from nova_reservations.db import lease_rows
 from nova_reservations.db import models
 from nova_reservations.objects import states
 
@@ -29,53 +26,33 @@ ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 
 
-_CHUNK = 500
-
-
 def insert(session: orm.Session, lease: objects.Lease) -> None:
     """Write a new lease with its reservations and events."""
     session.execute(
-        sa.insert(LEASE), [{**_columns(lease, LEASE), 'claimed_by': None}]
+        sa.insert(LEASE),
+        [{**lease_rows.columns(lease, LEASE), 'claimed_by': None}],
     )
     if lease.reservations:
         session.execute(
             sa.insert(RESERVATION),
             [
                 {
-                    **_columns(reservation, RESERVATION),
+                    **lease_rows.columns(reservation, RESERVATION),
                     'position': position,
-                    'open_to': _open_to(lease, reservation),
+                    'open_to': lease_rows.open_to(lease, reservation),
                 }
                 for position, reservation in enumerate(lease.reservations)
             ],
         )
     session.execute(
-        sa.insert(EVENT), [_columns(event, EVENT) for event in lease.events]
+        sa.insert(EVENT),
+        [lease_rows.columns(event, EVENT) for event in lease.events],
     )
-
-
-def _columns(value: Any, table: sa.FromClause) -> dict[str, Any]:
-    return {
-        field.name: getattr(value, field.name)
-        for field in dataclasses.fields(value)
-        if field.name in table.c
-    }
-
-
-def _open_to(
-    lease: objects.Lease, reservation: objects.Reservation
-) -> str | None:
-    return lease.project_id if reservation.is_open else None
 
 
 def get(session: orm.Session, lease_id: str) -> objects.Lease:
     """:raises: NotFound"""
-    found = list(
-        _assembled(
-            session,
-            session.execute(sa.select(LEASE).where(LEASE.c.id == lease_id)),
-        )
-    )
+    found = meeting(session, LEASE.c.id == lease_id)
     if not found:
         raise exception.NotFound(kind='Lease', id=lease_id)
     return found[0]
@@ -84,7 +61,7 @@ def get(session: orm.Session, lease_id: str) -> objects.Lease:
 def get_all(
     session: orm.Session, lease_ids: Collection[str]
 ) -> list[objects.Lease]:
-    """Return those that there are."""
+    """Return those of the leases that exist."""
     return meeting(session, LEASE.c.id.in_(lease_ids))
 
 
@@ -93,107 +70,106 @@ def meeting(
 ) -> list[objects.Lease]:
     """Return all that meet conditions on their columns."""
     rows = session.execute(sa.select(LEASE).where(*conditions))
-    return list(_assembled(session, rows))
+    return list(lease_rows.assembled(session, rows))
 
 
-def _assembled(
-    session: orm.Session, rows: sa.Result[Any]
-) -> Iterator[objects.Lease]:
-    """Yield leases of rows of the lease table, in their order."""
-    for chunk in rows.partitions(_CHUNK):
-        ids = [row.id for row in chunk]
-        reservations = _reservations(session, ids)
-        events = _events(session, ids)
-        for row in chunk:
-            yield _lease(
-                row, tuple(reservations[row.id]), tuple(events[row.id])
-            )
+def claim(
+    session: orm.Session,
+    lease_id: str,
+    attempt: int,
+    worker: str,
+    now: datetime.datetime,
+    until: datetime.datetime,
+) -> bool:
+    """Give the lease to the worker; return False if another one was first.
+
+    The attempt that the worker then holds is one more than the one given.
+
+    Decision 0001: doc/source/decisions/0001-claim-on-the-lease
+    """
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.attempt == attempt,
+            LEASE.c.due_at <= now,
+        )
+        .values(claimed_by=worker, attempt=attempt + 1, due_at=until)
+    )
+    return _rowcount(done) == 1
 
 
-def _lease(
-    row: sa.Row[Any],
-    reservations: tuple[objects.Reservation, ...],
-    events: tuple[objects.Event, ...],
-) -> objects.Lease:
-    return objects.Lease(
-        id=row.id,
-        name=row.name,
-        project_id=row.project_id,
-        user_id=row.user_id,
-        start_date=row.start_date,
-        end_date=row.end_date,
-        lease_type=states.LeaseType(row.lease_type),
-        max_retries=row.max_retries,
-        arrival=row.arrival,
-        duration=row.duration,
-        status=states.Lease(row.status),
-        status_reason=row.status_reason,
-        degraded=row.degraded,
-        in_nova=row.in_nova,
-        prepared=row.prepared,
-        version=row.version,
-        attempt=row.attempt,
-        claimed_by=row.claimed_by,
-        due_at=row.due_at,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        reservations=reservations,
-        events=events,
-        status_detail=row.status_detail,
+def renew(
+    session: orm.Session, lease_id: str, attempt: int, until: datetime.datetime
+) -> bool:
+    """Keep a claim; False if it was lost."""
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.attempt == attempt,
+            LEASE.c.claimed_by.is_not(None),
+        )
+        .values(due_at=until)
+    )
+    return _rowcount(done) == 1
+
+
+def give_back(
+    session: orm.Session,
+    lease_id: str,
+    attempt: int,
+    worker: str,
+    now: datetime.datetime,
+) -> None:
+    """Make the lease due at once for another worker, if the claim stands;
+    whoever still works on it finds that the claim was lost."""
+    session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.attempt == attempt,
+            LEASE.c.claimed_by == worker,
+        )
+        .values(claimed_by=None, attempt=attempt + 1, due_at=now)
     )
 
 
-def _reservations(
-    session: orm.Session, lease_ids: Collection[str]
-) -> dict[str, list[objects.Reservation]]:
-    found: dict[str, list[objects.Reservation]] = defaultdict(list)
-    rows = session.execute(
-        sa.select(RESERVATION)
-        .where(RESERVATION.c.lease_id.in_(lease_ids))
-        .order_by(RESERVATION.c.position)
-    ).all()
-    carried = [row.id for row in rows if row.resource_type == objects.SERVER]
-    servers = leased_servers.of(session, carried) if carried else {}
-    for row in rows:
-        found[row.lease_id].append(
-            objects.Reservation(
-                id=row.id,
-                lease_id=row.lease_id,
-                resource_type=row.resource_type,
-                status=states.Reservation(row.status),
-                params=row.params,
-                missing_resources=row.missing_resources,
-                resources_changed=row.resources_changed,
-                created_at=row.created_at,
-                updated_at=row.updated_at,
-                servers=servers.get(row.id, ()),
+def is_held(
+    session: orm.Session,
+    lease_id: str,
+    attempt: int,
+    statuses: Collection[states.Lease],
+) -> bool:
+    """Return whether the claim stands, and the lease is in one of the
+    statuses."""
+    return (
+        session.scalar(
+            sa.select(LEASE.c.id).where(
+                LEASE.c.id == lease_id,
+                LEASE.c.attempt == attempt,
+                LEASE.c.claimed_by.is_not(None),
+                LEASE.c.status.in_(statuses),
             )
         )
-    return found
+        is not None
+    )
 
 
-def _events(
-    session: orm.Session, lease_ids: Collection[str]
-) -> dict[str, list[objects.Event]]:
-    found: dict[str, list[objects.Event]] = defaultdict(list)
-    for row in session.execute(
-        sa.select(EVENT)
-        .where(EVENT.c.lease_id.in_(lease_ids))
-        # Where a lease begins with its warning, as it was answered at first.
-        .order_by(EVENT.c.time, EVENT.c.event_type.desc())
-    ):
-        found[row.lease_id].append(
-            objects.Event(
-                id=row.id,
-                lease_id=row.lease_id,
-                event_type=states.EventType(row.event_type),
-                time=row.time,
-                status=states.Event(row.status),
-                created_at=row.created_at,
-                updated_at=row.updated_at,
-            )
+def release(
+    session: orm.Session, seen: objects.Lease, due_at: datetime.datetime | None
+) -> bool:
+    """End the claim; False if the lease was written since seen."""
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == seen.id,
+            LEASE.c.attempt == seen.attempt,
+            LEASE.c.version == seen.version,
         )
-    return found
+        .values(claimed_by=None, due_at=due_at)
+    )
+    return _rowcount(done) == 1
 
 
 def change(
@@ -370,7 +346,7 @@ def set_params(
         .values(
             updated_at=now,
             params=dict(reservation.params),
-            open_to=_open_to(lease, reservation),
+            open_to=lease_rows.open_to(lease, reservation),
         )
     )
 
@@ -397,13 +373,13 @@ def move_event(
 
 
 def insert_event(session: orm.Session, event: objects.Event) -> None:
-    session.execute(sa.insert(EVENT).values(_columns(event, EVENT)))
+    session.execute(sa.insert(EVENT).values(lease_rows.columns(event, EVENT)))
 
 
 def in_nova(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> set[str]:
-    """Return those of the reservations that Nova may know something of."""
+    """Return those of the reservations that may have something in Nova."""
     return set(
         session.scalars(
             sa.select(RESERVATION.c.id)

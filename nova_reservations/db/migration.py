@@ -16,7 +16,7 @@ _HERE = pathlib.Path(__file__).parent / 'migrations'
 
 
 def sync(database: api.Database, revision: str = 'head') -> None:
-    """Bring the schema to a revision; what is there already stays.
+    """Bring the schema to a revision; tables and rows that exist stay.
 
     :raises: DatabaseUnavailable
     """

@@ -97,8 +97,8 @@ class Timestamps:
 class Resource(Base, Timestamps):
     """Whatever can be leased; bookings compare and set its generation.
 
-    fenced_for is the lease that a donor is emptied for, or was: until it is
-    given back nobody else has it, also if the lease is gone.
+    fenced_for is the lease for which a host is emptied, or was: until it is
+    given back no other lease has it, also if the lease is gone.
 
     down_since is set while it has failed; hold, and since when, while it has
     not but no new lease is to have it. forced_down: who knows has said that
@@ -219,7 +219,7 @@ class HostInventory(Base):
 
 
 class Property(Base, Timestamps):
-    """The name of something that operators say of their hosts."""
+    """The name of a property that operators give to hosts."""
 
     __tablename__ = 'nr_properties'
     __table_args__ = _table_args(sa.UniqueConstraint('name'))
@@ -230,7 +230,7 @@ class Property(Base, Timestamps):
 
 
 class HostProperty(Base):
-    """What an operator says of one host.
+    """A property that an operator has given to one host.
 
     number is value as a number, where it is one: numbers compare as
     numbers.
@@ -278,7 +278,7 @@ class Lease(Base, Timestamps):
         sa.Index('ix_nr_leases_end', 'end_date', 'id'),
         # What is due next: asked twice a second by every worker.
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
-        # Which leases wait? Asked by whoever books, or frees, anything.
+        # Which leases wait? Each booking and each release asks this.
         sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
         # Those that lack something, which are few.
         sa.Index('ix_nr_leases_degraded', 'degraded', 'id'),
@@ -422,7 +422,8 @@ class Allocation(Base):
 
 
 class AllocationAmount(Base):
-    """What a shared allocation holds of one placement resource class."""
+    """The amount that a shared allocation holds of one placement resource
+    class."""
 
     __tablename__ = 'nr_allocation_amounts'
 
@@ -482,7 +483,7 @@ class LeasedServer(Base, Timestamps):
 
 
 class UnfitDonor(Base):
-    """A donor that a lease is not to have, for it could not be emptied."""
+    """A host that a lease does not get, for it could not be emptied."""
 
     __tablename__ = 'nr_unfit_donors'
 
@@ -557,7 +558,7 @@ class Identity(Base):
 
 
 class Freed(Base):
-    """Something that those who wait have not been told of yet.
+    """A resource that came free and was not offered to all waiting leases yet.
 
     resource_id is what came free; it is not set where one has left the queue
     who may have kept others from too much to be named. Only who has come after

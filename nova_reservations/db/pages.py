@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ids in pages: what writes many rows by their ids writes a page at a time.
+"""Ids in pages, for statements that write many rows by their ids.
 
-Where a statement names more of a table than is worth an index, MariaDB reads
-the table as a whole, and locks all that it reads until the commit. Where it
-selects the ids in a subquery, MariaDB before 11.1 always does.
+If a statement names so many ids that an index is not worth it, MariaDB reads
+the table as a whole, and locks all rows until the commit. If the ids are
+selected in a subquery, MariaDB before 11.1 always does.
+
+Decision 0023: doc/source/decisions/0023-ids-first
 """
 
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties: what operators say of their hosts, and leases ask about.
+"""Properties that operators give to hosts, and leases may require.
 
 Every function joins the caller's transaction.
 """
@@ -48,7 +48,7 @@ def assign(
     properties: Mapping[str, str | None],
     now: datetime.datetime,
 ) -> None:
-    """Give the host properties; a value of None takes one away."""
+    """Give the host properties; a value of None removes one."""
     ids = _property_ids(session, properties, now)
     session.execute(
         sa.delete(HOST_PROPERTY).where(

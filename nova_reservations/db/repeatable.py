@@ -2,8 +2,8 @@
 """Migrations on MySQL and MariaDB, which commit each change of the schema at
 once: one that died half-way is run again, and goes on from there.
 
-A step is left out if what it makes, or takes away, is as it is to be. What a
-migration executes as SQL of its own has to bear to be repeated itself.
+A step is left out if the schema is already as the step would leave it. SQL
+that a migration executes by itself must be repeatable.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class RepeatableImpl(mysql.MySQLImpl):
         rows: list[dict[str, Any]],
         multiinsert: bool = True,
     ) -> None:
-        """Insert those rows whose primary key is not there."""
+        """Insert the rows whose primary key does not exist."""
         key = [
             table.c[name]
             for name in self._inspector().get_pk_constraint(table.name)[
@@ -76,7 +76,7 @@ class RepeatableImpl(mysql.MySQLImpl):
             [
                 row
                 for row in rows
-                if tuple(row[each.name] for each in key) not in there
+                if tuple(row[column.name] for column in key) not in there
             ],
             multiinsert,
         )
@@ -87,10 +87,14 @@ class RepeatableImpl(mysql.MySQLImpl):
         return sa.inspect(self.connection)
 
     def _columns(self, table: str) -> set[str]:
-        return {each['name'] for each in self._inspector().get_columns(table)}
+        return {
+            column['name'] for column in self._inspector().get_columns(table)
+        }
 
     def _indexes(self, table: str) -> set[str | None]:
-        return {each['name'] for each in self._inspector().get_indexes(table)}
+        return {
+            index['name'] for index in self._inspector().get_indexes(table)
+        }
 
     def _constraints(self, table: str) -> set[str | None]:
         inspector = self._inspector()
@@ -99,7 +103,7 @@ class RepeatableImpl(mysql.MySQLImpl):
             inspector.get_foreign_keys(table),
             inspector.get_unique_constraints(table),
         ]
-        return {each['name'] for kind in found for each in kind}
+        return {constraint['name'] for kind in found for constraint in kind}
 
 
 def _table(index: sa.Index) -> str:

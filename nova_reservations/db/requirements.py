@@ -53,7 +53,7 @@ def _postgresql_bytewise(element: _bytewise, compiler: Any, **kw: Any) -> str:
 
 
 class _position(functions.FunctionElement[int]):
-    """Where the second text is in the first; 0 is nowhere."""
+    """The position of the second text in the first; 0 is nowhere."""
 
     type = sa.Integer()
     inherit_cache = True

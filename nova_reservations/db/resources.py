@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be leased, whatever it is: hosts have more in ``hosts.py``.
+"""Resources that can be leased, of any type: hosts have more in ``hosts.py``.
 
 Every function joins the caller's transaction.
 """
@@ -69,8 +69,8 @@ def find(
 
 
 def withdraw(session: orm.Session, resource_id: int) -> int:
-    """Keep new leases away, and return how many reservations hold it still;
-    if none does, forget those that did."""
+    """Keep new leases away, and return how many reservations still hold the
+    resource; if none does, forget those that did."""
     # The lock on its row keeps bookings out until the commit.
     session.execute(
         sa.update(RESOURCE)
@@ -92,5 +92,5 @@ def withdraw(session: orm.Session, resource_id: int) -> int:
 
 
 def delete(session: orm.Session, resource_id: int) -> None:
-    """Delete what nothing refers to any more."""
+    """Delete a resource to which nothing refers any more."""
     session.execute(sa.delete(RESOURCE).where(RESOURCE.c.id == resource_id))

@@ -41,7 +41,7 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """What has to be known of each lease that waits."""
+    """The facts that have to be known of each lease that waits."""
 
     lease_id: str
     arrival: int
@@ -61,8 +61,8 @@ def is_any(
     arrival: int,
     starting_after: datetime.datetime | None = None,
 ) -> bool:
-    """Whether any waits that has come after arrival; and is to start then, if
-    it gets anything."""
+    """Return whether a lease waits that has come after arrival, and would
+    start after starting_after if it got anything."""
     behind = sa.select(LEASE.c.id).where(
         LEASE.c.status == states.Lease.CREATING, LEASE.c.arrival > arrival
     )
@@ -111,7 +111,7 @@ def in_order(session: orm.Session) -> list[Waiting]:
 def in_hand(
     session: orm.Session, now: datetime.datetime
 ) -> list[objects.Lease]:
-    """Return those that wait, and that a worker is just trying."""
+    """Return the waiting leases that workers are just trying."""
     return leases.meeting(
         session,
         LEASE.c.status == states.Lease.CREATING,

@@ -3,8 +3,8 @@
 
 Resources that have a share in the window already are looked at first, then
 others from a random place on, until the reader has enough; a refusal has
-looked at each once. What is held of a resource is read after
-its generation: who books compares and sets it, and so learns of whoever came
+looked at each once. The allocations of a resource are read after its
+generation: a booking compares and sets it, and fails if another writer came
 between.
 """
 
@@ -68,8 +68,8 @@ def pages(
 
 
 def matching(session: orm.Session, share: demand.Share) -> int:
-    """Count the resources that could have a slot if nobody else had; reads
-    the whole cloud."""
+    """Count the resources that could have a slot if they were empty; reads the
+    whole cloud."""
     count = sa.select(sa.func.count()).select_from(models.Resource)
     return session.scalar(_meeting(share, count)) or 0
 
@@ -92,7 +92,7 @@ class _Look:
         self._terms = terms
 
     def rows(self) -> sa.Select[Any]:
-        """Return the query for resources that nobody has as a whole."""
+        """Return the query for resources that no lease has as a whole."""
         whole = orm.aliased(models.Allocation)
         taken: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
             whole.resource_id == models.Resource.id,
@@ -254,7 +254,7 @@ def _meeting(share: demand.Share, query: sa.Select[Any]) -> sa.Select[Any]:
 def _fitting(
     share: demand.Share, query: sa.Select[Any], requirements: bool = True
 ) -> sa.Select[Any]:
-    """As _meeting, and those too that only who has them already may have."""
+    """As _meeting, with resources that only their present holder may keep."""
     query = query.where(
         models.Resource.resource_type == share.resource_type,
         holds.free(holds.Use.KEEP),

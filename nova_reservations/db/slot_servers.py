@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers were created in which reservation of slots, and which
-reservations they use without asking for one.
+"""Servers that were created in reservations of slots, and the reservations
+that they use without asking for one.
 
 Every function joins the caller's transaction.
 """
@@ -62,8 +62,8 @@ def record(
 def of(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, frozenset[str]]:
-    """Return reservation id -> the UUIDs of its servers, of those that have
-    had any."""
+    """Return reservation id -> the UUIDs of its servers, of reservations that
+    have had any."""
     found: dict[str, set[str]] = {}
     for row in session.execute(
         sa.select(SERVER.c.reservation_id, SERVER.c.server_uuid).where(
@@ -113,7 +113,8 @@ def unrecord(session: orm.Session, server_uuids: Collection[str]) -> None:
 
 def look(session: orm.Session, project_id: str) -> tuple[int, bool]:
     """Return the counter of changes of the pool, and whether the project may
-    have an open reservation: what every request has to know, in one query."""
+    have an open reservation: the facts that every request needs, in one
+    query."""
     row = session.execute(
         sa.select(
             counters.of(hosts.POOL).label('version'),
@@ -131,8 +132,8 @@ def look(session: orm.Session, project_id: str) -> tuple[int, bool]:
 def open_to(
     session: orm.Session, project_id: str
 ) -> list[objects.OpenReservation]:
-    """Return the project's open reservations whose lease is active, those
-    first that end first."""
+    """Return the project's open reservations whose lease is active, in the
+    order of their ends."""
     rows = session.execute(
         sa.select(
             RESERVATION.c.id, RESERVATION.c.resource_type, RESERVATION.c.params
@@ -171,7 +172,10 @@ def _usable_slots(
             .where(
                 ALLOCATION.c.reservation_id.in_(reservation_ids),
                 AMOUNT.c.resource_class.in_(
-                    [objects.slot_class(each) for each in reservation_ids]
+                    [
+                        objects.slot_class(reservation_id)
+                        for reservation_id in reservation_ids
+                    ]
                 ),
                 ALLOCATION.c.released == sa.false(),
                 ALLOCATION.c.replaced_at.is_(None),

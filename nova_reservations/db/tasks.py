@@ -23,7 +23,7 @@ def due(session: orm.Session, now: datetime.datetime) -> set[str]:
 
 
 def hurry(session: orm.Session, name: str, now: datetime.datetime) -> None:
-    """Have a worker do a periodic task at once.
+    """Make a worker do a periodic task at once.
 
     The row is written also where it is due already: a worker that takes the
     task waits until the caller's transaction is over, and sees what it has

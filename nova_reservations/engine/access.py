@@ -18,7 +18,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import transactions
-from nova_reservations.objects import demand as demands
+from nova_reservations.objects import amounts
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 
@@ -27,12 +27,12 @@ from nova_reservations.plugins.resource_types import base
 class Open:
     """:ivar slots: on hosts that can be used now, free or not.
 
-    :ivar share: what each of them holds.
+    :ivar slot: what each of them holds.
     """
 
     reservation_id: str
     slots: int
-    share: demands.Share
+    slot: amounts.Amounts
 
 
 class Access:
@@ -43,13 +43,13 @@ class Access:
         self.types = types
 
     def find(self, reservation_id: str) -> objects.Access | None:
-        """Return what decides who may use the reservation."""
+        """Return the facts that decide who may use the reservation."""
         with self.database.reader() as session:
             return access.find(session, reservation_id)
 
     def has_flavor(self, project_id: str, flavor_id: str | None) -> bool:
-        """Whether it is the flavor of a reservation of the project; Nova
-        gives nobody else that flavor."""
+        """Return whether it is the flavor of a reservation of the project;
+        Nova gives nobody else that flavor."""
         if not objects.is_id(flavor_id):
             return False
         access = self.find(flavor_id)
@@ -109,11 +109,12 @@ class Access:
                 f'instead: {ids}'
             )
 
-    def share(self, access: objects.Access) -> demands.Share | None:
-        """Return what one slot of the reservation holds, if it is of any."""
+    def slot(self, access: objects.Access) -> amounts.Amounts | None:
+        """Return the amounts of one slot of the reservation, if it has
+        slots."""
         kind = self.types.get(access.resource_type)
         demand = kind.demand(access.params) if kind else None
-        return demand if isinstance(demand, demands.Share) else None
+        return demand.slot if demand else None
 
     def owners(
         self, reservation_ids: Collection[str]
@@ -148,8 +149,8 @@ class Access:
         transactions.retry(record)
 
     def open_to(self, project_id: str) -> Sequence[Open]:
-        """Return those of the project that can be used now, those first that
-        end first; three queries, whatever there is of others.
+        """Return the project's open reservations that can be used now, in the
+        order of their ends; three queries, however many others there are.
 
         :raises: DatabaseUnavailable
         """
@@ -159,13 +160,13 @@ class Access:
         for item in found:
             # A type may have been switched off after the lease was made.
             if item.resource_type in self.types:
-                share = base.stored_demand(
+                demand = base.stored_demand(
                     self.types[item.resource_type],
                     item.params,
                     f'reservation {item.id}',
                 )
-                if isinstance(share, demands.Share):
-                    opened.append(Open(item.id, item.slots, share))
+                if demand is not None and demand.slot is not None:
+                    opened.append(Open(item.id, item.slots, demand.slot))
         return opened
 
     def choice(self, server_uuid: str) -> str | None:

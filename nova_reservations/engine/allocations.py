@@ -86,8 +86,8 @@ class Allocations:
         now: datetime.datetime,
         terms: Terms | None = None,
     ) -> None:
-        """Plan the lease's reservations together, and write what they get in
-        the caller's transaction.
+        """Plan the lease's reservations together, and write their allocations
+        in the caller's transaction.
 
         What those could have whose turn it is is not for this lease.
 
@@ -138,8 +138,8 @@ class Allocations:
         rivals: Sequence[demands.Ask],
         terms: Terms,
     ) -> Iterable[search.Wanted]:
-        """Yield what the reservations of the lease want, and nobody else
-        does whose turn it is.
+        """Yield the wishes of the lease's reservations, without resources that
+        leases want which are being tried.
 
         :raises: NotEnoughResources, InvalidInput
         """
@@ -172,8 +172,7 @@ class Allocations:
         if unknown:
             raise exception.InvalidInput(
                 'Malformed requirements: no host has a property '
-                f'{", ".join(unknown)}; "os-hosts/properties" lists those '
-                'that there are'
+                f'{", ".join(unknown)}; "os-hosts/properties" lists all'
             )
 
     def _plan(
@@ -241,9 +240,10 @@ def _whole_refusal(
         for ask in asks
         if ask.wanted.demand.exclusive and ask.wanted is not wanted
     ]
+    matching = objects.plural(shortage.matching, 'host matches', 'hosts match')
+    taken = objects.plural(shortage.taken, 'is taken', 'are taken')
     reason = (
-        f'{shortage.matching} hosts match, {shortage.taken} are taken in this '
-        f'window, {wanted.demand.least} wanted'
+        f'{matching}, {taken} in this window, {wanted.demand.least} wanted'
     )
     if others:
         reason += f', and {sum(others)} by other reservations of the lease'
@@ -265,20 +265,29 @@ def _share_refusal(
         min(share.slot.times_in(offer.left), share.slots)
         for offer in ask.offers
     ]
-    matching = shares.matching(session, share)
+    matching = objects.plural(
+        shares.matching(session, share), 'host matches', 'hosts match'
+    )
     if share.affinity:
         room = 'none of them has room for all servers'
     elif share.affinity is False:
-        room = f'{sum(1 for slots in fit if slots)} have room for a server'
+        room = objects.plural(
+            sum(1 for slots in fit if slots),
+            'has room for a server',
+            'have room for a server',
+        )
     else:
-        room = f'there is room for {sum(fit)} servers'
-    reason = f'{matching} hosts match, {room} in this window, '
-    reason += f'{share.slots} wanted'
+        servers = objects.plural(sum(fit), 'server', 'servers')
+        room = f'there is room for {servers}'
+    reason = f'{matching}, {room} in this window, {share.slots} wanted'
     if siblings:
         reason += ', beside what other reservations of the lease take'
     if must_keep:
-        reason += (
-            f', and an active lease keeps the {sum(must_keep.values())} slots '
-            'that it has where they are'
+        slots = sum(must_keep.values())
+        kept = objects.plural(
+            slots,
+            'slot that it has where it is',
+            'slots that it has where they are',
         )
+        reason += f', and an active lease keeps the {kept}'
     return reason

@@ -23,7 +23,8 @@ from nova_reservations.engine import leftovers
 from nova_reservations.objects import states
 
 PATIENCE = datetime.timedelta(seconds=60)
-"""How long after its time a lease may wait: two claims of dead workers."""
+"""The time that a lease may wait past its due date: two claims of dead
+workers."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class Audit:
         ]
 
     def lasting(self, pause: Callable[[], None]) -> list[Finding]:
-        """Return what is found at two looks, and so is not under way.
+        """Return the findings of two looks: one that only one look has was a
+        change under way.
 
         :param pause: waits, between the two
         :raises: CloudUnavailable
@@ -74,7 +76,7 @@ class Audit:
         ]
 
     def of_leases(self, now: datetime.datetime) -> Iterator[Finding]:
-        """Yield what is wrong with leases, in the database alone."""
+        """Yield errors of leases, in the database alone."""
         with self.database.reader() as session:
             overdue = audit.overdue(session, now - PATIENCE)
             forgotten = audit.forgotten(session, now + PATIENCE)
@@ -91,10 +93,10 @@ class Audit:
                 'time',
                 self._write(audit.wake, lease_id, now),
             )
-        for name, one, other in doubled:
+        for name, first, second in doubled:
             yield Finding(
-                f'Host {name} is given to reservations {one} and {other} at '
-                'the same time: shorten or delete one of their leases'
+                f'Host {name} is given to reservations {first} and {second} '
+                'at the same time: shorten or delete one of their leases'
             )
         for reservation_id in kept:
             yield Finding(
@@ -104,7 +106,7 @@ class Audit:
             )
 
     def of_pool(self) -> Iterator[Finding]:
-        """Yield what is wrong with the hosts that are enrolled.
+        """Yield errors of the hosts that are enrolled.
 
         :raises: CloudUnavailable
         """
@@ -148,7 +150,7 @@ class Audit:
                     f'Host {half.facts.service_host} is enrolled half-way: '
                     'add it again, or remove it'
                 )
-        for uuid in sorted(set(marked) - {each.facts.uuid for each in known}):
+        for uuid in sorted(set(marked) - {host.facts.uuid for host in known}):
             # Another database may have it: unmarked it is open to everybody.
             yield Finding(
                 f'Provider {uuid} has the trait of the pool, but is not '
@@ -158,7 +160,7 @@ class Audit:
             )
 
     def of_donors(self, now: datetime.datetime) -> Iterator[Finding]:
-        """Yield what is wrong with hosts that may be emptied for leases.
+        """Yield errors of hosts that may be emptied for leases.
 
         :raises: CloudUnavailable
         """
@@ -191,7 +193,7 @@ class Audit:
             )
 
     def of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:
-        """Yield what is wrong with what Nova holds for reservations.
+        """Yield errors of the aggregates of reservations.
 
         :raises: CloudUnavailable
         """
@@ -229,8 +231,8 @@ class Audit:
             )
 
     def of_slots(self, now: datetime.datetime) -> Iterator[Finding]:
-        """Yield what is wrong with slots: promised, and not offered; more
-        promised than there is room for.
+        """Yield errors of slots: promised, and not offered; more promised than
+        there is room for.
 
         :raises: CloudUnavailable
         """
@@ -258,34 +260,34 @@ class Audit:
             )
 
     def of_leftovers(self) -> Iterator[Finding]:
-        """Yield what Nova has of no lease, and whose it is.
+        """Yield leftovers in Nova of no lease, with their database.
 
         What is of another database is left to who knows that: this command
         may have been given the wrong one.
 
         :raises: CloudUnavailable
         """
-        for one in leftovers.find(self.database, self.cloud).leftovers:
-            what = 'Aggregate' if one.gathered else 'Slots of'
-            problem = f'{what} {one.reservation_id} is of no lease'
-            if one.ours:
-                yield Finding(f'{problem} any more', self._take_away(one))
-            elif one.origin is None:
+        for leftover in leftovers.find(self.database, self.cloud).leftovers:
+            what = 'Aggregate' if leftover.gathered else 'Slots of'
+            problem = f'{what} {leftover.reservation_id} is of no lease'
+            if leftover.ours:
+                yield Finding(f'{problem} any more', self._take_away(leftover))
+            elif leftover.origin is None:
                 yield Finding(
-                    f'{problem} that this database knows, and does not say '
-                    'of which it is: see that no other one is in use before '
+                    f'{problem} that this database knows, and does not name '
+                    'its database: see that no other one is in use before '
                     'you repair it',
-                    self._take_away(one),
+                    self._take_away(leftover),
                 )
             else:
                 yield Finding(
                     f'{problem} of this database, but of database '
-                    f'{one.origin}: see which of both is in use. If that one '
-                    'is gone for ever, delete it in Nova'
+                    f'{leftover.origin}: see which of both is in use. If that '
+                    'one is gone for ever, delete it in Nova'
                 )
 
-    def _take_away(self, one: leftovers.Leftover) -> Callable[[], None]:
-        return lambda: leftovers.take_away(one, self.cloud)
+    def _take_away(self, leftover: leftovers.Leftover) -> Callable[[], None]:
+        return lambda: leftovers.take_away(leftover, self.cloud)
 
     def _write(
         self, function: Callable[..., None], *args: object
@@ -315,10 +317,10 @@ class Audit:
 def _release(
     session: api.Session, reservation_id: str, now: datetime.datetime
 ) -> None:
-    """Let others have what a reservation holds."""
+    """Release the resources of a reservation."""
     held = allocations.holdings(session, [reservation_id])[reservation_id]
     allocations.release(session, [reservation_id])
-    capacity.freed(session, now, [one.resource.id for one in held])
+    capacity.freed(session, now, [holding.resource.id for holding in held])
 
 
 def _members(

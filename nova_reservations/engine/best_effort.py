@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts are emptied for a lease: of type best_effort, while IN_PROGRESS.
+"""Emptying hosts for a lease: of type best_effort, while IN_PROGRESS.
 
-A worker looks, does what is to be done next, and gives the lease back; none
-waits. What was taken is in the database before anything is done with it, and
-what was begun with a server is in Nova's own records: so whoever comes next
-goes on from there.
+A worker looks, does the next thing, and gives the lease back; no worker waits.
+A host is taken in the database before anything is done with it, and Nova's own
+records tell what was begun with a server: so the next worker goes on there.
 
-1. Choose: the cheapest donors that, with what is free in the pool, suffice,
+1. Choose: the cheapest hosts that, with the free ones of the pool, suffice,
    and whose servers have somewhere to go.
 2. Fence: take them all, or none, and keep new servers out.
-3. Drain: have their servers moved, a few at a time.
+3. Drain: move their servers, a few at a time.
 4. Book: as any lease is, once they are empty. It is PENDING then, and starts.
 
-What could not be emptied is given up, and another chosen in its place. What
-was taken and is not needed is given back by ``engine/drainable_hosts.py``,
-which needs only to see that it is so.
+A host that could not be emptied is given up, and another chosen in its place.
+``engine/drainable_hosts.py`` gives back hosts that were taken and are not
+needed; it sees that by their rows.
+
+Decision 0015: doc/source/decisions/0015-hosts-are-emptied-by-looking
 """
 
 from collections.abc import Callable
@@ -83,7 +84,7 @@ class BestEffort:
     def advance(
         self, lease: objects.Lease, now: datetime.datetime, check: ports.Check
     ) -> steps.Next:
-        """Do what comes next for a lease that a worker holds.
+        """Do the next thing for a lease that a worker holds.
 
         :raises: ClaimLost, CloudUnavailable
         """
@@ -116,7 +117,9 @@ class BestEffort:
             prospect = drain_candidates.find(
                 session, lease, now, self.types, self.options
             )
-        taken = {one.resource.id: one for one in prospect.taken}
+        taken = {
+            drainable.resource.id: drainable for drainable in prospect.taken
+        }
         chosen = prospect.choose(list(taken))
         if chosen is None:
             return self._take(lease, prospect, now)
@@ -126,7 +129,7 @@ class BestEffort:
     def _too_late(
         self, lease: objects.Lease, now: datetime.datetime
     ) -> objects.Reason | None:
-        """Return why the hunt is over; None: it is not."""
+        """Return why hosts are not emptied any more; None: they are."""
         try:
             queue.window(lease, now)
         except exception.NotEnoughResources as error:
@@ -212,13 +215,16 @@ class BestEffort:
             self._give_up(lease, overdue, now)
             return steps.Again()
         left = self.builds.left(
-            frozenset[str]().union(*(each.servers for each in closed))
+            frozenset[str]().union(*(closing.servers for closing in closed))
         )
         if left:
+            in_flight = objects.plural(
+                len(left), 'server that was', 'servers that were'
+            )
             return steps.Wait(
                 objects.Reason.plain(
-                    f'Waiting for {len(left)} servers that were being built '
-                    'or moved when the hosts were taken'
+                    f'Waiting for {in_flight} being built or moved when the '
+                    'hosts were taken'
                 ),
                 SOON,
             )
@@ -259,12 +265,12 @@ class BestEffort:
         hosts: Sequence[objects.Resource],
         now: datetime.datetime,
     ) -> list[closings.Closing]:
-        """Return what was in flight when the hosts, which are marked, were;
-        list it where that was not done yet."""
+        """Return the servers that were in flight when the hosts were closed;
+        list them where that was not done yet."""
         with self.database.reader() as session:
             known = [closings.get(session, host.id) for host in hosts]
-        if all(each and each.attempt == lease.id for each in known):
-            return [each for each in known if each is not None]
+        if all(closing and closing.attempt == lease.id for closing in known):
+            return [closing for closing in known if closing is not None]
         servers = self.builds.listed(hosts)
         begun: list[closings.Closing] = []
 
@@ -316,7 +322,7 @@ class BestEffort:
         now: datetime.datetime,
         check: ports.Check,
     ) -> dict[str, str]:
-        """Have some more servers moved; return service host -> why it can't
+        """Begin to move some more servers; return service host -> why it can't
         be emptied."""
         servers = [
             server
@@ -358,7 +364,7 @@ class BestEffort:
         empty: Collection[int],
         now: datetime.datetime,
     ) -> steps.Next:
-        """Give the lease the donors that are empty, and hosts of the pool."""
+        """Give the lease the hosts that are empty, and hosts of the pool."""
 
         ids = [item.id for item in lease.reservations]
 
@@ -399,7 +405,7 @@ class BestEffort:
         )
         return steps.Again()
 
-    # The end of a hunt that was in vain
+    # The end without enough hosts
 
     def _end(
         self,
@@ -449,7 +455,7 @@ class BestEffort:
     ) -> None:
         """Write a change if the worker still holds the lease, as seen.
 
-        :raises: ClaimLost also if somebody else was first with a donor: then
+        :raises: ClaimLost also if another lease has taken a host first: then
             the lease is looked at anew
         """
         with claims.kept(lease), self.database.writer() as session:
@@ -466,8 +472,11 @@ def _too_few(reasons: Collection[str]) -> objects.Reason:
 
 
 def _full(hosts: Mapping[str, ports.Occupancy]) -> objects.Reason:
-    servers = sum(len(occupancy.servers) for occupancy in hosts.values())
-    waits = f'Waiting for {servers} servers to leave'
+    number = sum(len(occupancy.servers) for occupancy in hosts.values())
+    waits = (
+        f'Waiting for {objects.plural(number, "server", "servers")} to leave'
+    )
     return objects.Reason(
-        f'{waits} {len(hosts)} hosts', f'{waits} {", ".join(sorted(hosts))}'
+        f'{waits} {objects.plural(len(hosts), "host", "hosts")}',
+        f'{waits} {", ".join(sorted(hosts))}',
     )

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova was building or moving when a host was closed.
+"""Servers that Nova was building or moving when a host was closed.
 
 Where nova-conductors are not guarded, such a server may still land on the
 host: by an alternate that it was given before, or because somebody has forced
-it there. What begins later can't: so one list is taken, after the host was
-marked, and only what is on it is waited for. Whoever waited for a moment
-without any build would wait for ever.
+it there. Servers whose build or move begins later can't: so they are listed
+once, after the host was marked, and only those on the list are waited for. In
+a busy cloud there is never a moment without any build.
+
+Decision 0021: doc/source/decisions/0021-write-first-look-second
 """
 
 from collections.abc import Collection
@@ -48,7 +50,7 @@ class Builds:
         return self.cloud.servers.in_flight(hosts)
 
     def left(self, servers: Collection[str]) -> frozenset[str]:
-        """Return those of the servers that are still on their way.
+        """Return those of the servers that are still being built or moved.
 
         :raises: CloudUnavailable
         """
@@ -64,7 +66,7 @@ class Builds:
     def is_overdue(
         self, closing: closings.Closing, now: datetime.datetime
     ) -> bool:
-        """Whether its list has been waited for long enough."""
+        """Return whether its list has been waited for long enough."""
         return (
             closing.listed_at is not None
             and now >= closing.listed_at + self.options.build_wait

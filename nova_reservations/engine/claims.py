@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases in the hands of one worker.
+"""Claims: leases on which one worker acts.
 
 Each record is made only if the claim still stands and nobody has written the
-lease since it was read; else the worker learns that it has lost it, and
-writes nothing.
+lease since it was read; otherwise the worker learns that it has lost the
+lease, and writes nothing.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 import datetime
@@ -17,15 +19,20 @@ from oslo_log import log
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations import ports
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import capacity
-from nova_reservations.db import claims
 from nova_reservations.db import drainable_hosts
+from nova_reservations.db import due_leases
 from nova_reservations.db import healing
+from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.objects import states
 
 LOG = log.getLogger(__name__)
 
@@ -41,7 +48,7 @@ class Claim:
 
 @contextlib.contextmanager
 def kept(*held: objects.Lease) -> Iterator[None]:
-    """Have a conflict with another writer say that the claim is lost.
+    """Turn a conflict with another writer into ClaimLost.
 
     :param held: leases as the worker has read them, with its claim on them
     :raises: ClaimLost
@@ -59,6 +66,8 @@ class Held:
     """A lease that a worker has claimed.
 
     :ivar lease: as it was read last, or written by this worker.
+    :ivar provider_changes: what has been changed, for the lease, of hosts'
+        providers in placement.
     """
 
     def __init__(
@@ -67,13 +76,14 @@ class Held:
         self.database = database
         self.claim = claim
         self.lease = lease
+        self.provider_changes: list[ports.GenerationChanges] = []
 
     def check(self) -> None:
         """:raises: ClaimLost if another worker, or a request, has taken the
         lease out of the state that the caller acts on
         """
         with self.database.reader() as session:
-            held = claims.is_held(
+            held = leases.is_held(
                 session,
                 self.claim.lease_id,
                 self.claim.attempt,
@@ -136,7 +146,7 @@ class Held:
         reason: objects.Reason,
         log: Callable[..., None] = LOG.info,
     ) -> None:
-        """Have the owner read what the lease waits for.
+        """Record for the owner what the lease waits for.
 
         :param log: tells operators, once for each reason
         """
@@ -157,7 +167,7 @@ class Held:
         """
         try:
             with self.database.writer() as session:
-                return claims.release(session, self.lease, due_at)
+                return leases.release(session, self.lease, due_at)
         except exception.Conflict:
             return False
 
@@ -178,6 +188,82 @@ def read(database: api.Database, claim: Claim) -> Held | None:
     return None
 
 
+def keep_provider_changes(
+    database: api.Database, changes: Collection[ports.GenerationChanges]
+) -> None:
+    """Record our changes of providers for a lease, so that their hosts are not
+    looked at again.
+
+    In a transaction of its own, whether or not the claim still stands: if it
+    fails the hosts are looked at again, and the lease's record is not lost.
+
+    Decision 0017: doc/source/decisions/0017-what-we-changed-ourselves
+    """
+    if not any(changes):
+        return
+    try:
+        with database.writer() as session:
+            for of_one_call in changes:
+                hosts.move_provider_generations(session, of_one_call)
+    except exception.Conflict as error:
+        LOG.debug('Hosts will be looked at again: %s', error)
+
+
+def activate(
+    database: api.Database,
+    started: Collection[Held],
+    now: datetime.datetime,
+    options: settings.Settings,
+) -> None:
+    """Record that leases have started, and give them back: others start
+    before these do what comes next.
+
+    :raises: ClaimLost, and none has started
+    """
+    if not started:
+        return
+    seen = {held.lease.id: held.lease for held in started}
+    active = {
+        lease_id: _active(lease, now) for lease_id, lease in seen.items()
+    }
+    due_at: Mapping[str, datetime.datetime | None] = {
+        lease_id: steps.due_at(lease, now, options)
+        for lease_id, lease in active.items()
+    }
+    with kept(*seen.values()), database.writer() as session:
+        leases.activate(session, seen, due_at, now)
+    for held in started:
+        held.lease = active[held.lease.id]
+        LOG.info(
+            'Lease %(lease)s of project %(project)s is ACTIVE',
+            {'lease': held.lease.id, 'project': held.lease.project_id},
+        )
+
+
+def _active(lease: objects.Lease, now: datetime.datetime) -> objects.Lease:
+    """Return the lease as it is when it has started."""
+    return dataclasses.replace(
+        lease,
+        status=states.Lease.ACTIVE,
+        status_reason=None,
+        status_detail=None,
+        prepared=True,
+        updated_at=now,
+        reservations=tuple(
+            dataclasses.replace(item, status=states.Reservation.ACTIVE)
+            for item in lease.reservations
+        ),
+        events=tuple(
+            dataclasses.replace(
+                event, status=states.Event.DONE, updated_at=now
+            )
+            if event.event_type == states.EventType.START
+            else event
+            for event in lease.events
+        ),
+    )
+
+
 def log_wait(
     log: Callable[..., None], lease: objects.Lease, reason: object
 ) -> None:
@@ -190,9 +276,9 @@ def log_wait(
 def _give_back(
     session: api.Session, lease: objects.Lease, now: datetime.datetime
 ) -> None:
-    """Let others have what the lease holds, in the caller's transaction."""
+    """Release the lease's resources, in the caller's transaction."""
     ids = [item.id for item in lease.reservations]
-    claims.wake_successors(session, ids, now)
+    due_leases.wake_successors(session, ids, now)
     healing.vacate(session, ids, now)
     allocations.release(session, ids)
     slot_servers.forget(session, ids)

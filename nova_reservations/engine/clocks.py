@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time by which leases start and end, if it can be believed."""
+"""The time by which leases start and end, if it can be believed.
+
+Decision 0022: doc/source/decisions/0022-clocks-that-disagree
+"""
 
 from collections.abc import Callable
 import datetime
@@ -7,8 +10,9 @@ import datetime
 from nova_reservations import exception
 
 LIMIT = datetime.timedelta(minutes=2)
-"""So far the database's clock may be off that of the process. What NTP keeps
-is within a second; and what ends so much too early was about to end."""
+"""The largest difference between the database's clock and that of the process.
+NTP keeps both within a second; and a lease that ends so much too early was
+about to end."""
 
 Ask = Callable[[], datetime.datetime]
 

@@ -7,7 +7,7 @@ from oslo_log import log
 
 from nova_reservations import ports
 from nova_reservations.db import api
-from nova_reservations.db import claims
+from nova_reservations.db import due_leases
 from nova_reservations.db import leased_servers
 
 LOG = log.getLogger(__name__)
@@ -25,8 +25,8 @@ class DeletedServers:
         self.cloud = cloud
 
     def look(self, now: datetime.datetime) -> None:
-        """Have leases do without servers that are gone; those that have none
-        left find their end due.
+        """Take servers that are gone out of their leases; a lease that has
+        none left is due to end.
 
         :raises: CloudUnavailable
         """
@@ -47,7 +47,7 @@ class DeletedServers:
     ) -> None:
         with self.database.writer() as session:
             leased_servers.release(session, lease_of.keys(), now)
-            claims.hurry(session, sorted(set(lease_of.values())), now)
+            due_leases.hurry(session, sorted(set(lease_of.values())), now)
         for server, lease_id in sorted(lease_of.items()):
             LOG.info(
                 'Server %(server)s of lease %(lease)s is gone',

@@ -29,12 +29,12 @@ PAGE = 128
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prospect:
-    """What a lease could have now.
+    """The resources that a lease could have now.
 
     :ivar wants: of each of its reservations.
     :ivar pool: ids of hosts that are free; nobody holds them for it.
-    :ivar taken: donors that are fenced for it.
-    :ivar others: donors that nobody has.
+    :ivar taken: drainable hosts that are fenced for it.
+    :ivar others: drainable hosts that no lease has.
     """
 
     wants: tuple[draining.Want, ...]
@@ -43,12 +43,14 @@ class Prospect:
     others: tuple[drainable_hosts.DrainableHost, ...]
 
     def suffices(self) -> bool:
-        """Whether there would be enough, were all of them empty."""
-        ids = [one.resource.id for one in (*self.taken, *self.others)]
+        """Return whether there would be enough, were all of them empty."""
+        ids = [
+            drainable.resource.id for drainable in (*self.taken, *self.others)
+        ]
         return self.choose(ids) is not None
 
     def choose(self, donor_ids: Sequence[int]) -> set[int] | None:
-        """Return the cheapest that suffice; what is empty costs nothing.
+        """Return the cheapest hosts that suffice; an empty host costs nothing.
 
         :param donor_ids: those that may be used, the cheapest first
         """
@@ -62,12 +64,9 @@ def find(
     types: resource_types.Types,
     options: settings.Settings,
 ) -> Prospect:
-    """Return what a lease that can't be booked now could have if hosts
-    were emptied for it: a bounded number of each kind."""
+    """Return the resources that a lease could have if hosts were emptied for
+    it: a bounded number of each kind."""
     time = queue.window(lease, now)
-    wants = []
-    pool: dict[int, None] = {}
-    known: dict[int, drainable_hosts.DrainableHost] = {}
     granted = dataclasses.replace(
         lease, start_date=time.start, end_date=time.end
     )
@@ -81,6 +80,9 @@ def find(
     terms = search.Search(
         now, options.cleaning_time, allocations.start_at(lease)
     )
+    wants = []
+    pool: dict[int, None] = {}
+    known: dict[int, drainable_hosts.DrainableHost] = {}
     for reservation, demand in demanded:
         wanted = search.Wanted(
             reservation.id,
@@ -88,7 +90,10 @@ def find(
             resource_types.window(types, granted, reservation),
             siblings=total,
         )
-        free = candidates.find(session, wanted, terms)
+        free = [
+            candidate.resource.id
+            for candidate in candidates.find(session, wanted, terms)
+        ]
         offered = drainable_hosts.offers(
             session,
             lease.id,
@@ -96,17 +101,10 @@ def find(
             wanted.window.padded(options.cleaning_time),
             limit=PAGE + total,
         )
-        pool |= dict.fromkeys(candidate.resource.id for candidate in free)
-        known |= {offer.resource.id: offer for offer in offered}
-        wants.append(
-            draining.Want(
-                demand.minimum,
-                {
-                    *(candidate.resource.id for candidate in free),
-                    *(offer.resource.id for offer in offered),
-                },
-            )
-        )
+        others = {offer.resource.id: offer for offer in offered}
+        wants.append(draining.Want(demand.minimum, {*free, *others}))
+        pool |= dict.fromkeys(free)
+        known |= others
     return Prospect(
         wants=tuple(wants),
         pool=tuple(pool),
@@ -127,9 +125,9 @@ def begin(
     """
     queue.window(lease, now)
     if not prospect.suffices():
+        others = objects.plural(len(prospect.others), 'other', 'others')
         raise exception.NotEnoughResources(
-            f'{refusal}; {len(prospect.others)} others could be emptied, '
-            'which is too few'
+            f'{refusal}; {others} could be emptied, which is too few'
         )
     return dataclasses.replace(
         lease,
@@ -149,10 +147,10 @@ class DrainCandidates:
     def choose(
         self, prospect: Prospect, now: datetime.datetime
     ) -> list[drainable_hosts.DrainableHost]:
-        """Return donors to be taken, that suffice beside what there is; none
-        if there are none."""
+        """Return hosts to be emptied that suffice, beside those that the lease
+        can have; none if there are none."""
         placed = self.cloud.servers.servers_on(
-            [one.resource for one in prospect.others]
+            [drainable.resource for drainable in prospect.others]
         )
         costs = {}
         for drainable in prospect.others:
@@ -161,8 +159,10 @@ class DrainCandidates:
             )
             if cost is not None:
                 costs[drainable.resource.id] = cost
-        known = {one.resource.id: one for one in prospect.others}
-        taken = [one.resource.id for one in prospect.taken]
+        known = {
+            drainable.resource.id: drainable for drainable in prospect.others
+        }
+        taken = [drainable.resource.id for drainable in prospect.taken]
         options = sorted(costs, key=lambda key: (costs[key], key))
         while True:
             chosen = prospect.choose([*taken, *options])
@@ -197,7 +197,7 @@ class DrainCandidates:
         """Return service host -> why it can't be emptied now."""
         occupancies = self.cloud.servers.occupancy(hosts)
         reasons = {
-            name: 'something holds it that is no server'
+            name: 'a consumer holds it that is no server'
             for name, occupancy in occupancies.items()
             if occupancy.leftovers
         }
@@ -240,5 +240,5 @@ class DrainCandidates:
 
 
 def is_movable(server: ports.Server) -> bool:
-    """Whether Nova could begin to move it now."""
+    """Return whether Nova could begin to move it now."""
     return server.state in ports.MOVABLE and server.task is None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Donors follow the aggregate that an operator keeps, and are given back when
-no lease needs them any more."""
+"""Drainable hosts: they follow an aggregate of the operator, and are given
+back when no lease needs them any more."""
 
 import datetime
 
@@ -47,14 +47,14 @@ class DrainableHosts:
         self.options = options
 
     def can_be_emptied(self) -> bool:
-        """Whether this Nova is configured to empty hosts at all."""
+        """Return whether this Nova is configured to empty hosts at all."""
         return (
             self.options.best_effort_aggregate is not None
             and self.cloud.servers.acts_for_projects()
         )
 
     def follow(self, now: datetime.datetime) -> None:
-        """Know as donors what is in the aggregate, and is not of the pool.
+        """Make hosts of the aggregate drainable that are not of the pool.
 
         :raises: CloudUnavailable
         """
@@ -141,7 +141,8 @@ class DrainableHosts:
         )
 
     def mend(self) -> None:
-        """Have exactly those donors marked that are fenced.
+        """Set the trait of the pool on those drainable hosts that are fenced,
+        and remove it from others.
 
         A worker that was stopped in mid-action, and woke after another had
         finished, may leave a mark, or take one away.
@@ -159,7 +160,7 @@ class DrainableHosts:
             ):
                 continue
             self._mark(drainable.resource, bool(drainable.fenced_for))
-            # A hunt, or the end of one, may have come between.
+            # Another lease, or the end of one, may have come between.
             with self.database.reader() as session:
                 host = hosts.by_uuid(session, drainable.resource.uuid)
             if host is not None and host.fenced_for != drainable.fenced_for:
@@ -179,8 +180,8 @@ class DrainableHosts:
             self.cloud.aggregates.unmark(host)
 
     def give_back(self, now: datetime.datetime) -> None:
-        """Open those donors to everybody that no lease needs, as soon as what
-        was begun with their servers is over."""
+        """Open drainable hosts to everybody that no lease needs, as soon as
+        the moves of their servers are over."""
         with self.database.reader() as session:
             unneeded = drainable_hosts.unneeded(session)
         left = False

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enrolment of hosts: closing them to all who have no lease, and opening them
-again.
+"""Enrolment of hosts: closing them to servers without a lease, and opening
+them again.
 
-Where nova-conductors are not guarded, what Nova was building or moving when a
-host was closed is waited for: see ``db/closings.py``.
+Where nova-conductors are not guarded, it waits for servers that Nova was
+building or moving when the host was closed: see ``db/closings.py``.
 """
 
 from collections import defaultdict
@@ -53,7 +53,7 @@ class Enrolment:
     def enrol(
         self, name: str, properties: Mapping[str, str], now: datetime.datetime
     ) -> objects.Host:
-        """Close the host to all who have no lease, and make it reservable.
+        """Close the host to servers without a lease, and make it reservable.
 
         First it is marked, so that no request that begins now finds it; then
         it must be found empty. Where nova-conductors are not guarded, and
@@ -83,7 +83,7 @@ class Enrolment:
             if not occupancy.empty:
                 self._withdraw(host, closing)
                 with self.database.writer() as session:
-                    # It may be a donor.
+                    # It may be a drainable host.
                     tasks.hurry(session, drainable_hosts.TASK, now)
                 raise exception.HostInUse(
                     host=resource.name, reason=_occupants(occupancy)
@@ -130,8 +130,8 @@ class Enrolment:
         closing: closings.Closing,
         now: datetime.datetime,
     ) -> objects.Host:
-        """Make a host reservable that nothing can land on any more, and that
-        is empty; else say what it waits for.
+        """Make a host reservable if it is empty and no server can land on it
+        any more; else record what it waits for.
 
         :raises: HostInUse if somebody else is enrolling or removing it
         """
@@ -204,8 +204,8 @@ class Enrolment:
         return waiting
 
     def _leave_to_others(self, host: objects.Host) -> None:
-        """Take back what was done to a host that somebody else has enrolled,
-        or removed.
+        """Undo the changes of a host that another attempt has enrolled, or
+        removed.
 
         :raises: AlreadyEnrolled, HostInUse
         """
@@ -233,7 +233,8 @@ class Enrolment:
         properties: Mapping[str, str],
         now: datetime.datetime,
     ) -> tuple[objects.Host, closings.Closing]:
-        """Write the host, not reservable yet; take up one left half-way."""
+        """Write the host, not reservable yet; take over an enrolment that was
+        left half-way."""
         with self.database.writer() as session:
             known = hosts.by_uuid(session, facts.uuid)
             if known is None:
@@ -247,7 +248,8 @@ class Enrolment:
             if known.fenced_for is not None:
                 raise exception.HostInUse(
                     host=facts.service_host,
-                    reason=f'lease {known.fenced_for} has it as a donor',
+                    reason='it is emptied, or was, for lease '
+                    f'{known.fenced_for}',
                 )
             if known.role == states.Role.DRAINABLE:
                 drainable_hosts.enrol(session, known.id, now)
@@ -279,7 +281,8 @@ class Enrolment:
         return closing
 
     def restore_marks(self, host_id: int) -> None:
-        """Give an enrolled host back what marks it, where it was lost.
+        """Set the trait and the aggregate of an enrolled host again, if they
+        were lost.
 
         :raises: NotFound, CloudUnavailable, CloudRefused
         """
@@ -297,7 +300,7 @@ class Enrolment:
         if host.role == states.Role.DRAINABLE:
             raise exception.HostInUse(
                 host=host.facts.service_host,
-                reason='it is a donor: take it out of the aggregate '
+                reason='it is drainable: take it out of the aggregate '
                 f'{self.options.best_effort_aggregate}',
             )
         closing = transactions.retry(lambda _: self._close(host, now))
@@ -351,15 +354,19 @@ class Enrolment:
                 if not allocation.released
             ]
             if held:
+                holders = objects.plural(
+                    len(held), 'reservation', 'reservations'
+                )
                 raise exception.HostInUse(
                     host=host.facts.service_host,
-                    reason=f'it is allocated to {len(held)} reservations; '
-                    '"os-hosts/allocations" lists them',
+                    reason=f'it is allocated to {holders}; '
+                    '"os-hosts/allocations" lists what is allocated',
                 )
             return closings.begin(session, host.id, _attempt())
 
     def _withdraw(self, host: objects.Host, closing: closings.Closing) -> None:
-        """Undo the enrolment, the row last: what is left is found by it.
+        """Undo the enrolment; the row goes last, for leftovers are found by
+        it.
 
         Not one that another request has made its own: what that relies on
         stays.
@@ -368,7 +375,7 @@ class Enrolment:
         """
         mine = dataclasses.replace(closing, attempt=_attempt())
         with self.database.writer() as session:
-            # Before anything is undone: whoever looked before is too late.
+            # Before anything is undone: an attempt that looked before is late.
             if not closings.take(session, closing, mine.attempt):
                 raise _overtaken(host)
         self.cloud.aggregates.leave_pool(host.resource)
@@ -401,7 +408,7 @@ def _overtaken(host: objects.Host) -> exception.HostInUse:
 
 
 def _occupants(occupancy: ports.Occupancy) -> str:
-    """Name what is on a host, a few of each kind."""
+    """Name the occupants of a host, a few of each kind."""
     kinds: dict[str, list[str]] = defaultdict(list)
     kinds['servers'] = [server.uuid for server in occupancy.servers]
     kinds['placement allocations of'] = list(occupancy.leftovers)

@@ -134,7 +134,9 @@ class Healing:
         healed = transactions.retry(
             lambda attempt: self._replace_failed(lease_id, now, attempt)
         )
-        LOG.info('Lease %s has others in place of what failed', lease_id)
+        LOG.info(
+            'Lease %s has other resources in place of failed ones', lease_id
+        )
         self._tell(healed)
         return healed.after
 
@@ -150,8 +152,8 @@ class Healing:
                     kind='Lease',
                     id=lease_id,
                     status=seen.status,
-                    reason='only of a lease that is PENDING or ACTIVE '
-                    'something can be replaced',
+                    reason='only a lease that is PENDING or ACTIVE can get '
+                    'other resources',
                 )
             repair = self._patient(session, seen, now, asked=True)
             if repair is None:
@@ -159,22 +161,21 @@ class Healing:
                     kind='Lease',
                     id=lease_id,
                     status=seen.status,
-                    reason='a type of resource of it is switched off',
+                    reason='one of its resource types is switched off',
                 )
             if not any(repair.broken().values()):
                 raise exception.InvalidState(
                     kind='Lease',
                     id=lease_id,
                     status=seen.status,
-                    reason='nothing of it has failed',
+                    reason='none of its resources has failed',
                 )
             held = allocations.held_by(session, seen)
-            moved = repair.replace_wholes()
-            moved |= repair.replace_shares()
+            moved = repair.replace()
             if not moved:
                 raise exception.NotEnoughResources(
                     reason='nothing is free at this moment that could '
-                    'replace what has failed'
+                    'replace failed resources'
                 )
             self._write(session, seen, repair.broken(), moved, now)
             _free_left(session, seen, held, now)
@@ -207,15 +208,14 @@ class Healing:
             repair = self._patient(session, seen, now)
             if repair is None:
                 LOG.warning(
-                    'Lease %s is not healed: a type of resource of it is '
+                    'Lease %s is not healed: one of its resource types is '
                     'switched off',
                     lease_id,
                 )
                 return None
             held = allocations.held_by(session, seen)
             moved = repair.take_back(unused)
-            moved |= repair.replace_wholes()
-            moved |= repair.replace_shares()
+            moved |= repair.replace()
             if not self._write(session, seen, repair.broken(), moved, now):
                 return None
             if moved:
@@ -235,8 +235,7 @@ class Healing:
             item.resource_type not in self.types for item in lease.reservations
         ):
             return None
-        return repair.Repair(
-            session,
+        case = repair.Case(
             lease,
             self._demanded(lease),
             {
@@ -247,6 +246,7 @@ class Healing:
             self.options.cleaning_time,
             None if asked else self.options.heal_active,
         )
+        return repair.Repair(session, case)
 
     def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
         """Return reservation id -> what it asks for, of those that have
@@ -258,8 +258,8 @@ class Healing:
                 demand = kind.demand(item.params)
             except exception.InvalidInput as error:
                 LOG.warning(
-                    'Reservation %(id)s gets nothing in place of what has '
-                    'failed: %(reason)s',
+                    'Reservation %(id)s gets nothing in place of failed '
+                    'resources: %(reason)s',
                     {'id': item.id, 'reason': error},
                 )
                 demanded[item.id] = None
@@ -283,7 +283,8 @@ class Healing:
         for reservation in seen.reservations:
             missing = bool(after[reservation.id])
             given = any(
-                one.given and not one.replaced for one in held[reservation.id]
+                holding.given and not holding.replaced
+                for holding in held[reservation.id]
             )
             degraded |= missing or given
             if (missing, given) != (
@@ -321,9 +322,9 @@ class Healing:
         return True
 
     def check_replaced(self, now: datetime.datetime) -> None:
-        """Look what leases had to leave: what is back before anything was
-        put on what they have instead is theirs again, what is empty is for
-        others, and what can be moved now is.
+        """Look at resources that leases had to leave. One that is back before
+        its replacement was used goes back to its lease; one that is empty is
+        free for others; servers that can be moved now are moved.
 
         :raises: CloudUnavailable
         """
@@ -339,12 +340,14 @@ class Healing:
             self._look_after_lease(lease_id, now)
 
     def _look_for_unused(self, lease_id: str, now: datetime.datetime) -> None:
-        """Have a lease give back what it was given and has not used, for
-        what it had before."""
+        """Let a lease give back resources that it was given and has not used,
+        and take those that it had before."""
         unused: dict[str, list[int]] = {}
         for kind, booking, holdings in self._bookings(lease_id, now):
             given = {
-                one.resource.id for one in holdings if one.given and one.usable
+                holding.resource.id
+                for holding in holdings
+                if holding.given and holding.usable
             }
             ids = [
                 resource.id
@@ -361,8 +364,8 @@ class Healing:
     ) -> Iterator[
         tuple[base.ResourceType, base.Booking, Collection[objects.Holding]]
     ]:
-        """Yield the reservations of the lease, if it is active, as what
-        handles them is to look at them."""
+        """Yield the reservations of the lease, if it is active, as its
+        resource types need them."""
         try:
             with self.database.reader() as session:
                 lease = leases.get(session, lease_id)
@@ -421,8 +424,8 @@ class Healing:
         transactions.retry(vacate)
 
     def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> None:
-        """Have a worker heal what is in Nova; the next look tries again if
-        the lease was changed meanwhile."""
+        """Make a worker bring Nova in line; the next look tries again if the
+        lease was changed meanwhile."""
         if seen.claimed_by is not None:
             return
         try:
@@ -438,12 +441,12 @@ def _free_left(
     held: Collection[int],
     now: datetime.datetime,
 ) -> None:
-    """Offer others what the lease has left, and what may be of use to them:
-    it may only not be what this lease asked for."""
+    """Offer resources that the lease has left to others, who may use what this
+    lease could not."""
     capacity.freed(
         session, now, set(held) - allocations.held_by(session, lease)
     )
 
 
 def _unchecked() -> None:
-    """Looking changes nothing."""
+    """Check nothing: looking changes nothing."""

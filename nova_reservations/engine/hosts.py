@@ -33,7 +33,7 @@ PAGE = 100
 """The allocations of so many hosts are in memory at once."""
 
 MAX_POINTS = 10_000
-"""As many steps of capacity are told at once: a week of minutes."""
+"""The most steps of capacity in one answer: a week of minutes."""
 
 
 class Hosts:
@@ -58,7 +58,7 @@ class Hosts:
             return hosts.find(session, query)
 
     def is_enrolled(self, name: str) -> bool:
-        """Whether name is an enrolled service host or hypervisor."""
+        """Return whether name is an enrolled service host or hypervisor."""
         with self.database.reader() as session:
             return hosts.is_enrolled(session, name)
 
@@ -68,7 +68,7 @@ class Hosts:
         properties: Mapping[str, str | None],
         now: datetime.datetime,
     ) -> objects.Host:
-        """Change what the operator says of the host, and read its facts.
+        """Change the operator's properties of the host, and read its facts.
 
         A property that some lease, current or to come, was planned with
         stays.
@@ -284,25 +284,12 @@ class Hosts:
         return count
 
 
-def remember(database: api.Database, moves: Mapping[str, ports.Move]) -> None:
-    """Have hosts not looked at again for what we have changed ourselves.
-
-    Where somebody else has changed the provider too, they are.
-    """
-    if not moves:
-        return
-    try:
-        with database.writer() as session:
-            hosts.move_provider_generations(session, moves)
-    except exception.Conflict as error:
-        LOG.debug('Hosts will be looked at again: %s', error)
-
-
 def _matter(facts: objects.HostFacts) -> objects.HostFacts:
     return dataclasses.replace(facts, provider_generation=0)
 
 
 def _as_if_empty(facts: objects.HostFacts) -> objects.HostFacts:
+    # Decision 0006: doc/source/decisions/0006-free-means-outside-of-leases
     capacity = {
         inventory.resource_class: inventory.capacity
         for inventory in facts.inventories

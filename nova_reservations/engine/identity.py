@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which database this is: made once, and dumped and restored with the rest."""
+"""The database's name: made once, and dumped and restored with the rest."""
 
 from oslo_utils import uuidutils
 

@@ -66,7 +66,7 @@ class LeaseChanges:
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
     ) -> dict[str, Any]:
-        """Have the owner know that resources were changed."""
+        """Record that the owner knows of changed resources."""
         degraded = False
         for item in leases.get(session, seen.id).reservations:
             known = item.id in changes.acknowledged
@@ -88,6 +88,32 @@ class LeaseChanges:
         now: datetime.datetime,
     ) -> dict[str, Any]:
         """Write new dates and resources; return columns of the lease."""
+        lease, changed = self._changed(seen, changes, now)
+        _write_events(session, seen, lease.events, now)
+        if seen.status in states.WAITING and seen.server_reservation is None:
+            _set_params(session, lease, changed, now)
+        elif _books(seen, lease):
+            lease = self._rebook(session, seen, lease, changed, now)
+        else:
+            self._move(session, lease)
+        return {
+            'start_date': lease.start_date,
+            'end_date': lease.end_date,
+            'duration': None if changes.end else seen.duration,
+            'prepared': lease.prepared,
+            'degraded': lease.degraded,
+            'status_reason': None,
+            'due_at': due_at(lease, now, self.options),
+        }
+
+    def _changed(
+        self,
+        seen: objects.Lease,
+        changes: lease_requests.LeaseChanges,
+        now: datetime.datetime,
+    ) -> tuple[objects.Lease, Collection[str]]:
+        """Return the lease as it is asked to be, and the ids of reservations
+        of which the params change."""
         window = lease_requests.new_dates(seen, changes, now)
         params = self.requests.new_params(seen, changes)
         lease = dataclasses.replace(
@@ -103,61 +129,67 @@ class LeaseChanges:
             ),
             events=self.requests.moved_events(seen, changes, window, now),
         )
-        _write_events(session, seen, lease.events, now)
-        if seen.status in states.WAITING and seen.server_reservation is None:
-            _set_params(session, lease, params, now)
-        elif _books(seen, lease):
-            ids = [item.id for item in seen.reservations]
-            before = self._part(session, seen, now)
-            slots = allocations_db.slots(session, ids)
-            _set_params(session, lease, params, now)
-            self.allocations.book(
-                session,
-                lease,
-                now,
-                allocations.Terms(held=before, recheck=params),
+        return lease, params
+
+    def _rebook(
+        self,
+        session: api.Session,
+        seen: objects.Lease,
+        lease: objects.Lease,
+        changed: Collection[str],
+        now: datetime.datetime,
+    ) -> objects.Lease:
+        """Book the lease anew; return it as it is then.
+
+        :param changed: ids of the reservations of which the params change
+        """
+        ids = [item.id for item in seen.reservations]
+        before = self._part(session, seen, now)
+        slots = allocations_db.slots(session, ids)
+        _set_params(session, lease, changed, now)
+        self.allocations.book(
+            session,
+            lease,
+            now,
+            allocations.Terms(held=before, recheck=changed),
+        )
+        differs = (
+            before != self._held(session, seen)
+            or slots != allocations_db.slots(session, ids)
+            or any(
+                _is_shared(resource_types.demand(self.types, item))
+                for item in seen.reservations
+                if item.id in changed
             )
-            if (
-                before != self._held(session, seen)
-                or slots != allocations_db.slots(session, ids)
-                or any(
-                    _is_shared(resource_types.demand(self.types, item))
-                    for item in seen.reservations
-                    if item.id in params
-                )
-            ):
-                lease = dataclasses.replace(lease, prepared=False)
-            # What it has now was found anew, and its owner has asked for it.
-            for reservation in seen.reservations:
-                healing.set_flags(session, reservation.id, False, False, now)
-            lease = dataclasses.replace(lease, degraded=False)
-        else:
-            for reservation in lease.reservations:
-                allocations_db.move(
-                    session,
-                    reservation.id,
-                    resource_types.window(self.types, lease, reservation),
-                )
-        return {
-            'start_date': window.start,
-            'end_date': window.end,
-            'duration': None if changes.end else seen.duration,
-            'prepared': lease.prepared,
-            'degraded': lease.degraded,
-            'status_reason': None,
-            'due_at': due_at(lease, now, self.options),
-        }
+        )
+        # What it has now was found anew, and its owner has asked for it.
+        for reservation_id in ids:
+            healing.set_flags(session, reservation_id, False, False, now)
+        return dataclasses.replace(
+            lease, prepared=lease.prepared and not differs, degraded=False
+        )
+
+    def _move(self, session: api.Session, lease: objects.Lease) -> None:
+        """Move the lease's allocations to its new window."""
+        for reservation in lease.reservations:
+            allocations_db.move(
+                session,
+                reservation.id,
+                resource_types.window(self.types, lease, reservation),
+            )
 
     def _held(
         self, session: api.Session, lease: objects.Lease
     ) -> dict[str, list[int]]:
-        """Return reservation id -> what it has."""
+        """Return reservation id -> ids of the resources that it has."""
         held = allocations_db.holdings(
             session, [item.id for item in lease.reservations]
         )
         return {
             reservation_id: [
-                one.resource.id for one in holdings if not one.replaced
+                holding.resource.id
+                for holding in holdings
+                if not holding.replaced
             ]
             for reservation_id, holdings in held.items()
         }
@@ -168,8 +200,8 @@ class LeaseChanges:
         lease: objects.Lease,
         now: datetime.datetime,
     ) -> dict[str, list[int]]:
-        """Have a lease that is used leave what it can't use, so that it is
-        planned anew with the rest; return that."""
+        """Release resources that a used lease can't use, so that they are
+        planned anew with the rest; return what it has."""
         if lease.is_used:
             held = allocations_db.holdings(
                 session, [item.id for item in lease.reservations]
@@ -179,9 +211,9 @@ class LeaseChanges:
                     session,
                     reservation_id,
                     [
-                        one.resource.id
-                        for one in holdings
-                        if not one.usable and not one.replaced
+                        holding.resource.id
+                        for holding in holdings
+                        if not holding.usable and not holding.replaced
                     ],
                     now,
                 )
@@ -230,8 +262,8 @@ def _set_params(
 
 
 def _books(old: objects.Lease, new: objects.Lease) -> bool:
-    """Whether the change asks for anything that may be taken: giving back
-    time never has to be planned."""
+    """Return whether the change asks for resources or time that may be taken:
+    giving back time never has to be planned."""
     return (
         new.start_date < old.start_date
         or new.end_date > old.end_date
@@ -260,7 +292,7 @@ def _given_back(
     held: set[int],
     slots: Mapping[tuple[str, int], int],
 ) -> set[int]:
-    """Return the ids of what a lease, that was changed, has not any more, or
+    """Return the ids of resources that a changed lease has not any more, or
     for less time.
 
     Who gives back nothing must not have workers go through all who wait: any

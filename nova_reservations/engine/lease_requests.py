@@ -25,7 +25,8 @@ CHANGEABLE = frozenset(
 )
 
 LONGEST = datetime.timedelta(days=24_855)
-"""Of a duration that is kept: its seconds are 31 bits in the database."""
+"""The longest duration that can be stored: its seconds are 31 bits in the
+database."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class LeaseRequests:
     def look_up(
         self, seen: objects.Lease, changes: LeaseChanges
     ) -> LeaseChanges:
-        """Ask the cloud what must be asked, before the transaction."""
+        """Ask the cloud for all that is needed, before the transaction."""
         types = {item.id: item.resource_type for item in seen.reservations}
         return dataclasses.replace(
             changes,

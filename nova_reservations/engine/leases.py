@@ -2,8 +2,7 @@
 """Use cases of leases: create, show, list, update, delete.
 
 Each is one transaction, begun anew when another writer was first; none
-calls Nova. What the change means for Nova is left to the workers, who find
-it due.
+calls Nova. Workers find the lease due, and bring Nova in line with it.
 """
 
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 PAGE = 500
-"""So many leases of a list are in memory at once."""
+"""The number of leases of a list that are in memory at once."""
 
 
 class Leases:
@@ -103,15 +102,15 @@ class Leases:
     def usage(
         self, lease: objects.Lease, reservation: objects.Reservation
     ) -> Mapping[str, Any]:
-        """Return what the type of the lease's reservation can tell of its
-        use now: nothing where Nova does not answer."""
+        """Return the present use of the lease's reservation, by its type:
+        nothing if Nova does not answer."""
         kind = self.types.get(reservation.resource_type)
         if kind is None or reservation.status != states.Reservation.ACTIVE:
             return {}
         with self.database.reader() as session:
             held = allocations_db.holdings(session, [reservation.id])
             came = slot_servers.chosen(session, reservation.id)
-        resources = [one.resource for one in held[reservation.id]]
+        resources = [holding.resource for holding in held[reservation.id]]
         try:
             return kind.usage(lease, reservation, resources, came)
         except exception.CloudUnavailable as error:
@@ -153,7 +152,7 @@ class Leases:
         return lease
 
     def promise(self, lease: objects.Lease, now: datetime.datetime) -> None:
-        """Write a new lease with what it gets.
+        """Write a new lease with its resources.
 
         :raises: InvalidInput, NotEnoughResources, Contended
         """
@@ -233,7 +232,7 @@ class Leases:
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
     ) -> objects.Lease:
-        """Change the lease: all of what is asked, or nothing.
+        """Change the lease: all that was asked for, or nothing.
 
         :raises: NotFound, InvalidInput, InvalidState, NotEnoughResources,
             Contended
@@ -321,6 +320,6 @@ class Leases:
 
 
 def _is_warned(lease: objects.Lease) -> bool:
-    """Whether the lease's coming end was told."""
+    """Return whether the lease's coming end was told."""
     event = lease.event(states.EventType.BEFORE_END)
     return event is not None and event.status != states.Event.UNDONE

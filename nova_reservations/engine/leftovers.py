@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova and placement still have of reservations that are over.
+"""Leftovers in Nova and placement of reservations that are over.
 
 A worker that was stopped in mid-action, and woke after another had finished,
-may leave it. But it looks the same where this is not the database that the
-cloud's leases are in, or an old copy of it. So each aggregate bears the name
-of the database that it is of.
+may leave them. But aggregates of leases look like leftovers if the worker has
+another database than the cloud's, or an old copy of it. So each aggregate
+bears the name of its database.
+
+Decision 0024: doc/source/decisions/0024-leftovers-bear-a-name
 """
 
 import dataclasses
@@ -20,8 +22,8 @@ from nova_reservations.engine import identity
 LOG = log.getLogger(__name__)
 
 FEW = 3
-"""So many at once are what stopped workers have left. More are leases that
-this database has forgotten: it was restored from a backup."""
+"""The most leftovers of stopped workers at once. If there are more, their
+leases are missing in this database: it was restored from a backup."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Findings:
 
 
 def find(database: api.Database, cloud: ports.Cloud) -> Findings:
-    """Return what is of no lease of this database, whoever made it.
+    """Return the leftovers of no lease of this database, whoever made them.
 
     :raises: CloudUnavailable, DatabaseUnavailable
     """
@@ -63,28 +65,35 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
         known = audit.reservations(session, set(counted) - alive)
     leftovers = [
         Leftover(
-            reservation_id=one,
-            origin=origins.get(one),
+            reservation_id=reservation_id,
+            origin=origins.get(reservation_id),
             # A class bears no name: its aggregate does, or its lease's row
             # is still here.
-            ours=origins[one] == ours if one in origins else one in known,
-            gathered=one in origins,
-            counted=one in counted and cloud.slots.owns_slots(one),
+            ours=origins[reservation_id] == ours
+            if reservation_id in origins
+            else reservation_id in known,
+            gathered=reservation_id in origins,
+            counted=reservation_id in counted
+            and cloud.slots.owns_slots(reservation_id),
         )
-        for one in sorted({*origins, *counted} - alive)
+        for reservation_id in sorted({*origins, *counted} - alive)
     ]
     return Findings(
-        tuple(one for one in leftovers if one.gathered or one.counted),
         tuple(
-            one
-            for one in sorted(alive & origins.keys())
-            if origins[one] != ours
+            leftover
+            for leftover in leftovers
+            if leftover.gathered or leftover.counted
+        ),
+        tuple(
+            reservation_id
+            for reservation_id in sorted(alive & origins.keys())
+            if origins[reservation_id] != ours
         ),
     )
 
 
 def sweep(database: api.Database, cloud: ports.Cloud) -> None:
-    """Take away what is left of leases of this database, if it is little.
+    """Delete leftovers of leases of this database, if they are few.
 
     The first time after an upgrade gives the aggregates of all leases the
     name of the database, and takes nothing away.
@@ -92,44 +101,47 @@ def sweep(database: api.Database, cloud: ports.Cloud) -> None:
     :raises: CloudUnavailable, DatabaseUnavailable
     """
     found = find(database, cloud)
+    name = identity.of(database)
     for reservation_id in found.unmarked:
         LOG.info('Aggregate %s is of this database', reservation_id)
-        cloud.aggregates.sign(reservation_id)
+        cloud.aggregates.sign(reservation_id, name)
     if found.unmarked:
         return
-    mine = [one for one in found.leftovers if one.ours]
-    if len(mine) > FEW:
+    ours = [leftover for leftover in found.leftovers if leftover.ours]
+    if len(ours) > FEW:
         LOG.error(
             '%(count)d reservations in Nova are of no lease any more, which '
-            'are too many for what stopped workers leave: nothing is taken '
-            'away. If the database was restored, these are of leases made '
+            'are too many for leftovers of stopped workers: nothing is '
+            'deleted. If the database was restored, these are of leases made '
             'since its backup. See "nova-reservations-manage audit"; with '
-            '--repair it takes them away: %(ids)s',
+            '--repair it deletes them: %(ids)s',
             {
-                'count': len(mine),
-                'ids': ', '.join(one.reservation_id for one in mine),
+                'count': len(ours),
+                'ids': ', '.join(leftover.reservation_id for leftover in ours),
             },
         )
         return
-    for one in mine:
+    for leftover in ours:
         LOG.warning(
-            'Reservation %s is of no lease any more: what Nova still has of '
-            'it is taken away',
-            one.reservation_id,
+            'Reservation %s is of no lease any more: its leftovers in Nova '
+            'are deleted',
+            leftover.reservation_id,
         )
-        take_away(one, cloud)
+        take_away(leftover, cloud)
 
 
-def take_away(one: Leftover, cloud: ports.Cloud) -> None:
+def take_away(leftover: Leftover, cloud: ports.Cloud) -> None:
     """:raises: CloudUnavailable"""
-    if one.counted and cloud.slots.delete_slots(
-        one.reservation_id, [], check=_unchecked
+    if leftover.counted and cloud.slots.delete_slots(
+        leftover.reservation_id, [], check=_unchecked
     ):
         # By its aggregate it is known next time.
         return
-    if one.gathered:
-        cloud.aggregates.delete_aggregate(one.reservation_id, check=_unchecked)
+    if leftover.gathered:
+        cloud.aggregates.delete_aggregate(
+            leftover.reservation_id, check=_unchecked
+        )
 
 
 def _unchecked() -> None:
-    """Nobody else acts on what belongs to no lease."""
+    """Check nothing: nobody else acts on resources that belong to no lease."""

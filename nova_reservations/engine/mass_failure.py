@@ -3,6 +3,8 @@
 
 A switch or a message bus has failed then, most likely. Nothing is moved until
 an administrator has looked, or most of the resources are back.
+
+Decision 0019: doc/source/decisions/0019-disabled-is-no-failure
 """
 
 from collections.abc import Collection
@@ -56,8 +58,8 @@ def apply(
     options: settings.Settings,
     now: datetime.datetime,
 ) -> Verdict:
-    """Have nothing be healed where too much has failed at once, as long as
-    that is so.
+    """Stop the healing of all that has failed, as long as too much has failed
+    at once.
 
     Joins the caller's transaction, which has written the conditions.
 
@@ -65,20 +67,24 @@ def apply(
     """
     known = conditions.known(session, resource_type)
     coming = {domain_of.get(name, '') for name in back}
-    members = [_member(one, domain_of, coming, now) for one in known]
-    names = {one.resource.id: one.resource.name for one in known}
+    members = [_member(row, domain_of, coming, now) for row in known]
+    names = {row.resource.id: row.resource.name for row in known}
     masses = failures.masses(members, options.heal_limit, now)
-    braked = {one.id for one in members if one.braked_at is not None}
-    stays = {one.id for one in members if one.braked_at == now}
+    braked = {member.id for member in members if member.braked_at is not None}
+    stays = {member.id for member in members if member.braked_at == now}
     calm = failures.calmed(members, masses, now, options.down_after)
-    anew = {one for mass in masses for one in mass.failed} - braked
+    anew = {
+        resource_id for mass in masses for resource_id in mass.failed
+    } - braked
     conditions.set_brake(session, (anew | stays) - calm, now)
     conditions.set_brake(session, calm, None)
     return Verdict(
         tuple(
             Told(
                 mass.domain,
-                tuple(sorted(names[one] for one in mass.failed)),
+                tuple(
+                    sorted(names[resource_id] for resource_id in mass.failed)
+                ),
                 mass.size,
             )
             for mass in masses
@@ -89,18 +95,18 @@ def apply(
 
 
 def _member(
-    one: conditions.Known,
+    row: conditions.Known,
     domain_of: Mapping[str, str],
     coming: Collection[str],
     now: datetime.datetime,
 ) -> failures.Member:
-    domain = domain_of.get(one.resource.name, '')
-    braked_at = one.braked_at
+    domain = domain_of.get(row.resource.name, '')
+    braked_at = row.braked_at
     if braked_at is not None and domain in coming:
         # Others of its domain come back: it may be the next.
         braked_at = now
     return failures.Member(
-        one.resource.id, domain, one.condition, braked_at, one.brake_off
+        row.resource.id, domain, row.condition, braked_at, row.brake_off
     )
 
 
@@ -135,7 +141,7 @@ def release(
     names: Collection[str],
     now: datetime.datetime,
 ) -> list[str]:
-    """Heal what has these resources though they failed with many others;
+    """Release the brake of these resources, so that their leases are healed;
     return their names.
 
     :param names: none: all that are not healed for that reason
@@ -145,17 +151,17 @@ def release(
     def let_go(_: int) -> list[str]:
         with database.writer() as session:
             released = [
-                one.resource
-                for one in conditions.known(
+                row.resource
+                for row in conditions.known(
                     session, resource_type, names or None
                 )
-                if one.braked_at is not None
+                if row.braked_at is not None
             ]
             conditions.set_brake(
-                session, [one.id for one in released], None, off=True
+                session, [resource.id for resource in released], None, off=True
             )
             if released:
                 tasks.hurry(session, healing.HEAL, now)
-            return sorted(one.name for one in released)
+            return sorted(resource.name for resource in released)
 
     return transactions.retry(let_go)

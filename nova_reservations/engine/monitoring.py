@@ -72,42 +72,42 @@ class Monitoring:
         self.notify = notify
 
     def poll(self, now: datetime.datetime) -> None:
-        """Have each monitor look at all that it knows."""
-        for one in self.monitors:
+        """Let each monitor look at all that it knows."""
+        for monitor in self.monitors:
             with self.database.reader() as session:
-                known = conditions.known(session, one.resource_type)
+                known = conditions.known(session, monitor.resource_type)
             if not known:
                 continue
             try:
-                changes = one.check_states(
-                    sorted({each.resource.name for each in known}), now
+                changes = monitor.check_states(
+                    sorted({row.resource.name for row in known}), now
                 )
             except exception.CloudUnavailable as error:
                 LOG.warning(
-                    'Nobody knows which resources of type %(type)s work: '
-                    '%(reason)s',
-                    {'type': one.resource_type, 'reason': error},
+                    'The conditions of resources of type %(type)s are not '
+                    'known: %(reason)s',
+                    {'type': monitor.resource_type, 'reason': error},
                 )
                 continue
-            self.record(one.resource_type, changes, now, one.domains)
+            self.record(monitor.resource_type, changes, now, monitor.domains)
 
     @property
     def event_types(self) -> set[str]:
         """The notifications that the monitors want."""
         return {
             event_type
-            for one in self.monitors
-            for event_type in one.event_types
+            for monitor in self.monitors
+            for event_type in monitor.event_types
         }
 
     @property
     def topics(self) -> set[str]:
-        """Where these come."""
+        """The topics of the notifications that monitors want."""
         return {
             topic
-            for one in self.monitors
-            if one.event_types
-            for topic in one.topics
+            for monitor in self.monitors
+            if monitor.event_types
+            for topic in monitor.topics
         }
 
     def on_notification(
@@ -116,17 +116,17 @@ class Monitoring:
         payload: Mapping[str, Any],
         now: datetime.datetime,
     ) -> None:
-        """Have the monitors that want it say what a notification means.
+        """Let the monitors that want it say what a notification means.
 
         :raises: CloudUnavailable, DatabaseUnavailable; polling will tell
         """
-        for one in self.monitors:
-            if event_type in one.event_types:
+        for monitor in self.monitors:
+            if event_type in monitor.event_types:
                 self.record(
-                    one.resource_type,
-                    one.on_notification(event_type, payload, now),
+                    monitor.resource_type,
+                    monitor.on_notification(event_type, payload, now),
                     now,
-                    one.domains,
+                    monitor.domains,
                 )
 
     def record(
@@ -136,16 +136,16 @@ class Monitoring:
         now: datetime.datetime,
         domains: Domains = lambda names: {},
     ) -> None:
-        """Write what is news of resources that are ours."""
+        """Write the changed conditions of our resources."""
         with self.database.reader() as session:
             seen = conditions.known(session, resource_type, changes.names)
         if not self._news(seen, changes, now) and not any(
-            one.braked_at for one in seen
+            row.braked_at for row in seen
         ):
             return
         with self.database.reader() as session:
             known = conditions.known(session, resource_type)
-        domain_of = _ask(domains, [one.resource.name for one in known])
+        domain_of = _ask(domains, [row.resource.name for row in known])
         news, verdict = transactions.retry(
             lambda _: self._record(resource_type, changes, domain_of, now)
         )
@@ -159,12 +159,12 @@ class Monitoring:
         changes: base.Changes,
         now: datetime.datetime,
     ) -> list[_News]:
-        """Return those that are not as they were known to be."""
+        """Return the resources whose conditions have changed."""
         news = []
-        for one in known:
-            name = one.resource.name
+        for row in known:
+            name = row.resource.name
             condition = failures.condition(
-                one.condition,
+                row.condition,
                 failures.Sighting(
                     failed=name in changes.failed,
                     down=name in changes.down,
@@ -173,8 +173,8 @@ class Monitoring:
                 now,
                 self.options.down_after,
             )
-            if condition != one.condition:
-                news.append(_News(one.resource, one.condition, condition))
+            if condition != row.condition:
+                news.append(_News(row.resource, row.condition, condition))
         return news
 
     def _record(
@@ -190,20 +190,20 @@ class Monitoring:
                 changes,
                 now,
             )
-            for one in sorted(news, key=lambda one: one.resource.id):
+            for item in sorted(news, key=lambda item: item.resource.id):
                 conditions.set_condition(
-                    session, one.resource.id, one.condition, now
+                    session, item.resource.id, item.condition, now
                 )
             healing.mark_unprepared(
                 session,
-                [one.resource.id for one in news if one.fails_or_is_back],
+                [item.resource.id for item in news if item.fails_or_is_back],
                 now,
             )
             verdict = mass_failure.apply(
                 session,
                 resource_type,
                 domain_of,
-                [one.resource.name for one in news if one.condition.works],
+                [item.resource.name for item in news if item.condition.works],
                 self.options,
                 now,
             )
@@ -212,7 +212,7 @@ class Monitoring:
             if news:
                 # What is known of a host is most often old when it is back.
                 tasks.hurry(session, hosts.REFRESH, now)
-            back = [one.resource.id for one in news if one.is_bookable]
+            back = [item.resource.id for item in news if item.is_bookable]
             if back:
                 capacity.freed(session, now, back)
         return news, verdict
@@ -223,7 +223,7 @@ def _ask(domains: Domains, names: Collection[str]) -> Mapping[str, str]:
         return domains(names)
     except exception.CloudUnavailable as error:
         LOG.warning(
-            'What fails together is not known, all count as one cell: %s',
+            'The cells of hosts are not known, all count as one cell: %s',
             error,
         )
         return {}
@@ -231,8 +231,8 @@ def _ask(domains: Domains, names: Collection[str]) -> Mapping[str, str]:
 
 def _log(resource_type: str, news: Collection[_News]) -> None:
     by_words = defaultdict(list)
-    for one in news:
-        by_words[_words(one.condition)].append(one.resource.name)
+    for item in news:
+        by_words[_words(item.condition)].append(item.resource.name)
     for words, names in by_words.items():
         LOG.warning(
             'Resources of type %(type)s %(words)s: %(names)s',

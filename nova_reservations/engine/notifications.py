@@ -25,7 +25,7 @@ def event(kind: states.EventType) -> str:
 
 
 def flags(lease: objects.Lease) -> set[tuple[str, str]]:
-    """Return (reservation id, flag) of those that are set."""
+    """Return (reservation id, flag) of the flags that are set."""
     return {
         (reservation.id, name)
         for reservation in lease.reservations
@@ -39,7 +39,7 @@ def failed(kind: states.EventType) -> str:
 
 
 def stopped(kind: states.EventType) -> str:
-    """What was told is not so any more: it comes later."""
+    """Return the event type that takes back what was told: it comes later."""
     return f'{event(kind)}.stop'
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of leases that wait: the rules that a booking obeys.
 
-Those who wait have an order, that of their arrival. New leases may overtake,
-except while a worker has the one that waits in its hands: what that one could
-have is not for them. Decision 0008:
-doc/source/decisions/0008-those-who-wait-have-an-order
+Leases that wait are in the order of their arrival. New leases may overtake,
+except while a worker is trying one that waits: resources that this one could
+have are not for them.
+
+Decision 0008: doc/source/decisions/0008-leases-that-wait-have-an-order
 """
 
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 
 ENOUGH = datetime.timedelta(minutes=1)
-"""What must be left of a lease for it to be worth waiting for."""
+"""The time that must be left of a lease for it to be worth waiting for."""
 
 
 def window(
@@ -48,7 +49,8 @@ def window(
 def in_hand(
     session: api.Session, lease: objects.Lease, now: datetime.datetime
 ) -> list[objects.Lease]:
-    """Return those whose turn it is at this moment, for the same time."""
+    """Return the leases that workers are trying at this moment, for the same
+    time."""
     return [
         other
         for other in retry_queue.in_hand(session, now)
@@ -70,16 +72,19 @@ def refusal(
     lease: objects.Lease,
     first: Sequence[objects.Lease],
 ) -> exception.ReservationsError:
-    """Return what to tell a lease for which nothing was left."""
+    """Return the error for a lease for which nothing was left."""
     if not first:
         return refusal
     if lease.lease_type != states.LeaseType.RETRY:
         # Only for the moment until a worker has tried it; one that may wait
         # joins them.
         return exception.Conflict(kind='Lease', id=first[0].id)
-    return exception.NotEnoughResources(
-        f'{refusal}; {len(first)} leases that came before wait'
+    ahead = objects.plural(
+        len(first),
+        'lease that came before waits',
+        'leases that came before wait',
     )
+    return exception.NotEnoughResources(f'{refusal}; {ahead}')
 
 
 def left_over(

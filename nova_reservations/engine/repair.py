@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease in the transaction that heals it: what it lacks, and what it gets.
+"""A lease in the transaction that heals it: the resources that it lacks, and
+those that it gets.
 
-All of it joins that transaction; each thing that is given is taken by its
-generation, as in a booking.
+All of it joins that transaction; each resource is taken by its generation, as
+in a booking.
 """
 
 from collections.abc import Collection
@@ -10,7 +11,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log
 
@@ -30,405 +30,336 @@ from nova_reservations.planner import plan
 LOG = log.getLogger(__name__)
 
 Broken = Mapping[str, list[objects.Holding]]
-"""Reservation id -> what it has and can't use, or must not."""
+"""Reservation id -> the resources that it has and can't use, or must not."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """A lease that is to be healed.
+
+    :ivar demanded: reservation id -> what it asks for, of those that have
+        resources; None: what was valid as it was asked for is not any more,
+        and what has failed is seen, but nothing is found for it.
+    :ivar aftermath: reservation id -> how long it has its resources beyond
+        the lease's end.
+    :ivar heal_active: what a lease that is used gets others for; None: its
+        owner has asked for them.
+    """
+
+    lease: objects.Lease
+    demanded: Mapping[str, demands.Ask | None]
+    aftermath: Mapping[str, datetime.timedelta]
+    now: datetime.datetime
+    cleaning: datetime.timedelta
+    heal_active: states.HealActive | None
+
+    def window(self, reservation_id: str) -> interval.Interval:
+        """Return the rest of the time for which it has its resources."""
+        return interval.Interval(
+            max(self.lease.start_date, self.now), self._end(reservation_id)
+        )
+
+    def given_window(self, reservation_id: str) -> interval.Interval:
+        """Return the window in which it has resources that it gets now."""
+        return interval.Interval(
+            self.now if self.lease.is_used else self.lease.start_date,
+            self._end(reservation_id),
+        )
+
+    def _end(self, reservation_id: str) -> datetime.datetime:
+        return self.lease.end_date + self.aftermath[reservation_id]
+
+    def terms(self, ignore: Collection[str]) -> search.Search:
+        return search.Search(
+            self.now,
+            self.cleaning,
+            allocations_engine.start_at(self.lease),
+            ignore=ignore,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Loss:
+    """Resources of a reservation that are to be replaced together."""
+
+    reservation_id: str
+    demand: demands.Ask
+    holdings: Sequence[objects.Holding]
 
 
 class Repair:
     """A lease, in the transaction that heals it."""
 
-    def __init__(
-        self,
-        session: api.Session,
-        lease: objects.Lease,
-        demanded: Mapping[str, demands.Ask | None],
-        aftermath: Mapping[str, datetime.timedelta],
-        now: datetime.datetime,
-        cleaning: datetime.timedelta,
-        heal_active: states.HealActive | None,
-    ) -> None:
-        """:param demanded: None: what was valid as it was asked for is not
-            any more; what has failed is seen, and nothing is found for it
-        :param heal_active: None: its owner has asked for it
-        """
+    def __init__(self, session: api.Session, case: Case) -> None:
         self.session = session
-        self.lease = lease
-        self.demanded = demanded
-        self.now = now
-        self.terms = search.Search(
-            now,
-            cleaning,
-            allocations_engine.start_at(lease),
-            ignore=list(demanded),
-        )
-        self.used = lease.is_used
-        self._aftermath = aftermath
-        self._heal_active = heal_active
-
-    def _window(self, reservation_id: str) -> interval.Interval:
-        """Return what is left of the time that it has its resources for."""
-        return interval.Interval(
-            max(self.lease.start_date, self.now),
-            self.lease.end_date + self._aftermath[reservation_id],
-        )
-
-    def _given_window(self, reservation_id: str) -> interval.Interval:
-        """Return from and until when it has what it gets."""
-        return interval.Interval(
-            self.now if self.used else self.lease.start_date,
-            self.lease.end_date + self._aftermath[reservation_id],
-        )
-
-    def _wanted(
-        self, reservation_id: str, demand: demands.Ask, **more: Any
-    ) -> search.Wanted:
-        """:param more: of what is wanted"""
-        return search.Wanted(
-            reservation_id, demand, self._window(reservation_id), **more
-        )
+        self.case = case
+        self.lease = case.lease
+        self.used = case.lease.is_used
 
     def held(self) -> Mapping[str, Collection[objects.Holding]]:
-        return allocations.holdings(self.session, list(self.demanded))
+        return allocations.holdings(self.session, list(self.case.demanded))
 
     def broken(self) -> Broken:
-        """Return what it has and should not, the worst first."""
+        """Return the resources that it has and should not, the worst first."""
         broken = {}
         for reservation_id, holdings in self.held().items():
-            current = [one for one in holdings if not one.replaced]
-            demand = self.demanded[reservation_id]
+            current = [holding for holding in holdings if not holding.replaced]
+            demand = self.case.demanded[reservation_id]
             fit = candidates.meeting(
                 self.session,
                 demand.requirements if demand else None,
-                {one.resource.id for one in current},
+                {holding.resource.id for holding in current},
             )
             broken[reservation_id] = sorted(
                 (
-                    one
-                    for one in current
-                    if not one.usable
-                    or one.resource.id not in fit
-                    or self._is_withheld(one)
+                    holding
+                    for holding in current
+                    if not holding.usable
+                    or holding.resource.id not in fit
+                    or self._is_withheld(holding)
                 ),
-                key=lambda one: (one.usable, one.occupied, one.resource.id),
+                key=lambda holding: (
+                    holding.usable,
+                    holding.occupied,
+                    holding.resource.id,
+                ),
             )
         return broken
 
-    def _is_withheld(self, one: objects.Holding) -> bool:
-        """Whether a resource was disabled before the lease could use it."""
+    def _is_withheld(self, holding: objects.Holding) -> bool:
+        """Return whether a resource was disabled before the lease could use
+        it."""
         return (
-            one.hold == states.Hold.DISABLED
-            and one.held_since is not None
-            and (not self.used or one.held_since < self.lease.start_date)
+            holding.hold == states.Hold.DISABLED
+            and holding.held_since is not None
+            and (not self.used or holding.held_since < self.lease.start_date)
         )
 
-    def _replaceable(self) -> Broken:
-        """Return what of the broken may be replaced."""
-        return {
-            reservation_id: [one for one in broken if self._may_replace(one)]
-            for reservation_id, broken in self.broken().items()
-        }
-
-    def _may_replace(self, one: objects.Holding) -> bool:
-        if self._heal_active is None:
+    def _may_replace(self, holding: objects.Holding) -> bool:
+        heal_active = self.case.heal_active
+        if heal_active is None:
             return True
-        if one.braked:
+        if holding.braked:
             return False
-        if not self.used or self._heal_active == states.HealActive.FAILED:
+        if not self.used or heal_active == states.HealActive.FAILED:
             return True
         return (
-            self._heal_active == states.HealActive.FORCED_DOWN
-            and one.forced_down
+            heal_active == states.HealActive.FORCED_DOWN
+            and holding.forced_down
         )
 
-    def _mine(self) -> set[int]:
+    def _slots(self, reservation_id: str) -> Mapping[int, int]:
+        """Return resource id -> slots that the reservation has there; a whole
+        resource is one."""
+        shares = allocations.slots(self.session, [reservation_id])
+        slots = shares.get(reservation_id, {})
         return {
-            one.resource.id
-            for holdings in self.held().values()
-            for one in holdings
-            if not one.replaced
+            holding.resource.id: slots.get(holding.resource.id, 1)
+            for holding in self.held()[reservation_id]
+            if not holding.replaced
         }
 
     def take_back(self, unused: Mapping[str, Collection[int]]) -> bool:
-        """Take what was replaced, and is back, for what was given in its
-        place and is not used; return whether there was any."""
+        """Take resources back that were replaced and work again, for resources
+        that were given in their place and are not used; return whether there
+        were any."""
         taken = False
         for reservation_id, ids in unused.items():
-            demand = self.demanded.get(reservation_id)
+            demand = self.case.demanded.get(reservation_id)
             if not self.used or demand is None:
                 continue
             given = [
-                one
-                for one in self.held()[reservation_id]
-                if one.given and one.usable and one.resource.id in ids
+                holding
+                for holding in self.held()[reservation_id]
+                if holding.given
+                and holding.usable
+                and holding.resource.id in ids
             ]
-            if demand.exclusive:
-                taken |= self._take_back_whole(reservation_id, demand, given)
-            else:
-                taken |= self._take_back_share(reservation_id, demand, given)
+            if given:
+                taken |= self._take_back(reservation_id, demand, given)
         return taken
 
-    def _take_back_whole(
+    def _take_back(
         self,
         reservation_id: str,
-        demand: demands.Demand,
-        given: Collection[objects.Holding],
-    ) -> bool:
-        former = {
-            one.resource_id
-            for one in healing.former(self.session, reservation_id)
-        } - self._mine()
-        wanted = self._wanted(
-            reservation_id,
-            dataclasses.replace(demand, minimum=0, maximum=len(given)),
-            held=dict.fromkeys(former, 1),
-        )
-        found = candidates.find(
-            self.session,
-            wanted,
-            dataclasses.replace(self.terms, start_at=0),
-            page=0,
-        )
-        back = [offer for offer in found if offer.resource.id in former]
-        pairs = list(zip(back, given, strict=False))
-        allocations.advance(
-            self.session,
-            {offer.resource.id: offer.generation for offer, _ in pairs},
-        )
-        if not pairs:
-            return False
-        lost = [one for _, one in pairs]
-        self._part_from(reservation_id, lost)
-        healing.give(
-            self.session,
-            reservation_id,
-            [offer.resource.id for offer, _ in pairs],
-            self._given_window(reservation_id),
-            given_at=self.now,
-        )
-        _log(reservation_id, [offer.resource for offer, _ in pairs], lost)
-        return True
-
-    def _take_back_share(
-        self,
-        reservation_id: str,
-        share: demands.Share,
+        demand: demands.Ask,
         given: Sequence[objects.Holding],
     ) -> bool:
-        """Take back the first that is matched by what was given: all of it,
-        or a part of as many slots."""
-        mine = allocations.slots(self.session, [reservation_id])
-        slots = mine.get(reservation_id, {})
-        parts = [[one] for one in given]
-        if len(given) > 1:
-            parts.append(list(given))
-        for former in healing.former(self.session, reservation_id):
-            for lost in parts:
-                count = sum(slots[one.resource.id] for one in lost)
-                if count == former.slots and self._has_room(
-                    reservation_id, share, former
-                ):
-                    self._part_from(reservation_id, lost)
-                    healing.give_shares(
-                        self.session,
-                        reservation_id,
-                        {former.resource_id: former.slots},
-                        share.amounts,
-                        self._given_window(reservation_id),
-                        given_at=self.now,
-                    )
-                    return True
-        return False
-
-    def _has_room(
-        self, reservation_id: str, share: demands.Share, former: healing.Former
-    ) -> bool:
-        """Whether what was had is free for who had it, who takes it then."""
-        ask = allocations_engine.find_offers(
-            self.session,
-            self._wanted(
-                reservation_id,
-                dataclasses.replace(share, slots=former.slots),
-                held={former.resource_id: former.slots},
-                keep_all=True,
-                among=[former.resource_id],
-            ),
-            dataclasses.replace(
-                self.terms, best_fit=False, ignore=[reservation_id]
-            ),
+        """Take back each former resource for which given ones are as many
+        slots: one of them, or all."""
+        former = healing.former(self.session, reservation_id)
+        wanted = search.Wanted(
+            reservation_id,
+            demand,
+            self.case.window(reservation_id),
+            held=former,
+            among=list(former),
         )
-        found = plan.assign([ask], self.lease.id)
-        if not isinstance(found, plan.Plan):
-            return False
-        allocations.advance(self.session, found.generations)
-        return True
-
-    def replace_wholes(self) -> bool:
-        """Give whole resources in place of others, as many as there are;
-        return whether there were any."""
-        broken = self._replaceable()
-        wanting = {
-            reservation_id: demand
-            for reservation_id, demand in self.demanded.items()
-            if demand is not None
-            and demand.exclusive
-            and broken[reservation_id]
-        }
-        if not wanting:
-            return False
-        mine = self._mine()
-        beside = len(mine) + sum(map(len, broken.values()))
-        asks = [
-            self._ask(
-                reservation_id,
+        found = allocations_engine.find_offers(
+            self.session, wanted, self.case.terms(ignore=[reservation_id])
+        )
+        slots = self._slots(reservation_id)
+        taken = False
+        for offer in sorted(found.offers, key=lambda offer: offer.resource.id):
+            count = former[offer.resource.id]
+            lost = _of_as_many(count, given, slots)
+            ask = offers.Ask(
                 dataclasses.replace(
-                    demand, minimum=0, maximum=len(broken[reservation_id])
+                    wanted,
+                    demand=demand.sized(count),
+                    held={offer.resource.id: count},
+                    keep_all=True,
                 ),
-                mine,
-                beside,
+                [offer],
             )
-            for reservation_id, demand in wanting.items()
-        ]
-        found = plan.most(asks, seed=self.lease.id)
-        allocations.advance(self.session, found.generations)
-        for ask in asks:
-            reservation_id = ask.wanted.reservation_id
-            chosen = found.slots[reservation_id]
-            if not chosen:
-                continue
-            lost = broken[reservation_id][: len(chosen)]
-            self._part_from(reservation_id, lost)
-            healing.give(
-                self.session,
-                reservation_id,
-                list(chosen),
-                self._given_window(reservation_id),
-                given_at=self.now if self.used else None,
-            )
-            _log(reservation_id, _chosen(ask, chosen), lost)
-        return any(found.slots.values())
+            # What was had is free for who had it, and takes it then.
+            if lost and self._swap([ask], [lost]):
+                given = [holding for holding in given if holding not in lost]
+                taken = True
+        return taken
 
-    def _ask(
-        self,
-        reservation_id: str,
-        demand: demands.Demand,
-        mine: Collection[int],
-        beside: int,
-    ) -> offers.Ask:
-        """:param beside: how many resources may be of no use to it"""
-        # What it had before is as it knows it.
-        known = [
-            one.resource.id
-            for one in self.held()[reservation_id]
-            if one.replaced and one.hold is None
-        ]
+    def replace(self) -> bool:
+        """Replace broken resources; return whether there were any.
+
+        Whole resources are chosen together, as many as there are. All slots
+        that a reservation had of one resource are replaced, or none.
+        """
+        moved = False
+        for losses in self._losses():
+            count = sum(len(loss.holdings) for loss in losses)
+            asks = [self._ask(loss, count) for loss in losses]
+            moved |= self._swap(asks, [loss.holdings for loss in losses])
+        return moved
+
+    def _losses(self) -> list[list[_Loss]]:
+        """Return the broken resources that may be replaced; those in one list
+        are chosen together."""
+        wholes, shares = [], []
+        for reservation_id, broken in self.broken().items():
+            demand = self.case.demanded[reservation_id]
+            lost = [
+                holding for holding in broken if self._may_replace(holding)
+            ]
+            if demand is None or not lost:
+                continue
+            if demand.exclusive:
+                wholes.append(_Loss(reservation_id, demand, lost))
+            else:
+                shares += [
+                    [_Loss(reservation_id, demand, [holding])]
+                    for holding in lost
+                ]
+        return [wholes, *shares]
+
+    def _ask(self, loss: _Loss, beside: int) -> offers.Ask:
+        """Return resources that could be given in place of lost ones.
+
+        :param beside: how many resources are lost together
+        """
+        reservation_id, demand = loss.reservation_id, loss.demand
+        slots = self._slots(reservation_id)
+        lost = [holding.resource.id for holding in loss.holdings]
+        known: list[int] = []
+        # Beside the slots that it has of a resource it may get more.
+        ignore: list[str] = []
+        if demand.exclusive:
+            # What it had before is as it knows it.
+            known = [
+                holding.resource.id
+                for holding in self.held()[reservation_id]
+                if holding.replaced and holding.hold is None
+            ]
+            ignore = [reservation_id]
         ask = allocations_engine.find_offers(
             self.session,
-            self._wanted(
+            search.Wanted(
                 reservation_id,
-                demand,
+                demand.sized(sum(slots[key] for key in lost)),
+                self.case.window(reservation_id),
                 held=dict.fromkeys(known, 1),
-                siblings=beside,
+                siblings=len(slots) + beside,
             ),
-            self.terms,
+            self.case.terms(ignore),
         )
+        taken = lost if demand.affinity is None else slots
         return dataclasses.replace(
             ask,
             offers=[
-                offer for offer in ask.offers if offer.resource.id not in mine
+                offer for offer in ask.offers if offer.resource.id not in taken
             ],
         )
 
-    def replace_shares(self) -> bool:
-        """Give shares in place of others; all that a reservation had of one
-        resource, or nothing of it. Return whether there was any."""
-        moved = False
-        for reservation_id, holdings in self._replaceable().items():
-            demand = self.demanded[reservation_id]
-            if demand is not None and not demand.exclusive:
-                for holding in holdings:
-                    moved |= self._replace_share(
-                        reservation_id, demand, holding
-                    )
-        return moved
-
-    def _replace_share(
+    def _swap(
         self,
-        reservation_id: str,
-        share: demands.Share,
-        holding: objects.Holding,
+        asks: Sequence[offers.Ask],
+        losses: Sequence[Sequence[objects.Holding]],
     ) -> bool:
-        slots = allocations.slots(self.session, [reservation_id])
-        mine = slots[reservation_id]
-        ask = allocations_engine.find_offers(
-            self.session,
-            self._wanted(
-                reservation_id,
-                dataclasses.replace(share, slots=mine[holding.resource.id]),
-                siblings=len(mine),
-            ),
-            dataclasses.replace(self.terms, ignore=()),
-        )
-        left = [holding.resource.id] if share.affinity is None else mine
-        found = plan.assign(
-            [
-                dataclasses.replace(
-                    ask,
-                    offers=[
-                        offer
-                        for offer in ask.offers
-                        if offer.resource.id not in left
-                    ],
-                )
-            ],
-            self.lease.id,
-        )
-        if not isinstance(found, plan.Plan):
-            return False
-        given = found.slots[reservation_id]
+        """Give offered resources in place of lost ones, in the order of both;
+        return whether there were any.
+
+        :param losses: of each ask
+        """
+        found = plan.most(asks, seed=self.lease.id)
+        # The guard, as in a booking: nothing is written before it.
         allocations.advance(self.session, found.generations)
-        self._part_from(reservation_id, [holding])
-        healing.give_shares(
+        for ask, holdings in zip(asks, losses, strict=True):
+            given = found.slots[ask.wanted.reservation_id]
+            if ask.wanted.demand.exclusive:
+                holdings = holdings[: len(given)]
+            if given:
+                self._write(ask, given, holdings)
+        return bool(found.generations)
+
+    def _write(
+        self,
+        ask: offers.Ask,
+        given: Mapping[int, int],
+        lost: Sequence[objects.Holding],
+    ) -> None:
+        reservation_id = ask.wanted.reservation_id
+        slots = self._slots(reservation_id)
+        self._part_from(
+            reservation_id, [holding.resource.id for holding in lost]
+        )
+        healing.give(
             self.session,
             reservation_id,
-            {
-                resource_id: count + mine.get(resource_id, 0)
-                for resource_id, count in given.items()
-            },
-            share.amounts,
-            self._given_window(reservation_id),
-            given_at=self.now if self.used else None,
+            {key: count + slots.get(key, 0) for key, count in given.items()},
+            ask.wanted.demand.amounts,
+            self.case.given_window(reservation_id),
+            given_at=self.case.now if self.used else None,
         )
-        _log(reservation_id, _chosen(ask, given), [holding])
-        return True
+        LOG.info(
+            'Reservation %(id)s has %(new)s in place of %(lost)s',
+            {
+                'id': reservation_id,
+                'new': ', '.join(
+                    offer.resource.name
+                    for offer in ask.offers
+                    if offer.resource.id in given
+                ),
+                'lost': ', '.join(holding.resource.name for holding in lost),
+            },
+        )
 
     def _part_from(
-        self, reservation_id: str, lost: Collection[objects.Holding]
+        self, reservation_id: str, resource_ids: Collection[int]
     ) -> None:
-        ids = [one.resource.id for one in lost]
         if self.used:
-            healing.replace(self.session, reservation_id, ids, self.now)
+            healing.replace(
+                self.session, reservation_id, resource_ids, self.case.now
+            )
         else:
             # Nobody has been on them for this lease.
-            allocations.delete(self.session, reservation_id, ids)
+            allocations.delete(self.session, reservation_id, resource_ids)
 
 
-def _chosen(
-    ask: offers.Ask, chosen: Collection[int]
-) -> list[objects.Resource]:
-    return [
-        offer.resource for offer in ask.offers if offer.resource.id in chosen
-    ]
-
-
-def _log(
-    reservation_id: str,
-    new: Collection[objects.Resource],
-    lost: Collection[objects.Holding],
-) -> None:
-    LOG.info(
-        'Reservation %(id)s has %(new)s in place of %(lost)s',
-        {
-            'id': reservation_id,
-            'new': ', '.join(resource.name for resource in new),
-            'lost': ', '.join(one.resource.name for one in lost),
-        },
-    )
+def _of_as_many(
+    count: int, given: Sequence[objects.Holding], slots: Mapping[int, int]
+) -> Sequence[objects.Holding]:
+    """Return a given resource of so many slots, or all of them if they are as
+    many together; nothing if neither is."""
+    for part in (*([holding] for holding in given), given):
+        if sum(slots[holding.resource.id] for holding in part) == count:
+            return part
+    return []

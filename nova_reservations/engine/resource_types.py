@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resource types that are switched on, and what they say of leases."""
+"""The resource types that are switched on, and their part in leases."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def get(types: Types, name: str) -> base.ResourceType:
 def demand(
     types: Types, reservation: objects.Reservation
 ) -> demands.Ask | None:
-    """Return what a reservation asks for; None: nothing that is planned.
+    """Return the demand of a reservation; None: nothing that is planned.
 
     :raises: InvalidInput
     """
@@ -48,8 +48,8 @@ def window(
 
 
 def asks(types: Types, lease: objects.Lease) -> Iterator[demands.Ask]:
-    """Yield what the reservations of a lease ask for, as far as that can be
-    told."""
+    """Yield the demands of a lease's reservations, as far as they are
+    known."""
     for item in lease.reservations:
         if item.resource_type in types:
             found = base.stored_demand(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What packages do that bring a type of resource of their own: say what there
-is of it. Hosts are enrolled instead (``hosts.py``)."""
+"""Resources of types that other packages bring: these say what there is. Hosts
+are enrolled instead (``hosts.py``)."""
 
 import datetime
 
@@ -24,7 +24,8 @@ class Resources:
     def add(
         self, resource_type: str, name: str, uuid: str, now: datetime.datetime
     ) -> objects.Resource:
-        """Have leases find it; what is there already is left as it is.
+        """Add a resource that can be leased; one that is there already is left
+        as it is.
 
         :param name: as its monitor names it, at most 255 characters.
         :param uuid: at most 36 characters, unique among those of the type.
@@ -47,7 +48,7 @@ class Resources:
         return transactions.retry(insert)
 
     def remove(self, resource: objects.Resource) -> None:
-        """Have leases find it no more; what is gone already is gone.
+        """Remove a resource that can be leased, if it is there.
 
         :raises: InvalidInput if it is a host
         :raises: InvalidState if leases have it, or will
@@ -61,7 +62,9 @@ class Resources:
                     kind='Resource',
                     id=resource.name,
                     status='in use',
-                    reason=f'{held} reservations hold it',
+                    reason=objects.plural(
+                        held, 'reservation holds it', 'reservations hold it'
+                    ),
                 )
             resources.delete(session, resource.id)
 

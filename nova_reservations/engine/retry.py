@@ -2,14 +2,14 @@
 """Leases that wait for capacity: of type retry, while they are CREATING.
 
 Such a lease holds nothing, neither here nor in Nova. It is tried as soon as
-anything comes free that it could have: whoever frees something writes down
-what, in the same transaction, and a worker goes through all that wait
-(``engine/retry_walk.py``). A try is one transaction too, like the creation
-of a lease, and what it finds it starts like any other.
+resources come free that it could have: the transaction that frees them records
+them, and a worker goes through all leases that wait
+(``engine/retry_walk.py``). A try is one transaction too, like the creation of
+a lease.
 
-A host that would do for one of them is not for those behind it, also when it
-is too little for the first: else one that wants many hosts would never get
-them. ``engine/queue.py`` has their order.
+A host that suits a lease is not for those behind it, even if it alone is too
+little: otherwise a lease of many hosts would never get them.
+``engine/queue.py`` has their order.
 """
 
 from collections.abc import Collection
@@ -102,8 +102,8 @@ def left(
     types: resource_types.Types,
     told: Collection[int | None] = (),
 ) -> None:
-    """Tell those behind a lease that it waits no more, or for something else;
-    in the caller's transaction, after its other writes.
+    """Tell the leases behind that one waits no more, or for something else; in
+    the caller's transaction, after its other writes.
 
     :param told: of these resources they are told anyway
     """
@@ -128,7 +128,7 @@ def _could_have(
     now: datetime.datetime,
     types: resource_types.Types,
 ) -> set[int]:
-    """Return the ids of what the lease could want that is free at a time."""
+    """Return the ids of free resources that the lease could want at a time."""
     found: set[int] = set()
     for demand in resource_types.asks(types, lease):
         found.update(
@@ -150,7 +150,7 @@ def grant(
     allocations: allocations.Allocations,
     terms: allocations.Terms,
 ) -> objects.Lease:
-    """Give the lease, that a worker holds, what it waits for.
+    """Book the lease, which a worker holds and which waited.
 
     In the caller's transaction, like the creation of a lease.
 
@@ -213,7 +213,8 @@ class Retries:
         self.notify = notify
 
     def look(self, lease: objects.Lease, now: datetime.datetime) -> None:
-        """Have the lease, that a worker holds, wait on, or give up.
+        """Give up the lease, which a worker holds, if its time is over; else
+        let it wait on.
 
         What is free is told to it: it may have been asked for anew, or have
         begun to wait as something was freed.
@@ -242,7 +243,7 @@ class Retries:
     def wait_on(
         self, lease: objects.Lease, refusal: str, now: datetime.datetime
     ) -> None:
-        """Have a lease, that is held, and was tried in vain, wait on.
+        """Let a lease that is held, and was tried in vain, wait on.
 
         :raises: ClaimLost
         """
@@ -304,7 +305,7 @@ class Retries:
             ),
         )
         LOG.info(
-            'Lease %(lease)s of project %(project)s has waited for nothing: '
+            'Lease %(lease)s of project %(project)s has waited in vain: '
             '%(reason)s',
             {
                 'lease': lease.id,

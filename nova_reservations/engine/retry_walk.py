@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When something comes free, all that wait are gone through, in their order.
+"""A walk through all leases that wait, in their order, when resources came
+free.
 
-What has to be known of each is read once. Only those are looked at further
-that could use something of what came free, and whom nobody ahead keeps from
-it; so what a walk costs beside the reading does not grow with the others.
+All leases are read once. The walk looks further at a lease only if it could
+use a resource that came free, and no lease ahead keeps it for itself. So the
+cost of a walk, beside the reading, does not grow with the other leases.
 
-What came free is forgotten at the end: a walk that dies is done again. A
-walk that has looked at many says how far it came, and the next goes on there.
+The rows of what came free are deleted at the end: a walk that dies is done
+again. A walk that has looked at many leases records how far it came, and the
+next goes on there.
+
+Decision 0026: doc/source/decisions/0026-one-walk-of-the-queue
 """
 
 from collections.abc import Collection
@@ -26,7 +30,6 @@ from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
-from nova_reservations.db import claims
 from nova_reservations.db import counters
 from nova_reservations.db import freed_resources
 from nova_reservations.db import leases
@@ -36,7 +39,7 @@ from nova_reservations.engine import allocations
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
 from nova_reservations.engine import retry
-from nova_reservations.engine import steps as agenda
+from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
@@ -48,29 +51,34 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 MOST = 50
-"""So many are looked at further in one walk: others want the worker, too."""
+"""The number of leases that one walk looks at further: others want the worker,
+too."""
 
 CLAIM = datetime.timedelta(seconds=30)
-"""How long nobody overtakes one whose turn it is, if the worker dies."""
+"""The time for which nobody overtakes a lease that is tried, if the worker
+dies."""
 
 PATIENCE = datetime.timedelta(seconds=10)
-"""After which another worker begins a walk anew: two at once do no harm."""
+"""The time after which another worker begins a walk anew: two at once do no
+harm."""
 
 SOON = datetime.timedelta(seconds=1)
-"""When to go on with one that somebody else is at."""
+"""The time until a walk goes on that has found another worker at a lease."""
 
 ME = 'the queue'
-"""Who holds a lease whose turn it is."""
+"""The holder of the claim on a lease while it is tried."""
 
 _Asked = tuple[demands.Ask, datetime.timedelta]
-"""What a reservation asks for, and for how long after the lease's end."""
+"""The demand of a reservation, and the time after the lease's end for which it
+is held."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Offer:
-    """:ivar among: reservation id -> ids of what it may have.
+    """Resources that a lease may have.
 
-    :ivar told: ids of what those behind are told of later in this walk.
+    :ivar among: reservation id -> ids of resources that it may have.
+    :ivar told: ids of resources that this walk offers later to leases behind.
     """
 
     among: Mapping[str, Collection[int]]
@@ -88,21 +96,21 @@ class Walk:
         self._parsed: dict[str, _Asked | None] = {}
 
     def run(self, now: datetime.datetime) -> None:
-        """Give those who wait what came free."""
+        """Give resources that came free to leases that wait."""
         with self.database.reader() as session:
             page = capacity.untold(session)
             if not page:
                 return
             rows = retry_queue.in_order(session)
-        steps = _Steps(self, self._waiters(rows, now), page, now)
-        again = steps.take()
+        this_round = _Round(self, self._waiters(rows, now), page, now)
+        again = this_round.take()
 
         def record(_: int) -> None:
             with self.database.writer() as session:
                 if again is None:
                     capacity.told(session, page, now)
                 else:
-                    capacity.told_some(session, page, steps.upto, again)
+                    capacity.told_some(session, page, this_round.upto, again)
 
         transactions.retry(record)
 
@@ -157,7 +165,7 @@ class Walk:
             return None
         return demand, kind.aftermath(wanted.params)
 
-    # One whose turn it is
+    # The try of one lease
 
     def try_one(
         self,
@@ -165,11 +173,11 @@ class Walk:
         offer: Offer,
         now: datetime.datetime,
     ) -> Collection[int] | None:
-        """Try to give a lease what it waits for, of what is offered.
+        """Try to give a lease what it waits for, of the offer.
 
-        :returns: the ids of what it has got; None: it waits on
-        :raises: Conflict, Contended if somebody else is at it: it has to be
-            looked at anew
+        :returns: the ids of the resources that it has got; None: it waits on
+        :raises: Conflict, Contended if another worker changes the lease: it
+            has to be looked at anew
         """
         lease = self._take(lease_id, now)
         if lease is None:
@@ -178,14 +186,14 @@ class Walk:
             return self._try(lease, offer, now)
         except (exception.Contended, exception.ClaimLost) as error:
             with self.database.writer() as session:
-                claims.give_back(session, lease.id, lease.attempt, ME, now)
+                leases.give_back(session, lease.id, lease.attempt, ME, now)
             raise exception.Contended from error
 
     def _take(
         self, lease_id: str, now: datetime.datetime
     ) -> objects.Lease | None:
-        """Hold a lease that waits, so that no new one overtakes it; None: it
-        waits no more.
+        """Claim a lease that waits, so that no new one overtakes it; return
+        None if it waits no more.
 
         :raises: Conflict
         """
@@ -253,8 +261,8 @@ class Walk:
                 self.allocations,
                 allocations.Terms(best_fit=attempt == 1, among=offer.among),
             )
-            claims.release(
-                session, granted, agenda.due_at(granted, now, self.options)
+            leases.release(
+                session, granted, steps.due_at(granted, now, self.options)
             )
             retry.left(
                 session, lease, now, self.retries.types, told=offer.told
@@ -273,10 +281,10 @@ class Walk:
         return taken
 
 
-class _Steps:
-    """One walk.
+class _Round:
+    """One walk through all leases that wait.
 
-    :ivar upto: the arrival of the last that was looked at.
+    :ivar upto: the arrival of the last lease that was looked at.
     """
 
     def __init__(
@@ -294,16 +302,21 @@ class _Steps:
         self.freed_resources: dict[int, wishes.FreedResource] = {}
         #: Resource id -> the arrival after which it may be of use.
         self.freed: dict[int | None, int] = {}
-        for one in page:
-            before = self.freed.get(one.resource_id, one.arrival)
-            self.freed[one.resource_id] = min(before, one.arrival)
+        for row in page:
+            before = self.freed.get(row.resource_id, row.arrival)
+            self.freed[row.resource_id] = min(before, row.arrival)
 
     def take(self) -> datetime.datetime | None:
-        """Go from the first to the last; return when to go on, if that is
-        too far for one walk."""
+        """Go from the first lease to the last; return when to go on, if they
+        are too many for one walk."""
         with self.walk.database.reader() as session:
             self._learn(
-                session, [each for each in self.freed if each is not None]
+                session,
+                [
+                    resource_id
+                    for resource_id in self.freed
+                    if resource_id is not None
+                ],
             )
         looked_at = 0
         for queued in self.queued_leases:
@@ -325,26 +338,26 @@ class _Steps:
     def _learn(
         self, session: api.Session, resource_ids: Collection[int]
     ) -> None:
-        for thing in freed_resources.load(session, resource_ids):
-            self.freed_resources[thing.id] = thing
+        for resource in freed_resources.load(session, resource_ids):
+            self.freed_resources[resource.id] = resource
 
     def _may_gain(self, queued: wishes.QueuedLease) -> bool:
-        """Whether it could use something of what came free."""
+        """Return whether the lease could use something of what came free."""
         if self.line.is_behind_its_like(queued):
             return False
         if self._is_free(None, queued):
-            # What was kept from it by one that left may be anything.
+            # A lease that left may have kept any resource from it.
             return True
         return any(
-            self.line.offers(queued, wish, thing)
-            for thing in self._freed_things(queued)
+            self.line.offers(queued, wish, resource)
+            for resource in self._freed_for(queued)
             for wish in queued.wishes
         )
 
     def _is_free(self, key: int | None, queued: wishes.QueuedLease) -> bool:
         return key in self.freed and queued.arrival > self.freed[key]
 
-    def _freed_things(
+    def _freed_for(
         self, queued: wishes.QueuedLease
     ) -> Iterable[wishes.FreedResource]:
         for key in self.freed:
@@ -352,7 +365,7 @@ class _Steps:
                 yield self.freed_resources[key]
 
     def _serve(self, queued: wishes.QueuedLease) -> bool:
-        """Give the waiter what it wants; False if it waits on.
+        """Give the lease what it wants; return False if it waits on.
 
         :raises: Conflict, Contended
         """
@@ -379,9 +392,9 @@ class _Steps:
         queued: wishes.QueuedLease,
         wish: wishes.Wish,
     ) -> list[int]:
-        """Return what it could have: surely enough, if there is."""
+        """Return resources that the lease could have: enough, if there are."""
         enough = candidates.PAGE + sum(
-            each.ask.maximum for each in queued.wishes
+            wish.ask.maximum for wish in queued.wishes
         )
         found: list[int] = []
         ids = candidates.not_taken(
@@ -394,13 +407,19 @@ class _Steps:
         for page in pages.of(ids):
             self._learn(
                 session,
-                [each for each in page if each not in self.freed_resources],
+                [
+                    resource_id
+                    for resource_id in page
+                    if resource_id not in self.freed_resources
+                ],
             )
             found += [
-                each
-                for each in page
-                if each in self.freed_resources
-                and self.line.offers(queued, wish, self.freed_resources[each])
+                resource_id
+                for resource_id in page
+                if resource_id in self.freed_resources
+                and self.line.offers(
+                    queued, wish, self.freed_resources[resource_id]
+                )
             ]
             if len(found) >= enough:
                 break

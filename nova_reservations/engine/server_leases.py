@@ -2,11 +2,12 @@
 """Leases that come with servers: one request to Nova makes both, or neither.
 
 The lease comes first, and is CREATING as long as Nova has the request. Each
-server is written to it before Nova makes that server, in a transaction that
-also finds the lease still CREATING. So there is no server that we do not
-know of, and none is made for a lease that was given up meanwhile: whatever
-becomes of the process that has the request, a worker that comes later can
-tell how far it has come.
+server is recorded before Nova creates it, in a transaction that also finds the
+lease still CREATING. So there is no server that we do not know, and none is
+created for a lease that was given up meanwhile: if the process with the
+request dies, a worker can tell how far the request has come.
+
+Decision 0013: doc/source/decisions/0013-both-or-neither
 """
 
 import dataclasses
@@ -23,11 +24,14 @@ from nova_reservations.db import capacity
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
 from nova_reservations.engine import access
+from nova_reservations.engine import claims
+from nova_reservations.engine import identity
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leases
 from nova_reservations.engine import notifications
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
+from nova_reservations.objects import amounts
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 
@@ -100,23 +104,25 @@ class ServerLeases:
             if seen.status != states.Lease.CREATING:
                 raise _given_up(seen)
 
-        self.leases.types[reservation.resource_type].receive(
-            base.Booking(
-                lease=lease,
-                reservation=reservation,
-                resources=resources,
-                slots=slots.get(reservation.id, {}),
-                servers=frozenset(),
-                now=now,
-                prepared=False,
-                settled=False,
-                check=check,
-                left=left,
-            )
+        booking = base.Booking(
+            lease=lease,
+            reservation=reservation,
+            resources=resources,
+            slots=slots.get(reservation.id, {}),
+            servers=frozenset(),
+            now=now,
+            prepared=False,
+            settled=False,
+            check=check,
+            left=left,
+            database=identity.of(self.database),
         )
+        self.leases.types[reservation.resource_type].receive(booking)
+        claims.keep_provider_changes(self.database, booking.provider_changes)
 
     def _has_place(self, lease: objects.Lease) -> bool:
-        """Whether Nova may have what its servers land on, before them."""
+        """Return whether Nova may have the slots that its servers land on,
+        before them."""
         reservation = _reservation(lease)
         kind = self.leases.types[reservation.resource_type]
         return lease.is_used and kind.demand(reservation.params) is not None
@@ -132,8 +138,8 @@ class ServerLeases:
         found = self.access.find(carried) if carried else None
         if found is None or found.status not in CARRYING:
             return
-        share = self.access.share(found)
-        if share is None:
+        slot = self.access.slot(found)
+        if slot is None:
             return
         if objects.is_id(flavor_id) and self.access.find(flavor_id):
             reason = 'a server can be in one reservation only'
@@ -145,7 +151,7 @@ class ServerLeases:
             except exception.CloudRefused:
                 # Nova says so, or the scheduler, who knows the server too.
                 return
-            if share.holds(known.amounts):
+            if amounts.Amounts(known.amounts).fits(slot):
                 return
             reason = f'flavor {flavor_id} asks for more than it was guaranteed'
         raise exception.InvalidState(
@@ -173,7 +179,7 @@ class ServerLeases:
                 leased_servers.record(
                     session, server_uuid, reservation.id, now
                 )
-                # Whoever is giving it up looks again.
+                # The worker that is giving it up looks again.
                 rows.change(session, seen, now)
 
         transactions.retry(write)
@@ -207,12 +213,14 @@ class ServerLeases:
         if lease.status in (states.Lease.ERROR, states.Lease.DELETING):
             raise _given_up(lease)
         LOG.info(
-            'Lease %(lease)s of project %(project)s is that of %(count)d '
-            'servers from %(start)s to %(end)s',
+            'Lease %(lease)s of project %(project)s is that of %(servers)s '
+            'from %(start)s to %(end)s',
             {
                 'lease': lease.id,
                 'project': lease.project_id,
-                'count': len(_reservation(lease).servers),
+                'servers': objects.plural(
+                    len(_reservation(lease).servers), 'server', 'servers'
+                ),
                 'start': lease.start_date,
                 'end': lease.end_date,
             },
@@ -246,12 +254,12 @@ class ServerLeases:
         LOG.info('Lease %s is undone: its servers were refused', lease_id)
 
     def _left_something(self, lease_id: str) -> bool:
-        """Whether Nova may have anything of the lease."""
+        """Return whether Nova may have anything of the lease."""
         try:
             lease = self.leases.get(lease_id)
             if self._has_place(lease):
                 return True
-            recorded = [one.uuid for one in _reservation(lease).servers]
+            recorded = [server.uuid for server in _reservation(lease).servers]
             return bool(recorded and self.cloud.servers.find_servers(recorded))
         except exception.NotFound:
             return False
@@ -265,7 +273,7 @@ class ServerLeases:
     def _undo(
         self, session: api.Session, seen: objects.Lease, now: datetime.datetime
     ) -> None:
-        """Have a worker delete what there is of the lease, and the lease."""
+        """Make a worker delete what there is of the lease, and the lease."""
         if states.Lease.DELETING not in states.LEASE_TRANSITIONS[seen.status]:
             return
         rows.change(

@@ -10,8 +10,10 @@ from oslo_config import cfg
 from nova_reservations.objects import states
 
 SETTLE = datetime.timedelta(seconds=2)
-"""How long a request that was let in may take until it is seen on its host.
-Whole seconds are stored: the shortest that is surely more than none is two."""
+"""The time until a request that was let in is seen on its host.
+Whole seconds are stored: the shortest that is surely more than none is two.
+
+Decision 0007: doc/source/decisions/0007-an-end-settles"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from nova_reservations.engine import settings
 from nova_reservations.objects import states
 
 ANSWER = datetime.timedelta(minutes=5)
-"""How long a request to create servers with a lease may take: who sent it
-does not wait so long, and what it still does after that is refused."""
+"""The longest time of a request to create servers with a lease: no client
+waits so long, and a server that it creates after that is refused."""
 
 
 class Step(enum.Enum):
@@ -53,7 +53,7 @@ class Over:
 
 
 Next = Again | Wait | Over
-"""What follows a step."""
+"""The result of a step."""
 
 
 def step(
@@ -84,7 +84,8 @@ def step(
 def starts_at_once(
     lease: objects.Lease, now: datetime.datetime, options: settings.Settings
 ) -> bool:
-    """Whether the start is all that there is to do, and takes no time."""
+    """Return whether the start is all that there is to do, and takes no
+    time."""
     return (
         step(lease, now, options) is Step.START
         and lease.prepared
@@ -131,7 +132,7 @@ def _while_active(lease: objects.Lease, now: datetime.datetime) -> Step | None:
 
 
 def _is_warned_at(lease: objects.Lease, now: datetime.datetime) -> bool:
-    """Whether what was asked for before its end has to be done now."""
+    """Return whether the actions before its end have to be done now."""
     warning = lease.event(states.EventType.BEFORE_END)
     return (
         warning is not None

@@ -13,10 +13,12 @@ from nova_reservations import exception
 LOG = log.getLogger(__name__)
 
 ATTEMPTS = 12
-"""How often a use case is begun before contention is reported."""
+"""The number of times that a use case is begun before contention is
+reported."""
 
 SERIALIZE_FROM = ATTEMPTS // 2
-"""How often before its attempts wait for each other, so that one wins."""
+"""The number of attempts that do not wait for each other. Of later ones, which
+do, one wins."""
 
 T = TypeVar('T')
 

@@ -28,6 +28,7 @@ from nova_reservations.objects.names import slot_class
 from nova_reservations.objects.names import SLOTS
 from nova_reservations.objects.names import slots_of
 from nova_reservations.objects.names import TARGETED
+from nova_reservations.objects.reasons import plural
 from nova_reservations.objects.reasons import Reason
 
 __all__ = (
@@ -57,6 +58,7 @@ __all__ = (
     'Resource',
     'group_id',
     'is_id',
+    'plural',
     'slot_class',
     'slots_of',
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocations: what reservations hold of resources."""
+"""Allocations: resources, or shares of them, that reservations hold."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -25,7 +25,7 @@ class Allocation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Condition:
-    """Whether a resource works, as far as is known.
+    """The state of a resource, as far as is known: whether it works.
 
     :ivar hold: why no new lease gets it although it has not failed; None:
         nothing speaks against it, or it has failed.
@@ -46,7 +46,7 @@ class Condition:
 
     @property
     def works(self) -> bool:
-        """Whether it answers, or is not expected to."""
+        """Return whether it answers, or is not expected to."""
         return not self.failed and self.hold != states.Hold.DOWN
 
 
@@ -83,7 +83,7 @@ class Holding:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Access:
-    """What decides whether a server may use a reservation.
+    """The facts that decide whether a server may use a reservation.
 
     :ivar hosts: the service hosts that it has, or has a share of, and can
         use.

@@ -48,7 +48,7 @@ class Amounts(Mapping[str, int]):
         )
 
     def __sub__(self, other: Mapping[str, int]) -> 'Amounts':
-        """Return what is left; less than nothing if more is taken."""
+        """Return the rest; less than nothing if more is taken."""
         return Amounts(
             {
                 name: self[name] - other.get(name, 0)
@@ -61,8 +61,20 @@ class Amounts(Mapping[str, int]):
             {name: units * count for name, units in self._units.items()}
         )
 
+    def lesser(self, other: Mapping[str, int]) -> 'Amounts':
+        """Return the less of each class; of one that only one of them names,
+        what it says."""
+        return Amounts(
+            {
+                name: min(
+                    units[name] for units in (self, other) if name in units
+                )
+                for name in {**self, **other}
+            }
+        )
+
     def fits(self, into: Mapping[str, int]) -> bool:
-        """Whether so much of each class is there."""
+        """Return whether so much of each class is there."""
         return all(
             units <= into.get(name, 0) for name, units in self._units.items()
         )
@@ -118,8 +130,8 @@ def left(
     held: Iterable[Held],
     window: interval.Interval,
 ) -> Amounts:
-    """Return what of the inventories is left at the busiest instant of a
-    window; less than nothing where more is held than there is."""
+    """Return the rest of the inventories at the busiest instant of a window;
+    less than nothing if more is held than there is."""
     busiest = peak(held, window)
     return Amounts(
         {
@@ -133,8 +145,8 @@ def left(
 def is_slot(
     amounts: Mapping[str, int], inventories: Iterable[host.Inventory]
 ) -> bool:
-    """Whether placement would allocate these amounts, of an empty host with
-    such inventories, to one consumer."""
+    """Return whether placement would allocate these amounts, of an empty host
+    with such inventories, to one consumer."""
     known = {inventory.resource_class: inventory for inventory in inventories}
     return all(
         name in known and known[name].allows(units)

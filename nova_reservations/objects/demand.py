@@ -19,6 +19,8 @@ class Demand:
 
     exclusive: ClassVar[Literal[True]] = True
     amounts: ClassVar[None] = None
+    slot: ClassVar[None] = None
+    affinity: ClassVar[Literal[False]] = False
 
     resource_type: str
     minimum: int
@@ -30,10 +32,14 @@ class Demand:
         """On how many resources it is at least."""
         return self.minimum
 
+    def sized(self, slots: int) -> 'Demand':
+        """Return the same of so many resources."""
+        return dataclasses.replace(self, minimum=slots, maximum=slots)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Share:
-    """So many slots, each of them a share of one resource, all alike.
+    """A number of slots, each of them a share of one resource, all alike.
 
     :ivar slots: how many are wanted, no fewer.
     :ivar amounts: placement resource class -> units that each slot holds;
@@ -53,7 +59,7 @@ class Share:
 
     @property
     def slot(self) -> quantities.Amounts:
-        """What one slot holds."""
+        """The amounts of one slot."""
         return quantities.Amounts(self.amounts)
 
     @property
@@ -68,12 +74,13 @@ class Share:
 
     @property
     def together(self) -> int:
-        """How many slots a resource must have room for to be of use."""
+        """The number of slots for which a resource must have room to be of
+        use."""
         return self.slots if self.affinity else 1
 
-    def holds(self, amounts: Mapping[str, int]) -> bool:
-        """Whether so much fits into one slot."""
-        return quantities.Amounts(amounts).fits(self.amounts)
+    def sized(self, slots: int) -> 'Share':
+        """Return the same of so many slots."""
+        return dataclasses.replace(self, slots=slots)
 
 
 Ask = Demand | Share

@@ -16,7 +16,7 @@ from nova_reservations.objects import states
 
 
 class Use(enum.Enum):
-    """What a resource may be wanted for."""
+    """A use of a resource that a hold may forbid."""
 
     PROMISE = 'to be given to a new lease'
     KEEP = 'to stay with the reservation that has it'
@@ -30,8 +30,8 @@ class Reason:
     """A row of the table.
 
     A resource is held for this reason if the column has another value than
-    ``clear``: ``value``, where that is given; and if the column
-    ``while_set`` has a value, where that is given.
+    ``clear``: ``value``, where that is given; if the column ``while_set`` has
+    a value, where that is given; and if it is in ``role``, where that is.
 
     :ivar name: what operators read.
     :ivar forbids: what the resource can't be used for.
@@ -49,6 +49,7 @@ class Reason:
     until: str | None = None
     value: object = None
     while_set: str | None = None
+    role: states.Role | None = None
 
     def applies(self, resource: Any) -> bool:
         """:param resource: has columns of the table as attributes; those
@@ -56,6 +57,8 @@ class Reason:
         """
         value = getattr(resource, self.column, self.clear)
         if value == self.clear or self.value not in (None, value):
+            return False
+        if self.role not in (None, getattr(resource, 'role', None)):
             return False
         return self.while_set is None or bool(
             getattr(resource, self.while_set, None)
@@ -125,6 +128,14 @@ REASONS = (
         by='fenced_for',
         since='fenced_at',
         while_set='fenced_for',
+    ),
+    Reason(
+        'drainable, not in the pool',
+        'reservable',
+        True,
+        frozenset({Use.PROMISE, Use.KEEP}),
+        by='operator',
+        role=states.Role.DRAINABLE,
     ),
     Reason(
         'settling',

@@ -26,7 +26,7 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """What placement says that a host has of one resource class."""
+    """A host's inventory of one resource class, as placement has it."""
 
     resource_class: str
     total: int
@@ -41,7 +41,7 @@ class Inventory:
         return int((self.total - self.reserved) * self.allocation_ratio)
 
     def allows(self, units: int) -> bool:
-        """Whether placement would allocate so much to one consumer."""
+        """Return whether placement would allocate so much to one consumer."""
         return (
             self.min_unit <= units <= min(self.max_unit, self.capacity)
             and units % self.step_size == 0
@@ -50,7 +50,7 @@ class Inventory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What Nova and placement say of a compute host.
+    """The facts of a compute host, as Nova and placement have them.
 
     :ivar service_host: the host of its nova-compute service.
     :ivar memory_mb: MiB; local_gb, free_disk_gb: GiB.
@@ -108,7 +108,7 @@ class Host:
 
     @property
     def bookable(self) -> bool:
-        """Whether a new lease may get it, if it is free."""
+        """Return whether a new lease may get it, if it is free."""
         return not holds.forbidding(self, holds.Use.PROMISE)
 
     @property
@@ -120,7 +120,7 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Property:
-    """The name of something that operators say of their hosts.
+    """The name of a property that operators give to hosts.
 
     :ivar values: all that are given to some host, sorted.
     """
@@ -150,10 +150,10 @@ class HostQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapacityPoint:
-    """How many hosts there are, how many of them leases hold at some instant
-    from start until just before end, and how many a lease of just that time
-    would be granted now: not what has failed, is held back, or is held by a
-    lease that should be over."""
+    """The numbers of hosts from start until just before end: how many there
+    are, how many of them leases hold at some instant, and how many a lease of
+    just that time would be granted now: not those that have failed, are held
+    back, or are held by a lease that should be over."""
 
     start: datetime.datetime
     end: datetime.datetime

@@ -17,7 +17,8 @@ class Interval:
             raise ValueError(f'{self.start} is not before {self.end}')
 
     def overlaps(self, other: 'Interval') -> bool:
-        """Whether some instant is in both; windows that touch do not."""
+        """Return whether some instant is in both; windows that touch do not
+        overlap."""
         return self.start < other.end and other.start < self.end
 
     def padded(self, by: datetime.timedelta) -> 'Interval':

@@ -58,11 +58,14 @@ class Reservation:
     @property
     def living(self) -> tuple[str, ...]:
         """The UUIDs of those of its servers that it still has."""
-        return tuple(one.uuid for one in self.servers if not one.released)
+        return tuple(
+            server.uuid for server in self.servers if not server.released
+        )
 
     @property
     def is_open(self) -> bool:
-        """Whether servers of its project use it without asking for it."""
+        """Return whether servers of its project use it without asking for
+        it."""
         return self.params.get('consume') == names.OPEN
 
 
@@ -130,7 +133,7 @@ class Lease:
 
     @property
     def server_reservation(self) -> Reservation | None:
-        """Of a lease that servers carry, its only reservation."""
+        """The only reservation of a lease that servers carry."""
         for reservation in self.reservations:
             if reservation.resource_type == names.SERVER:
                 return reservation
@@ -138,7 +141,7 @@ class Lease:
 
     @property
     def is_used(self) -> bool:
-        """Whether servers may be on what it has.
+        """Return whether servers may be on its resources.
 
         Those that carry it are there before it is active: from the request
         on that makes them, or from when they are brought back.
@@ -153,7 +156,7 @@ class Lease:
 
     @property
     def is_deserted(self) -> bool:
-        """Whether servers carried it, and all of them are gone."""
+        """Return whether servers carried it, and all of them are gone."""
         carried = self.server_reservation
         return (
             carried is not None

@@ -13,8 +13,9 @@ TARGETED = 'targeted'
 
 
 def is_id(value: Any) -> TypeGuard[str]:
-    """Whether it is spelled as ids of leases and reservations are: databases
-    may not care for more spellings of a UUID, placement does."""
+    """Return whether value is spelled as ids of leases and reservations are:
+    databases may take other spellings of a UUID for the same, placement does
+    not."""
     return isinstance(value, str) and _UUID.fullmatch(value) is not None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons that owners are told, as long as they are to be."""
+"""Reasons for which a lease waits, or has failed."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -18,9 +18,15 @@ _BETWEEN = re.compile(r'[,;] ')
 """What is between two items of a list."""
 
 
+def plural(number: int, one: str, several: str) -> str:
+    """Return the number with the words for one, or for several."""
+    return f'{number} {one if number == 1 else several}'
+
+
 def fit(reason: str) -> str:
-    """Return the reason, cut between two of what it lists, with the count of
-    those that are left out; between two words where it lists nothing."""
+    """Return the reason, shortened to what the database can store: cut between
+    two items of a list, with the count of those left out, or between two
+    words."""
     if len(reason) <= LONGEST:
         return reason
     kept = reason[: LONGEST - _ROOM]
@@ -35,7 +41,10 @@ def fit(reason: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reason:
-    """What a lease waits for, or why it failed; as a text it is the whole.
+    """The reason why a lease waits, or why it failed; as a text it is the
+    whole.
+
+    Decision 0025: doc/source/decisions/0025-nobody-else-is-named
 
     :ivar told: what its owner reads: it names no server, project or host of
         others.
@@ -50,12 +59,12 @@ class Reason:
 
     @property
     def detail(self) -> str | None:
-        """What is told to administrators in place of what its owner reads."""
+        """The text for administrators, where it differs from the owner's."""
         return None if self.whole == self.told else self.whole
 
     @classmethod
     def plain(cls, text: str) -> Self:
-        """Return one that its owner may read as it is."""
+        """Return a reason that its owner may read as it is."""
         return cls(text, text)
 
     @classmethod
@@ -76,7 +85,7 @@ class Reason:
 
     @classmethod
     def join(cls, several: Iterable[Self], most: int | None = None) -> Self:
-        """Return them as one, which says nothing twice.
+        """Return the reasons as one, which says nothing twice.
 
         :param most: how many of them it tells of
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user may require of a host, from text to an expression.
+"""Requirements that a user may make of a host, from text to an expression.
 
 Two notations, which nest in each other, as JSON in a string or as such:
 
@@ -99,7 +99,7 @@ _PLACEMENT_NAME = re.compile(r'[A-Z0-9_]{1,255}')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the host has, by key, compared with value.
+    """A comparison of what the host has, by key, with value.
 
     :ivar operator: a key of OPERATORS.
     :ivar value: a float compares as number, a string as text.
@@ -141,7 +141,8 @@ Expression: TypeAlias = AllOf | AnyOf | Not | Comparison | Trait
 def parse(
     *sources: Any, constants: Mapping[str, str] | None = None
 ) -> Expression | None:
-    """Return what all of the sources require together; None is nothing.
+    """Return the requirements of all sources together; None: nothing is
+    required.
 
     :param sources: strings, lists, objects or None, as the request has them.
     :param constants: what is the same for all hosts here, such as the region;
@@ -164,7 +165,8 @@ def meets(
     facts: Mapping[str, float | str],
     traits: Collection[str],
 ) -> bool:
-    """Whether a host does, as the database finds out for many at once.
+    """Return whether a host meets the expression; the database finds this out
+    for many at once.
 
     :param facts: the keys of the host but its traits; what it lacks is not
         there.
@@ -213,7 +215,8 @@ def properties(expression: Expression | None) -> frozenset[str]:
 
 
 def is_property(key: str) -> bool:
-    """Whether key is for operators to give; the rest has a meaning here."""
+    """Return whether key is for operators to give; the rest has a meaning
+    here."""
     return not (
         key in NUMBERS or key in TEXTS or key.startswith((INVENTORY, TRAIT))
     )

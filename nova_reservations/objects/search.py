@@ -35,7 +35,7 @@ class Search:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """One reservation, as resources are looked for.
+    """A reservation for which resources are searched.
 
     :ivar window: for how long it has its resources.
     :ivar held: resource id -> the slots that it has there already; a whole

@@ -15,7 +15,7 @@ from nova_reservations import exception
 
 
 class LeaseType(enum.StrEnum):
-    """When the resources of a lease must be had."""
+    """The types of leases: they say when the resources must be had."""
 
     IMMEDIATE = 'immediate'
     """Now, or not at all."""
@@ -53,7 +53,7 @@ class Lease(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """What a resource is to leases."""
+    """The roles of a resource to leases."""
 
     POOL = 'pool'
     """Enrolled: it is there for leases alone."""
@@ -171,14 +171,18 @@ Nova."""
 
 
 class Hold(enum.StrEnum):
-    """Why no new lease gets a resource that has not failed."""
+    """The reasons why no new lease gets a resource that has not failed.
+
+    Decision 0019: doc/source/decisions/0019-disabled-is-no-failure
+    """
 
     DISABLED = 'disabled'
     DOWN = 'down'
 
 
 class HealActive(enum.StrEnum):
-    """What active leases get something else in place of by themselves."""
+    """The resources of active leases that are replaced without being asked
+    for."""
 
     FAILED = 'failed'
     FORCED_DOWN = 'forced_down'

@@ -15,8 +15,8 @@ from nova_reservations.objects import requirements
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """What somebody wants of a resource. There is one for all who want the
-    same."""
+    """A type of resource with requirements. All who want the same share
+    one."""
 
     resource_type: str
     requirements: requirements.Expression | None
@@ -51,7 +51,7 @@ class QueuedLease:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Use:
-    """What is not released of a resource.
+    """A holding of a resource that is not released.
 
     :ivar exclusive: all of it, or else the amounts.
     :ivar replaced: nobody knows when the last of it leaves.
@@ -66,8 +66,8 @@ class Use:
     def is_in_the_way(
         self, window: interval.Interval, now: datetime.datetime
     ) -> bool:
-        """Whether it takes the window; what is over and not released is in
-        the way of what begins now."""
+        """Return whether it takes the window; a use that is over and not
+        released is in the way of a window that begins now."""
         return self.start < window.end and (
             window.start <= now or self.end > window.start
         )
@@ -103,7 +103,7 @@ class FreedResource:
         now: datetime.datetime,
         cleaning: datetime.timedelta,
     ) -> bool:
-        """Whether it, or a share of it, is free for the wish."""
+        """Return whether it, or a share of it, is free for the wish."""
         padded = wish.window.padded(cleaning)
         taken = [use for use in self.uses if use.is_in_the_way(padded, now)]
         if wish.ask.exclusive:

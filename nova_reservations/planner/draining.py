@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts are emptied for a lease, and whether what is on them has
-somewhere to go."""
+"""The choice of hosts that are emptied for a lease, and of room for the
+servers on them."""
 
 from collections.abc import Collection
 from collections.abc import Hashable
@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import dataclasses
 from typing import TypeVar
 
-Amounts = Mapping[str, int]
-"""Resource class -> units."""
+from nova_reservations.objects import amounts
 
 Server = TypeVar('Server', bound=Hashable)
 Target = TypeVar('Target', bound=Hashable)
@@ -40,36 +39,36 @@ def cheapest(wants: Sequence[Want], order: Iterable[int]) -> set[int] | None:
     owner: dict[int, int] = {}
     given = [0] * len(wants)
 
-    def use(one: int, seen: set[int]) -> bool:
-        """Give it to a want, even if others must change for it."""
+    def use(resource_id: int, seen: set[int]) -> bool:
+        """Give the resource to a want, even if others must change for it."""
         for index, want in enumerate(wants):
-            if index in seen or one not in want.offers:
+            if index in seen or resource_id not in want.offers:
                 continue
             seen.add(index)
             if given[index] < want.count:
                 given[index] += 1
-                owner[one] = index
+                owner[resource_id] = index
                 return True
             for other in [key for key, has in owner.items() if has == index]:
                 if use(other, seen):
-                    # What it leaves is this one's: the count is the same.
-                    owner[one] = index
+                    # This one takes the place of the other: as many are given.
+                    owner[resource_id] = index
                     return True
         return False
 
-    for one in order:
-        use(one, set())
+    for resource_id in order:
+        use(resource_id, set())
         if sum(given) == sum(want.count for want in wants):
             return set(owner)
     return set() if not sum(want.count for want in wants) else None
 
 
 def places(
-    servers: Mapping[Server, Amounts],
+    servers: Mapping[Server, amounts.Amounts],
     fits: Mapping[Server, Collection[Target]],
-    free: Mapping[Target, Amounts],
+    free: Mapping[Target, amounts.Amounts],
 ) -> dict[Server, Target]:
-    """Return server -> a target where it finds room beside those others.
+    """Return server -> a target where it finds room beside the others.
 
     Those with the least choice first, and the large before the small. No
     search: it may miss one where only an odd arrangement has room for all,
@@ -79,21 +78,19 @@ def places(
     :param fits: the targets that each could go to
     :param free: target -> what is free there
     """
-    left = {target: dict(amounts) for target, amounts in free.items()}
+    left = dict(free)
     placed: dict[Server, Target] = {}
     for server in sorted(
         servers,
-        key=lambda one: (
-            len(fits[one]),
-            [-amount for _, amount in sorted(servers[one].items())],
+        key=lambda server: (
+            len(fits[server]),
+            [-amount for _, amount in sorted(servers[server].items())],
         ),
     ):
         needs = servers[server]
         for target in fits[server]:
-            room = left[target]
-            if all(room.get(name, 0) >= needs[name] for name in needs):
-                for name, amount in needs.items():
-                    room[name] -= amount
+            if needs.fits(left[target]):
+                left[target] -= needs
                 placed[server] = target
                 break
     return placed

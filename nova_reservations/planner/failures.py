@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failures of single resources, and of so many at once that something else
-has failed."""
+"""Failures of single resources, and mass failures, which have a common
+cause."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from nova_reservations import objects
 from nova_reservations.objects import states
 
 TOGETHER = datetime.timedelta(minutes=10)
-"""What fails within this time fails together."""
+"""Resources that fail within this time fail together."""
 
 FEWEST = 3
 """Fewer than these never are a mass."""
@@ -39,7 +39,8 @@ def condition(
     now: datetime.datetime,
     down_after: datetime.timedelta,
 ) -> objects.Condition:
-    """Return the condition of a resource, by what was known and is seen."""
+    """Return the condition of a resource, from the one known and what the
+    monitor sees."""
     if seen.failed:
         return objects.Condition(
             down_since=was.down_since or now, forced_down=True
@@ -68,7 +69,7 @@ def _held(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """A resource among those that it may fail with.
+    """A resource with others that may fail together with it.
 
     :ivar braked_at: when it was last seen to have failed with many others.
     :ivar brake_off: whether an administrator has said to heal it anyway.
@@ -83,7 +84,7 @@ class Member:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mass:
-    """Too many of one domain have failed together.
+    """Too many resources of one domain that have failed together.
 
     :ivar failed: the ids of those that are not to be healed.
     :ivar size: how many resources the domain has.
@@ -111,13 +112,13 @@ def masses(
         domains[member.domain].append(member)
     found = []
     for domain, all_of in sorted(domains.items()):
-        lasts = any(one.braked_at is not None for one in all_of)
-        failing = [one for one in all_of if _counts(one, lasts, now)]
+        lasts = any(member.braked_at is not None for member in all_of)
+        failing = [member for member in all_of if _counts(member, lasts, now)]
         if _are_many(len(failing), len(all_of), limit):
             failed = frozenset(
-                one.id
-                for one in failing
-                if one.condition.failed and not one.brake_off
+                member.id
+                for member in failing
+                if member.condition.failed and not member.brake_off
             )
             found.append(Mass(domain, failed, len(all_of)))
     return found
@@ -142,19 +143,19 @@ def calmed(
     now: datetime.datetime,
     down_after: datetime.timedelta,
 ) -> set[int]:
-    """Return those that are no part of a mass any more: most of the others
-    are back, and they have had the time to come back, too."""
+    """Return resources that are no part of a mass failure any more: most
+    others are back, and these had the time to come back, too."""
     stormy = {mass.domain for mass in still}
     last: dict[str, datetime.datetime] = {}
-    for one in members:
-        if one.braked_at is not None and one.domain not in stormy:
-            last[one.domain] = max(
-                one.braked_at, last.get(one.domain, one.braked_at)
+    for member in members:
+        if member.braked_at is not None and member.domain not in stormy:
+            last[member.domain] = max(
+                member.braked_at, last.get(member.domain, member.braked_at)
             )
     return {
-        one.id
-        for one in members
-        if one.braked_at is not None
-        and one.domain in last
-        and now - last[one.domain] >= down_after
+        member.id
+        for member in members
+        if member.braked_at is not None
+        and member.domain in last
+        and now - last[member.domain] >= down_after
     }

@@ -27,7 +27,8 @@ def assign(
     best_fit: bool,
     excluded: Collection[int] = (),
 ) -> dict[str, dict[int, int]] | offers.Shortage:
-    """Return what to book for each ask, best first; no resource twice.
+    """Return the resources to book for each ask, best first; no resource
+    twice.
 
     Each has its minimum before any has more, and gives way to another where
     it can have something else: what can be fulfilled is. What is kept goes
@@ -54,8 +55,8 @@ def assign(
 
 
 def most(asks: Sequence[offers.Ask], seed: str) -> dict[str, dict[int, int]]:
-    """Return what to book for each ask: as much as there is, up to its
-    maximum; no resource twice."""
+    """Return the resources to book for each ask: as many as there are, up to
+    its maximum; no resource twice."""
     plan = _Plan(asks, seed, best_fit=True)
     for index, ask in enumerate(asks):
         maximum = ask.wanted.demand.maximum
@@ -67,7 +68,7 @@ def most(asks: Sequence[offers.Ask], seed: str) -> dict[str, dict[int, int]]:
 
 
 class _Plan:
-    """Who has which resource so far."""
+    """The resources that each reservation has so far."""
 
     def __init__(
         self,

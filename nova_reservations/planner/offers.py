@@ -31,8 +31,8 @@ class Shortage:
 
 
 def enough(wanted: search.Wanted, offers: Collection[search.Offer]) -> bool:
-    """Whether a reservation can have what it wants of these, whatever its
-    siblings take."""
+    """Return whether a reservation can have what it wants of these, whatever
+    its siblings take."""
     demand = wanted.demand
     if demand.exclusive:
         return len(offers) >= demand.minimum + wanted.siblings

@@ -47,7 +47,8 @@ def assign(
 
 
 class _Packing:
-    """What each ask has so far, and what is taken of each resource."""
+    """The share that each ask has so far, and what is taken of each
+    resource."""
 
     def __init__(
         self, asks: Sequence[offers.Ask], excluded: Collection[int]
@@ -86,7 +87,7 @@ class _Packing:
             self.taken[key] = taken + slot * count
 
     def _fit(self, slot: amounts.Amounts, offer: search.Offer) -> int:
-        """Return how many slots fit beside what siblings take."""
+        """Return how many slots fit beside those that siblings take."""
         key = offer.resource.id
         if key in self.excluded:
             return 0
@@ -108,7 +109,8 @@ class _Packing:
     def _more(
         self, ask: offers.Ask, ranked: Iterable[search.Offer]
     ) -> dict[int, int] | None:
-        """Return what it gets beside what it must keep; None: not enough."""
+        """Return the slots that it gets beside those that it must keep; None:
+        not enough."""
         share, must_keep = _share(ask), ask.wanted.must_keep
         slot = share.slot
         wanted = share.slots - sum(must_keep.values())

@@ -23,7 +23,7 @@ _Turn = tuple[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """What to book.
+    """The resources to book.
 
     :ivar slots: of each reservation; the best whole resource first.
     :ivar generations: resource id -> generation, of all that is booked.
@@ -36,7 +36,7 @@ class Plan:
 def assign(
     asks: Sequence[offers.Ask], seed: str, best_fit: bool = True
 ) -> Plan | offers.Shortage:
-    """Return what to book for each ask.
+    """Return the resources to book for each ask.
 
     Whole resources are chosen first, and if that leaves a share without,
     shares are.
@@ -56,9 +56,20 @@ def assign(
 
 
 def most(asks: Sequence[offers.Ask], seed: str) -> Plan:
-    """Return what to book for asks of whole resources: as much as there is,
-    up to the maximum of each."""
-    return _plan(asks, matching.most(asks, seed))
+    """Return the resources to book for each ask: of whole resources as many as
+    there are, up to its maximum; of shares all slots or none."""
+    given = matching.most(
+        [ask for ask in asks if ask.wanted.demand.exclusive], seed
+    )
+    for ask in asks:
+        if not ask.wanted.demand.exclusive:
+            taken = {
+                resource for slots in given.values() for resource in slots
+            }
+            found = packing.assign([ask], seed, excluded=taken)
+            none: dict[str, dict[int, int]] = {ask.wanted.reservation_id: {}}
+            given |= none if isinstance(found, offers.Shortage) else found
+    return _plan(asks, given)
 
 
 def _in_turn(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns of those who wait, when something comes free.
+"""The order in which waiting leases may have resources that came free.
 
 They are gone through once, from the first that came to the last. What would
 do for one of them, at a time that it wants, is not for those behind it, also
@@ -18,7 +18,7 @@ from nova_reservations.objects import wishes
 
 @dataclasses.dataclass(slots=True)
 class _Known:
-    """What was found out of a thing.
+    """The findings about one resource that came free.
 
     :ivar meets: what it would do for.
     :ivar compared: with how many of the wishes ahead.
@@ -31,7 +31,8 @@ class _Known:
 
 
 class Line:
-    """Those who wait, from the first on, and what they keep from the rest."""
+    """The leases that wait, from the first on, and what they keep from the
+    rest."""
 
     def __init__(
         self, now: datetime.datetime, cleaning: datetime.timedelta
@@ -43,16 +44,16 @@ class Line:
         self._known: dict[int, _Known] = {}
 
     def join(self, queued: wishes.QueuedLease) -> None:
-        """Have one that gets nothing now be ahead of all that follow."""
+        """Put a lease that gets nothing now ahead of all that follow."""
         for wish in queued.wishes:
             wanted = self._wanted.setdefault(wish.kind, [])
-            if not any(_covers(one, queued.window) for one in wanted):
+            if not any(_covers(known, queued.window) for known in wanted):
                 self._ahead.append((wish.kind, queued.window))
                 _add(wanted, queued.window)
 
     def is_behind_its_like(self, queued: wishes.QueuedLease) -> bool:
-        """Whether one ahead wants the very same: there can be nothing for
-        the waiter, which is known without looking at any thing."""
+        """Return whether one ahead wants the very same: then there can be
+        nothing for the lease, and no resource has to be looked at."""
         return any(
             _overlap(self._wanted.get(wish.kind, ()), queued.window)
             for wish in queued.wishes
@@ -62,56 +63,57 @@ class Line:
         self,
         queued: wishes.QueuedLease,
         wish: wishes.Wish,
-        thing: wishes.FreedResource,
+        resource: wishes.FreedResource,
     ) -> bool:
-        """Whether the waiter, if it is the next, could have the thing."""
-        known = self._known.setdefault(thing.id, _Known())
+        """Return whether the lease, if it is the next, could have the
+        resource."""
+        known = self._known.setdefault(resource.id, _Known())
         return (
-            _meets(known, thing, wish.kind)
-            and not self._is_kept(known, thing, queued.window)
-            and thing.is_free(wish, self._now, self._cleaning)
+            _meets(known, resource, wish.kind)
+            and not self._is_kept(known, resource, queued.window)
+            and resource.is_free(wish, self._now, self._cleaning)
         )
 
     def _is_kept(
         self,
         known: _Known,
-        thing: wishes.FreedResource,
+        resource: wishes.FreedResource,
         window: interval.Interval,
     ) -> bool:
         for kind, wanted in itertools.islice(
             self._ahead, known.compared, None
         ):
-            if _meets(known, thing, kind):
+            if _meets(known, resource, kind):
                 _add(known.kept, wanted)
         known.compared = len(self._ahead)
         return _overlap(known.kept, window)
 
 
 def _meets(
-    known: _Known, thing: wishes.FreedResource, kind: wishes.Kind
+    known: _Known, resource: wishes.FreedResource, kind: wishes.Kind
 ) -> bool:
     if kind not in known.meets:
-        known.meets[kind] = thing.meets(kind)
+        known.meets[kind] = resource.meets(kind)
     return known.meets[kind]
 
 
 def _overlap(
     windows: Collection[interval.Interval], window: interval.Interval
 ) -> bool:
-    return any(one.overlaps(window) for one in windows)
+    return any(taken.overlaps(window) for taken in windows)
 
 
-def _covers(one: interval.Interval, other: interval.Interval) -> bool:
-    return one.start <= other.start and other.end <= one.end
+def _covers(outer: interval.Interval, inner: interval.Interval) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _add(windows: list[interval.Interval], more: interval.Interval) -> None:
-    """Add to windows that do not overlap, and have them stay so."""
-    met = [one for one in windows if one.overlaps(more)]
+    """Add to windows that do not overlap; none do after that either."""
+    met = [known for known in windows if known.overlaps(more)]
     if met:
-        windows[:] = [one for one in windows if not one.overlaps(more)]
+        windows[:] = [known for known in windows if not known.overlaps(more)]
         more = interval.Interval(
-            min(more.start, *(one.start for one in met)),
-            max(more.end, *(one.end for one in met)),
+            min(more.start, *(part.start for part in met)),
+            max(more.end, *(part.end for part in met)),
         )
     windows.append(more)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many resources are held over time, for those who plan."""
+"""The number of resources that are held over time, for those who plan."""
 
 from collections.abc import Iterable
 import datetime

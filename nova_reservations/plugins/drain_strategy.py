@@ -8,6 +8,7 @@ from nova_reservations.plugins.drain_strategies.base import *  # noqa: F403
 
 Donor = base.DrainableHost
 
+# Decision 0027: doc/source/decisions/0027-rooms-and-words
 removals.removed_module(
     __name__,
     replacement='nova_reservations.plugins.drain_strategies.base',

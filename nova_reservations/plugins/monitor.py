@@ -5,6 +5,7 @@ from debtcollector import removals
 
 from nova_reservations.plugins.monitors.base import *  # noqa: F403
 
+# Decision 0027: doc/source/decisions/0027-rooms-and-words
 removals.removed_module(
     __name__,
     replacement='nova_reservations.plugins.monitors.base',

@@ -8,5 +8,6 @@ from nova_reservations.policies import leases
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """For Nova's enforcer and oslopolicy-sample-generator."""
+    """Return the rules, for Nova's enforcer and
+    oslopolicy-sample-generator."""
     return [*leases.RULES, *hosts.RULES]

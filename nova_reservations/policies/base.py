@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules have in common: Nova's personas, and where the API is."""
+"""Nova's personas, and the path of the API, which all rules share."""
 
 from oslo_policy import policy
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 from typing import Protocol
 
+from debtcollector import deprecate
+
 from nova_reservations.ports.aggregates import Aggregates
-from nova_reservations.ports.aggregates import Identity
+from nova_reservations.ports.aggregates import GenerationChange
+from nova_reservations.ports.aggregates import GenerationChanges
 from nova_reservations.ports.aggregates import Members
-from nova_reservations.ports.aggregates import Move
-from nova_reservations.ports.aggregates import Moved
 from nova_reservations.ports.aggregates import Pool
 from nova_reservations.ports.calls import Check
 from nova_reservations.ports.calls import RequestKey
@@ -41,13 +42,12 @@ __all__ = [
     'Cloud',
     'ComputeService',
     'Flavor',
+    'GenerationChange',
+    'GenerationChanges',
     'HostVersion',
     'Hosts',
-    'Identity',
     'KnownFlavor',
     'Members',
-    'Move',
-    'Moved',
     'Notifier',
     'Occupancy',
     'Outcome',
@@ -64,7 +64,7 @@ __all__ = [
 
 
 class Cloud(Protocol):
-    """The four parts; who needs but one of them may take that alone."""
+    """The four parts of the cloud; a user of only one may take that alone."""
 
     @property
     def hosts(self) -> Hosts: ...
@@ -82,3 +82,20 @@ class Cloud(Protocol):
 class Notifier(Protocol):
     def __call__(self, event_type: str, payload: Mapping[str, Any]) -> None:
         """Emit a notification; never raises."""
+
+
+_OLD_NAMES = {'Order': 'RequestKey', 'Tenant': 'PlacedServer'}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a class by the name that it had for plugins of version 0.1."""
+    if name not in _OLD_NAMES:
+        raise AttributeError(f'module {__name__} has no attribute {name}')
+    new = _OLD_NAMES[name]
+    deprecate(
+        f'Using ports.{name} is deprecated',
+        message=f'Use ports.{new}.',
+        removal_version='0.3',
+        stacklevel=4,
+    )
+    return globals()[new]

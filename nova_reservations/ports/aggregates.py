@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregates: the pool, and those of reservations of hosts."""
+"""Aggregates: the pool, and the aggregates of reservations of hosts."""
 
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
+from typing import NamedTuple
 from typing import Protocol
 
 from nova_reservations import objects
 from nova_reservations.ports.calls import Check
 
-Move = tuple[int, int]
-"""The generation of a provider before a change of ours, and by it alone."""
 
-Moved = Callable[[Mapping[str, Move]], None]
-"""Is told of such, by the providers' UUIDs."""
+class GenerationChange(NamedTuple):
+    """The generation of a provider before a change of ours, and by it alone.
 
-Identity = Callable[[], str]
-"""Returns the name of our database."""
+    Decision 0017: doc/source/decisions/0017-what-we-changed-ourselves
+    """
+
+    before: int
+    after: int
+
+
+GenerationChanges = Mapping[str, GenerationChange]
+"""Provider UUID -> the change, of those that have changed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,7 +77,8 @@ class Aggregates(Protocol):
         it in."""
 
     def find_members(self, aggregate: str) -> Members | None:
-        """Return what is in an aggregate; None if there is none so named."""
+        """Return the hosts of an aggregate; None if there is none of that
+        name."""
 
     def set_aggregate_hosts(
         self,
@@ -80,25 +86,31 @@ class Aggregates(Protocol):
         project_id: str,
         hosts: Collection[objects.Resource],
         check: Check,
-    ) -> None:
+        database: str,
+    ) -> GenerationChanges:
         """Make the reservation's aggregate hold exactly these hosts.
 
         In Nova and in placement, many hosts at once, then one cast to the
         schedulers.
 
+        :param database: the name of ours, which the aggregate bears
+        :returns: what this has changed of the hosts' providers
         :raises: CloudRefused if a host is unknown to Nova or placement
         """
 
     def has_aggregate_hosts(
         self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> bool:
-        """Whether the aggregate holds exactly these hosts, in Nova."""
+        """Return whether the aggregate holds exactly these hosts, in Nova."""
 
-    def delete_aggregate(self, reservation_id: str, check: Check) -> bool:
+    def delete_aggregate(
+        self, reservation_id: str, check: Check
+    ) -> GenerationChanges | None:
         """Take all hosts out of the aggregate, in Nova and in placement, and
         delete it.
 
-        :returns: False if it was gone before
+        :returns: what this has changed of the hosts' providers; None if the
+            aggregate was gone before
         """
 
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
@@ -109,5 +121,5 @@ class Aggregates(Protocol):
         """Return reservation id -> the database of which its aggregate says
         that it is, of all aggregates of reservations."""
 
-    def sign(self, reservation_id: str) -> None:
-        """Have the aggregate say that it is of our database."""
+    def sign(self, reservation_id: str, database: str) -> None:
+        """Write into the aggregate that it is of this database."""

@@ -13,8 +13,8 @@ wakes late changes nothing."""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestKey:
-    """Why a server is to be changed; Nova's records of what was done to a
-    server bear it, in the id of the request.
+    """The reason for which a server is to be changed; Nova's records of what
+    was done to a server bear it, in the id of the request.
 
     What was begun under a key, by any worker, is not begun again under the
     same, and what has failed is not tried again: the next attempt has another

@@ -27,8 +27,13 @@ class ComputeService:
 
     @property
     def is_working(self) -> bool:
-        """Whether Nova would put a server there."""
+        """Return whether Nova would put a server there."""
         return self.up and not self.disabled and not self.forced_down
+
+    @property
+    def is_heard(self) -> bool:
+        """Return whether it acts on requests for servers that it has."""
+        return self.up and not self.forced_down
 
     @property
     def is_down(self) -> bool:
@@ -37,7 +42,8 @@ class ComputeService:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostVersion:
-    """Differs from the last one if a host's facts may have changed."""
+    """A value that differs from the last one if a host's facts may have
+    changed."""
 
     provider_generation: int
     availability_zone: str
@@ -59,18 +65,20 @@ class Hosts(Protocol):
         """Return the facts of those of the hosts that still exist."""
 
     def pool_generations(self) -> Mapping[str, HostVersion]:
-        """Return provider UUID -> what tells whether facts have changed.
+        """Return provider UUID -> a value that changes when facts may have
+        changed.
 
         Of all marked hosts: one request to placement and one query,
         whatever their number.
         """
 
     def compute_services(
-        self, now: datetime.datetime, host: str | None = None
+        self, now: datetime.datetime | None, host: str | None = None
     ) -> Mapping[str, ComputeService]:
         """Return service host -> its nova-compute, of all cells.
 
-        :param host: only this one, if it has any
+        :param now: None: by the clock of Nova in this process
+        :param host: only this one, if it has any; its cell alone is asked
         """
 
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:

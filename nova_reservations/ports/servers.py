@@ -10,6 +10,7 @@ import enum
 from typing import Protocol
 
 from nova_reservations import objects
+from nova_reservations.objects import amounts
 from nova_reservations.ports.calls import Check
 from nova_reservations.ports.calls import RequestKey
 
@@ -114,7 +115,7 @@ class Flavor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlacedServer:
-    """A server with what it takes of its host.
+    """A server with the amounts that it takes of its host.
 
     :ivar pinned: it has CPUs of the host for itself.
     :ivar passthrough: it has devices of the host.
@@ -128,16 +129,16 @@ class PlacedServer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Room:
-    """Hosts that servers could go to, by what placement says.
+    """Hosts that servers could go to, according to placement.
 
     :ivar needs: server UUID -> resource class -> units.
     :ivar fits: server UUID -> service hosts that would take it, one by one.
     :ivar free: service host -> resource class -> units; of all in fits.
     """
 
-    needs: Mapping[str, Mapping[str, int]]
+    needs: Mapping[str, amounts.Amounts]
     fits: Mapping[str, Sequence[str]]
-    free: Mapping[str, Mapping[str, int]]
+    free: Mapping[str, amounts.Amounts]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -153,7 +154,11 @@ class Outcome:
 
 
 class Servers(Protocol):
-    """The servers of all projects."""
+    """The servers of all projects.
+
+    Nothing is begun on a host that is down at the time ``now``; without it,
+    as plugins of version 0.1 ask, by the clock of Nova in this process.
+    """
 
     def occupancy(
         self, hosts: Collection[objects.Resource]
@@ -219,13 +224,14 @@ class Servers(Protocol):
     def release_claims(
         self, servers: Collection[Server], check: Check
     ) -> None:
-        """Have servers that are unbuilt hold nothing in placement."""
+        """Take away what unbuilt servers hold in placement."""
 
     def delete_servers(
         self,
         servers: Collection[Server],
         check: Check,
         keep_images: bool = False,
+        now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
         """Ask Nova to delete the servers; does not wait.
 
@@ -234,7 +240,11 @@ class Servers(Protocol):
         """
 
     def stop_servers(
-        self, servers: Collection[Server], key: RequestKey, check: Check
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
         """Ask Nova to shut the servers down, as their guests want it, once;
         does not wait.
@@ -244,7 +254,11 @@ class Servers(Protocol):
         """
 
     def shelve_servers(
-        self, servers: Collection[Server], key: RequestKey, check: Check
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
@@ -263,7 +277,11 @@ class Servers(Protocol):
         wait. What is done are those that are on no shelf."""
 
     def migrate_servers(
-        self, servers: Collection[Server], key: RequestKey, check: Check
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime | None = None,
     ) -> Outcome:
         """Ask Nova to move the servers to where a server without a
         reservation may be; does not wait.
@@ -273,15 +291,23 @@ class Servers(Protocol):
         """
 
     def snapshot_servers(
-        self, servers: Collection[Server], key: RequestKey, check: Check
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime | None = None,
     ) -> Outcome:
-        """Have an image made of each server, once for a key, that belongs
-        to its project; does not wait."""
+        """Make an image of each server, once for a key, that belongs to its
+        project; do not wait for it."""
 
     def save_servers(
-        self, servers: Collection[Server], key: RequestKey, check: Check
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime | None = None,
     ) -> Outcome:
-        """Have what is on the servers' disks outlive them; does not wait.
+        """Keep the servers' disks beyond their deletion; do not wait for it.
 
         An image is made of a server, as by snapshot_servers; volumes that
         were to be deleted with it no longer are; what it was shelved as is
@@ -289,7 +315,11 @@ class Servers(Protocol):
         """
 
     def suspend_servers(
-        self, servers: Collection[Server], key: RequestKey, check: Check
+        self,
+        servers: Collection[Server],
+        key: RequestKey,
+        check: Check,
+        now: datetime.datetime | None = None,
     ) -> Outcome:
         """Ask Nova to suspend the servers that run; does not wait."""
 
@@ -331,8 +361,9 @@ class Servers(Protocol):
         """
 
     def acts_for_projects(self) -> bool:
-        """Whether credentials are configured by which images of servers
-        can be made, and their volumes be handled, without their users."""
+        """Return whether credentials are configured with which images of
+        servers can be made, and their volumes be handled, without their
+        users."""
 
     def check_acting(self) -> None:
         """See that these credentials work at this moment.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots: what reservations of a part of a host have in Nova."""
+"""Slots: the flavors, classes and inventories of reservations of a part of a
+host."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from nova_reservations.ports.servers import Server
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KnownFlavor:
-    """A flavor that Nova has, and what placement is asked for by it.
+    """A flavor that Nova has, and its request to placement.
 
     :ivar amounts: resource class -> units, of all request groups together.
     :ivar required: traits; forbidden likewise.
@@ -65,8 +66,8 @@ class Slots(Protocol):
         """
 
     def has_slots(self, slots: ReservedSlots) -> bool:
-        """Whether Nova has the flavor so, by one look at its database; where
-        it has none, whether placement has the inventories so."""
+        """Return whether Nova has the flavor so, by one look at its database;
+        if no flavor is asked for, whether placement has the inventories so."""
 
     def allow_flavor(self, slots: ReservedSlots, check: Check) -> None:
         """Let the project use the flavor."""
@@ -77,7 +78,7 @@ class Slots(Protocol):
         hosts: Collection[objects.Resource],
         check: Check,
     ) -> Collection[str]:
-        """Take away all that furnish and admit have made.
+        """Take away all that ensure_slots and allow_flavor have made.
 
         :returns: consumers of placement that hold slots still: then the
             inventories and the class of these are left.
@@ -96,8 +97,8 @@ class Slots(Protocol):
         """
 
     def slots_taken(self, reservation_id: str, project_id: str) -> int:
-        """Return how many slots of its reservation the project's servers
-        hold: one that is moved holds two."""
+        """Return how many slots of its reservation the project's servers hold:
+        a server that is moved holds two."""
 
     def forget_slots(
         self,
@@ -105,8 +106,8 @@ class Slots(Protocol):
         servers: Collection[Server],
         check: Check,
     ) -> None:
-        """Have servers that outlive the reservation ask for no slot of it,
-        wherever they go."""
+        """Remove the slots from what Nova stores of servers that outlive the
+        reservation, so that no move of them asks for one."""
 
     def offered_slots(
         self, hosts: Collection[objects.Resource]
@@ -115,8 +116,8 @@ class Slots(Protocol):
         them on these hosts."""
 
     def owns_slots(self, reservation_id: str) -> bool:
-        """Whether such a class is ours: Blazar names its own alike, and may
-        be there still."""
+        """Return whether the resource class is ours: Blazar gives its own the
+        same names, and may still be there."""
 
     def slot_classes(self) -> Collection[str]:
         """Return the reservations of which placement has a class."""

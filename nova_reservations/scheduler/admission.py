@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts on which a request may land, by what the database says now.
+"""The hosts on which a request may land, by the present state of the database.
 
-What counts is whose server it is: administrators get no pass.
+The project of the server counts: administrators get no pass.
+
+Decision 0004: doc/source/decisions/0004-judged-by-our-database
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -16,7 +18,7 @@ from oslo_log import log
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.objects import demand
+from nova_reservations.objects import amounts
 from nova_reservations.scheduler import guaranteed
 from nova_reservations.scheduler import pool
 from nova_reservations.scheduler import requests
@@ -40,7 +42,7 @@ class Admission:
     hosts: frozenset[str]
     in_slot: bool = False
     has_open: bool = False
-    guaranteed: demand.Share | None = None
+    guaranteed: amounts.Amounts | None = None
 
     def admits(self, host: str) -> bool:
         return (host in self.hosts) == (self.reservation_id is not None)
@@ -104,7 +106,7 @@ class Admissions:
         return Admission(
             place.access.reservation_id,
             place.access.hosts,
-            guaranteed=place.share,
+            guaranteed=place.slot,
         )
 
     def _admit(self, asked: requests.Asked, project_id: str) -> objects.Access:
@@ -113,7 +115,7 @@ class Admissions:
         """
         if not objects.is_id(asked.reservation):
             raise requests.refusal(
-                f'{asked.reservation!r} is not the id of one reservation.'
+                f'"{asked.reservation}" is not the id of one reservation.'
             )
         try:
             return self.services.access.admit(

@@ -3,8 +3,10 @@
 
 A nova-scheduler may stand still, or wait for placement, between the host
 filter's look and the claim, for longer than any end waits. A claim that an
-end, or an enrolment, could not see is taken back here; one that is found
-good was made before they began, and they will see it.
+end, or an enrolment, could not see is taken back here. If the lease is still
+active, the claim was made before they began, and they will see it.
+
+Decision 0007: doc/source/decisions/0007-an-end-settles
 """
 
 # Nova's objects get their names only when the process registers them.

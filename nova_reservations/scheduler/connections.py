@@ -16,7 +16,7 @@ import wrapt
 
 
 def install() -> None:
-    """Have each worker make a client of placement of its own; once per
+    """Give each worker a client of placement of its own; call this once per
     process, before it forks."""
     wrapt.wrap_function_wrapper(
         manager.SchedulerManager, 'pre_start_hook', _part

@@ -12,7 +12,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine import access as accesses
 from nova_reservations.engine import server_leases
-from nova_reservations.objects import demand
+from nova_reservations.objects import amounts
 from nova_reservations.objects import states
 from nova_reservations.scheduler import open_reservations
 from nova_reservations.scheduler import requests
@@ -22,11 +22,11 @@ from nova_reservations.scheduler import requests
 class Place:
     """The place that a lease has for its server.
 
-    :ivar share: what the slot holds that the lease has for it.
+    :ivar slot: what the slot holds that the lease has for it.
     """
 
     access: objects.Access
-    share: demand.Share
+    slot: amounts.Amounts
 
 
 def find(
@@ -64,22 +64,21 @@ def _place_of(
     request_spec: nova_objects.RequestSpec,
 ) -> Place | None:
     """Return where a lease that stands has its server."""
-    share = granted.share(access)
-    if share is None or not _is_in_place(access, request_spec):
+    slot = granted.slot(access)
+    if slot is None or not _is_in_place(access, request_spec):
         return None
     if not access.hosts:
         raise exception.NotEnoughResources(
             reason=f'those of reservation {access.reservation_id} have '
             'failed, or are not free yet'
         )
-    return Place(access, share)
+    return Place(access, slot)
 
 
 def _is_in_place(
     access: objects.Access, request_spec: nova_objects.RequestSpec
 ) -> bool:
-    """Return whether the time of a server's own lease has come, for what is
-    made or moved.
+    """Return whether a new or moved server must be in its slot by now.
 
     One for later is made beside the pool, also where that takes until its
     start: then it is brought in.
@@ -93,16 +92,16 @@ def _is_in_place(
 def send(
     request_spec: nova_objects.RequestSpec,
     reservation_id: str,
-    share: demand.Share,
+    slot: amounts.Amounts,
 ) -> None:
-    """Have the request ask for the slot that its server was guaranteed.
+    """Make the request ask for the slot that its server was guaranteed.
 
     :raises: RequestFilterFailed if it does not fit in there
     """
     asked = open_reservations.amounts(request_spec)
     # It may ask already: Nova passes some requests twice.
-    asked.pop(objects.slot_class(reservation_id), None)
-    if not share.holds(asked):
+    own = objects.slot_class(reservation_id)
+    if not (asked - {own: asked[own]}).fits(slot):
         raise requests.refusal(
             'The server asks for more than its lease has guaranteed it.'
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host filter, which is also what brings us into nova-scheduler.
+"""The host filter; Nova loads our code in nova-scheduler by it.
 
 Nova imports this module when it makes its scheduler manager, before it
 forks: nothing is opened here that would be shared after that.

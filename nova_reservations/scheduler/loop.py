@@ -82,7 +82,7 @@ class Loop:
             self.listener = None
 
     def stop(self) -> None:
-        """Begin nothing more, and finish what was begun, or give it back."""
+        """Begin nothing more, and finish work under way, or give it back."""
         self._call.stop()
         if self.listener is not None:
             self.listener.stop()
@@ -132,8 +132,8 @@ class Loop:
 
 
 def install() -> None:
-    """Have the managers of nova-scheduler run the loop; once per process,
-    and before the first of them is complete."""
+    """Make the managers of nova-scheduler run the loop; call this once per
+    process, before the first of them is complete."""
     wrapt.wrap_function_wrapper(
         manager.SchedulerManager, 'post_start_hook', _start
     )
@@ -172,7 +172,8 @@ def _listener(services: bootstrap.Services) -> listeners.Listener:
             )
         except exception.ReservationsError as error:
             LOG.warning(
-                'What %(event)s says is left to polling: %(reason)s',
+                'Notification %(event)s is ignored, polling will find its '
+                'cause: %(reason)s',
                 {'event': event_type, 'reason': error},
             )
 

@@ -3,9 +3,10 @@
 
 One query to placement can't say "there, or anywhere". So such a request is
 sent to the slots of one reservation, as if its flavor asked for them; if
-that finds no host, it is scheduled once more as it was. What Nova has stored
-of the server asks for no slot, neither now nor later: its moves are sent
-anew.
+that finds no host, it is scheduled once more as it was. The request and the
+flavor that Nova stores ask for no slot: moves of the server are sent anew.
+
+Decision 0012: doc/source/decisions/0012-open-reservations
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import contextvars
 import dataclasses
@@ -30,6 +32,7 @@ from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud import placement
+from nova_reservations.objects import amounts as quantities
 
 LOG = log.getLogger(__name__)
 
@@ -63,8 +66,8 @@ def run() -> Run | None:
 
 
 def install() -> None:
-    """Schedule once more what was sent, and found no host; once per
-    process."""
+    """Wrap select_destinations, once per process: a request that was sent, and
+    found no host, is scheduled once more."""
     wrapt.wrap_function_wrapper(
         manager.SchedulerManager, 'select_destinations', _select
     )
@@ -126,20 +129,20 @@ class OpenSlots:
         request_spec: nova_objects.RequestSpec,
         exists: Callable[[nova_objects.RequestSpec], bool],
     ) -> bool:
-        """Have the request ask for slots of an open reservation, if there is
+        """Make the request ask for slots of an open reservation, if there is
         one for it and this is not its last run.
 
         :param exists: whether a request is of a server that is moved
         :raises: DatabaseUnavailable, CloudUnavailable
         """
-        this = run()
-        if this is None or this.is_sent:
+        current_run = run()
+        if current_run is None or current_run.is_sent:
             return False
         reservation_id = self._choice(request_spec, exists)
         if reservation_id is None:
             return False
-        this.original = request_spec.obj_clone()
-        this.forget = self._open.forget
+        current_run.original = request_spec.obj_clone()
+        current_run.forget = self._open.forget
         ask_for_slot(request_spec, reservation_id)
         LOG.debug(
             'Request of server %(server)s is sent to reservation %(id)s',
@@ -156,30 +159,41 @@ class OpenSlots:
         if not opened:
             return None
         asked = amounts(request_spec)
-        fitting = [one for one in opened if one.share.holds(asked)]
+        fitting = [
+            reservation
+            for reservation in opened
+            if asked.fits(reservation.slot)
+        ]
         if exists(request_spec):
             there = self._open.choice(request_spec.instance_uuid)
             return (
                 there
-                if any(one.reservation_id == there for one in fitting)
+                if any(
+                    reservation.reservation_id == there
+                    for reservation in fitting
+                )
                 else None
             )
         wanted = request_spec.num_instances
-        fitting = [one for one in fitting if one.slots >= wanted]
+        fitting = [
+            reservation
+            for reservation in fitting
+            if reservation.slots >= wanted
+        ]
         if not fitting:
             return None
         used = placement.usages(request_spec.project_id)
-        for one in fitting:
-            taken = used.get(objects.slot_class(one.reservation_id), 0)
-            if one.slots - taken >= wanted:
-                return one.reservation_id
+        for reservation in fitting:
+            taken = used.get(objects.slot_class(reservation.reservation_id), 0)
+            if reservation.slots - taken >= wanted:
+                return reservation.reservation_id
         return None
 
 
 def ask_for_slot(
     request_spec: nova_objects.RequestSpec, reservation_id: str
 ) -> None:
-    """Have nova-scheduler's copy of the request ask for a slot, as if its
+    """Make nova-scheduler's copy of the request ask for a slot, as if its
     flavor did; what Nova stores does not."""
     flavor = request_spec.flavor
     flavor.extra_specs = {
@@ -188,15 +202,18 @@ def ask_for_slot(
     }
 
 
-def amounts(request_spec: nova_objects.RequestSpec) -> dict[str, int]:
-    """Return what a server of the request takes of its host: not what its
-    ports and devices do, which no slot has."""
+def amounts(request_spec: nova_objects.RequestSpec) -> quantities.Amounts:
+    """Return the amounts that a server of the request takes of its host,
+    without those of its ports and devices, which no slot has."""
     request = utils.ResourceRequest.from_request_spec(request_spec)
-    found = {
-        name: int(units) for name, units in request.merged_resources().items()
-    }
+    found = _units(request.merged_resources())
     if 'requested_resources' in request_spec:
         for group in request_spec.requested_resources or ():
-            for name, units in group.resources.items():
-                found[name] -= int(units)
-    return {name: units for name, units in found.items() if units}
+            found -= _units(group.resources)
+    return found
+
+
+def _units(resources: Mapping[str, Any]) -> quantities.Amounts:
+    return quantities.Amounts(
+        {name: int(units) for name, units in resources.items()}
+    )

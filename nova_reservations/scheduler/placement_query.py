@@ -17,7 +17,7 @@ LOG = log.getLogger(__name__)
 def require_reservation(
     request_spec: nova_objects.RequestSpec, reservation_id: str
 ) -> None:
-    """Have the server land in the aggregate of a reservation only.
+    """Require the aggregate of a reservation of the server's host.
 
     :raises: RequestFilterFailed if placement can not be asked so
     """
@@ -52,7 +52,7 @@ class PoolTrait:
         self._is_known = False
 
     def forbid(self, request_spec: nova_objects.RequestSpec) -> None:
-        """Have the server land on no host that is enrolled.
+        """Forbid hosts that are enrolled.
 
         :raises: CloudUnavailable
         """

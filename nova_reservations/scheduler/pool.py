@@ -29,7 +29,7 @@ class Pool:
         self._seen: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def view(self, project_id: str) -> View:
-        """Return what is there for a request of the project.
+        """Return the facts of the pool that a request of the project needs.
 
         :raises: DatabaseUnavailable
         """

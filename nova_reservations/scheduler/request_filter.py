@@ -99,8 +99,7 @@ class ReservedHosts:
 
 
 def install(services: bootstrap.Services) -> ReservedHosts:
-    """Have Nova ask us about each request, in place of any that it has asked
-    before."""
+    """Add our request filter to Nova's, in place of any of an earlier call."""
     ours = ReservedHosts(services)
     request_filters = nova_request_filter.ALL_REQUEST_FILTERS
     request_filters[:] = [
@@ -112,7 +111,8 @@ def install(services: bootstrap.Services) -> ReservedHosts:
 
 
 def installed() -> ReservedHosts | None:
-    """Return what Nova asks; None where no ReservationFilter is enabled."""
+    """Return our request filter in Nova's list; None if no ReservationFilter
+    is enabled."""
     for known in nova_request_filter.ALL_REQUEST_FILTERS:
         if isinstance(known, ReservedHosts):
             return known

@@ -46,7 +46,7 @@ def asked(request_spec: nova_objects.RequestSpec) -> Asked:
     hint = request_spec.get_scheduler_hint(HINT)
     found = slots_asked(request_spec.flavor)
     if len(found) > 1 or (
-        hint is not None and any(hint != one for one in found)
+        hint is not None and any(hint != name for name in found)
     ):
         raise refusal(
             'A server can be in one reservation only: hint and flavor name '
@@ -82,5 +82,5 @@ def exists(request_spec: nova_objects.RequestSpec) -> bool:
 
 
 def refusal(reason: str) -> nova_exception.RequestFilterFailed:
-    """Return what Nova takes for: this request may land nowhere."""
+    """Return the exception after which Nova schedules the request nowhere."""
     return nova_exception.RequestFilterFailed(reason=reason)

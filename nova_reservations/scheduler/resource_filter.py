@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter by what consumers hold; needs neither leases nor a database.
+"""The filter by consumers' figures; needs neither leases nor a database.
 
 That it is in ``[filter_scheduler] available_filters`` also brings the
 consumers into nova-scheduler.

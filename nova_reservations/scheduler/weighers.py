@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighers: they order the hosts that will do, by what consumers hold.
+"""Weighers: they order hosts by consumers' figures.
 
 Named in ``[filter_scheduler] weight_classes``; a filter of this package in
 ``available_filters`` loads the consumers.
@@ -106,12 +106,12 @@ class ReservedAggregatesWeigher(weights.BaseHostWeigher):
         weight_properties: objects.RequestSpec,
     ) -> float:
         on_host = base.held(host_state, reserved.NAME) or {}
-        mine = on_host.get(reserved.wanted(weight_properties))
-        if mine is None:
+        free_slots = on_host.get(reserved.wanted(weight_properties))
+        if free_slots is None:
             return -len(on_host)
-        if mine.slots_left is None:
+        if free_slots.slots_left is None:
             return host_state.num_instances
-        return -mine.slots_left
+        return -free_slots.slots_left
 
 
 conf.register_opts(CONF)

@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -76,12 +77,14 @@ class FakeAggregates:
         project_id: str,
         hosts: Collection[objects.Resource],
         check: ports.Check,
-    ) -> None:
+        database: str,
+    ) -> ports.GenerationChanges:
         check()
         self._state.write('create aggregate')
         members = self._state.aggregate_hosts.setdefault(reservation_id, set())
         self._state.owners[reservation_id] = project_id
-        self._state.signed[reservation_id] = self._state.identity()
+        self._state.signed[reservation_id] = database
+        changes: dict[str, ports.GenerationChange] = {}
         for host in hosts:
             check()
             if host.name not in self._state.known:
@@ -89,12 +92,29 @@ class FakeAggregates:
                     what=f'Host {host.name}', reason='Nova does not know it'
                 )
             self._state.write('add host')
+            if host.name not in members:
+                changes.update(self._change(host.name))
             members.add(host.name)
             self._state.unmirrored.discard((host.name, reservation_id))
         for surplus in members - {host.name for host in hosts}:
             check()
             self._state.write('remove host')
             members.discard(surplus)
+            changes.update(self._change(surplus))
+        return changes
+
+    def _change(self, name: str) -> ports.GenerationChanges:
+        """Count a change of the host's provider, as placement does."""
+        known = self._state.known.get(name)
+        if known is None:
+            return {}
+        change = ports.GenerationChange(
+            known.provider_generation, known.provider_generation + 1
+        )
+        self._state.known[name] = dataclasses.replace(
+            known, provider_generation=change.after
+        )
+        return {known.uuid: change}
 
     def has_aggregate_hosts(
         self, reservation_id: str, hosts: Collection[objects.Resource]
@@ -105,18 +125,19 @@ class FakeAggregates:
 
     def delete_aggregate(
         self, reservation_id: str, check: ports.Check
-    ) -> bool:
-        was_there = reservation_id in self._state.aggregate_hosts
+    ) -> ports.GenerationChanges | None:
+        changes: dict[str, ports.GenerationChange] = {}
         for member in sorted(
             self._state.aggregate_hosts.get(reservation_id, set())
         ):
             check()
             self._state.write('remove host')
             self._state.aggregate_hosts[reservation_id].discard(member)
+            changes.update(self._change(member))
         check()
         self._state.write('delete aggregate')
-        self._state.aggregate_hosts.pop(reservation_id, None)
-        return was_there
+        gone = self._state.aggregate_hosts.pop(reservation_id, None) is None
+        return None if gone else changes
 
     def lease_aggregates(self) -> Mapping[str, Collection[str]]:
         return {
@@ -130,6 +151,6 @@ class FakeAggregates:
             for key in self._state.aggregate_hosts
         }
 
-    def sign(self, reservation_id: str) -> None:
+    def sign(self, reservation_id: str, database: str) -> None:
         self._state.write('sign aggregate')
-        self._state.signed[reservation_id] = self._state.identity()
+        self._state.signed[reservation_id] = database

@@ -41,7 +41,7 @@ class FakeHosts:
         }
 
     def compute_services(
-        self, now: datetime.datetime, host: str | None = None
+        self, now: datetime.datetime | None, host: str | None = None
     ) -> dict[str, ports.ComputeService]:
         works = ports.ComputeService(True, False, False)
         return {

@@ -9,6 +9,7 @@ import datetime
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.objects import amounts
 from nova_reservations.testing import fake_state
 
 
@@ -94,7 +95,9 @@ class FakeServers:
         )
         on = [server.host for server in self._state.instances.values()]
         return ports.Room(
-            needs={server.uuid: {'VCPU': 1} for server in servers},
+            needs={
+                server.uuid: amounts.Amounts({'VCPU': 1}) for server in servers
+            },
             fits={
                 server.uuid: []
                 if server.uuid in self._state.homeless
@@ -102,7 +105,9 @@ class FakeServers:
                 for server in servers
             },
             free={
-                name: {'VCPU': self._state.room - on.count(name)}
+                name: amounts.Amounts(
+                    {'VCPU': self._state.room - on.count(name)}
+                )
                 for name in open_hosts
             },
         )
@@ -121,6 +126,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         check: ports.Check,
         keep_images: bool = False,
+        now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
         for server in servers:
             check()
@@ -133,6 +139,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
+        now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
         refused = {}
         for server in servers:
@@ -152,6 +159,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
+        now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
         for server in servers:
             check()
@@ -213,6 +221,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
+        now: datetime.datetime | None = None,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         for server in servers:
@@ -231,6 +240,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
+        now: datetime.datetime | None = None,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
         for server in servers:
@@ -250,20 +260,27 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
+        now: datetime.datetime | None = None,
     ) -> ports.Outcome:
         made = {uuid for uuid, _ in self._state.images}
-        running = [one for one in servers if one.uuid in self._state.instances]
+        running = [
+            server
+            for server in servers
+            if server.uuid in self._state.instances
+        ]
         outcome = self.snapshot_servers(
-            [one for one in running if one.uuid not in made], key, check
+            [server for server in running if server.uuid not in made],
+            key,
+            check,
         )
         slow = made & self._state.slow_servers
         return ports.Outcome(
             {
                 **outcome.waiting,
                 **{
-                    one.uuid: 'is being made'
-                    for one in running
-                    if one.uuid in slow
+                    server.uuid: 'is being made'
+                    for server in running
+                    if server.uuid in slow
                 },
             },
             outcome.failed,
@@ -274,6 +291,7 @@ class FakeServers:
         servers: Collection[ports.Server],
         key: ports.RequestKey,
         check: ports.Check,
+        now: datetime.datetime | None = None,
     ) -> ports.Outcome:
         waiting = {}
         for server in servers:

@@ -70,12 +70,12 @@ class FakeSlots:
     ) -> Collection[str]:
         check()
         self._state.write('delete flavor')
-        for things in (
+        for known in (
             self._state.flavors,
             self._state.admitted,
             self._state.groups,
         ):
-            things.pop(reservation_id, None)
+            known.pop(reservation_id, None)
         stuck = self._state.stuck.get(reservation_id)
         if stuck:
             return stuck

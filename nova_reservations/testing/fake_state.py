@@ -24,13 +24,12 @@ _TASKS = {
 
 
 class State:
-    """What a cloud in memory has; its parts read and change it.
+    """The state of a cloud in memory; its parts read and change it.
 
     :ivar before: called with the name of each write before it is made;
         a test may raise from it, as a kill or a failure would.
     :ivar instances: UUID -> server, of those on hosts.
     :ivar aggregate_hosts: reservation id -> the hosts of its aggregate.
-    :ivar identity: returns the name of the database.
     :ivar signed: aggregate -> the database that it says it is of.
     :ivar hints: server -> the reservation that it was created in.
     :ivar unmirrored: (host, aggregate) that placement does not know of.
@@ -44,7 +43,7 @@ class State:
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
     :ivar cells: service host -> its cell, if not that of all others.
-    :ivar members: what is in the aggregate of donors; None: there is none.
+    :ivar members: what is in the aggregate of drainable hosts; None: none.
     :ivar particulars: server -> what is told of it beside its state.
     :ivar moved: (server, from where) of those that were moved for leases.
     :ivar at_rest: UUID -> server, of those that are on a shelf.
@@ -66,7 +65,6 @@ class State:
         self.pool_zone: str | None = None
         self.aggregate_hosts: dict[str, set[str]] = {}
         self.owners: dict[str, str] = {}
-        self.identity: ports.Identity = str
         self.signed: dict[str, str] = {}
         self.instances: dict[str, ports.Server] = {}
         self.hints: dict[str, str] = {}
@@ -129,7 +127,7 @@ class State:
         return server
 
     def build(self, server: str, project_id: str, state: str) -> None:
-        """Have Nova know a server that has no host yet, or found none."""
+        """Add a server that has no host yet, or found none."""
         self.unbuilt[server] = ports.Server(
             server,
             project_id,
@@ -147,7 +145,8 @@ class State:
         self.slow_servers.clear()
 
     def finish_moves(self) -> None:
-        """Have servers arrive that are slow, unless they are broken."""
+        """Finish the moves of servers that are slow, unless they are
+        broken."""
         for server in list(self.instances.values()):
             if server.task == 'migrating' and server.uuid in self.broken:
                 self.instances[server.uuid] = dataclasses.replace(
@@ -160,7 +159,7 @@ class State:
     def fail(
         self, host: str, disabled: bool = False, forced_down: bool = False
     ) -> None:
-        """Have a host fail: if not on purpose, it no longer reports."""
+        """Let a host fail: if not on purpose, it no longer reports."""
         self.services[host] = ports.ComputeService(
             up=disabled, disabled=disabled, forced_down=forced_down
         )

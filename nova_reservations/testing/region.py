@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import datetime
+import functools
 import pathlib
+import tempfile
 import threading
 from typing import Any
 
@@ -21,8 +23,8 @@ from sqlalchemy import orm
 from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
-from nova_reservations.db import claims
 from nova_reservations.db import drainable_hosts as donor_rows
+from nova_reservations.db import due_leases
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.engine import clocks
@@ -81,12 +83,16 @@ class Region:
     """:ivar now: the time; nothing else makes it go on.
 
     :ivar notes: (event type, payload) of all notifications.
+
+    :param names: of the hosts that there are, all of them enrolled
+    :param enrolled: whether the database has them already
     """
 
     def __init__(
         self,
         url: str,
         *names: str,
+        enrolled: bool = False,
         types: Mapping[str, type[base.ResourceType]] | None = None,
         monitors: Sequence[type[monitor.Monitor]] = (compute.ComputeMonitor,),
         **changes: Any,
@@ -96,8 +102,7 @@ class Region:
         self.cloud = fake_cloud.FakeCloud(*names)
         self.database = Database(url)
         # Made here, it is no step of what is tried.
-        ours = identity.of(self.database)
-        self.cloud.identity = lambda: ours
+        identity.of(self.database)
         self.opts = options.defaults()
         self.options = options.engine_settings(
             **{**_SELDOM_AND_AT_ONCE, **changes}
@@ -108,7 +113,7 @@ class Region:
                 types or {objects.HOST: host.PhysicalHost}
             ).items()
         }
-        self.services = bootstrap.assemble(
+        parts = bootstrap.Parts(
             self.database,
             self.cloud,
             bootstrap.Plugins(
@@ -120,6 +125,7 @@ class Region:
             self._notify,
             clocks.Clock(lambda: self.now, lambda: self.now),
         )
+        self.services = bootstrap.assemble(parts)
         self.hosts = self.services.hosts
         self.resources = self.services.resources
         self.drainable_hosts = self.services.drainable_hosts
@@ -129,8 +135,12 @@ class Region:
         self.monitoring = self.services.monitoring
         self.healing = self.services.healing
         self._workers: list[workers.Worker] = []
-        for name in names:
-            self.enrol(name)
+        if enrolled:
+            self.cloud.marked.update(names)
+            self.cloud.pool.update(names)
+        else:
+            for name in names:
+                self.enrol(name)
         with self.database.writer() as session:
             for task in self.services.tasks:
                 tasks.take(
@@ -141,8 +151,8 @@ class Region:
         self.notes.append((event_type, payload))
 
     def close(self) -> None:
-        for each in self._workers:
-            each.stop()
+        for worker in self._workers:
+            worker.stop()
         self.database.dispose()
 
     # What operators and users do
@@ -151,7 +161,7 @@ class Region:
         return self.hosts.enrolment.enrol(name, properties, self.now)
 
     def add_host(self, name: str, *, enrol: bool = True) -> None:
-        """Have the cloud know one more host."""
+        """Add one more host to the cloud."""
         self.cloud.known[name] = fake_cloud.facts(name)
         self.cloud.recover(name)
         if enrol:
@@ -223,7 +233,7 @@ class Region:
         )
 
     def donate(self, *names: str, servers: int = 1) -> None:
-        """Have hosts be donors, with so many servers of somebody on each."""
+        """Make hosts drainable, each with so many servers of some project."""
         self.cloud.members = (self.cloud.members or set()) | set(names)
         for name in names:
             self.add_host(name, enrol=False)
@@ -300,30 +310,30 @@ class Region:
     # What workers do
 
     def worker(self, name: str = 'worker', threads: int = 4) -> workers.Worker:
-        one = workers.Worker(
+        worker = workers.Worker(
             name,
             self.database,
             self.services.lifecycle,
             self.services.tasks,
             threads,
         )
-        self._workers.append(one)
-        return one
+        self._workers.append(worker)
+        return worker
 
-    def work(self, one: workers.Worker | None = None) -> None:
+    def work(self, worker: workers.Worker | None = None) -> None:
         """Do all that is due at this instant."""
-        one = one or self._anybody()
+        worker = worker or self._anybody()
         while True:
-            one.tick(self.now)
-            one.drain()
+            worker.tick(self.now)
+            worker.drain()
             with self.database.reader() as session:
-                if not claims.due(
+                if not due_leases.find(
                     session, self.now, limit=1
                 ) and not tasks.due(session, self.now):
                     return
 
     def soon(self, task: str) -> None:
-        """Have a periodic task be due."""
+        """Make a periodic task due."""
         with self.database.writer() as session:
             tasks.hurry(session, task, self.now)
 
@@ -390,9 +400,12 @@ class Region:
             )
 
     def fenced(self) -> set[str]:
-        """Return the donors that are taken, or not given back yet."""
+        """Return drainable hosts that are taken, or not given back yet."""
         with self.database.reader() as session:
-            return {one.resource.name for one in donor_rows.fenced(session)}
+            return {
+                drainable.resource.name
+                for drainable in donor_rows.fenced(session)
+            }
 
     def aggregate_of(self, lease: objects.Lease) -> set[str] | None:
         return self.cloud.aggregate_hosts.get(lease.reservations[0].id)
@@ -463,9 +476,26 @@ class Steps:
     def _step(self, name: str) -> None:
         with self._lock:
             self.taken.append(name)
-            mine = len(self.taken) == self.number
-        if mine:
+            is_last = len(self.taken) == self.number
+        if is_last:
             self._then(name)
+
+
+@functools.cache
+def _with_hosts(*names: str) -> bytes:
+    """Return a database of SQLite in which these hosts are enrolled.
+
+    Made once in a process: to enrol hosts takes longer than most of what is
+    tried with them.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        file = pathlib.Path(directory, 'enrolled.db')
+        region = Region(template.copy_to(file), *names)
+        # When they are due next depends on a region's options.
+        with region.database.writer() as session:
+            session.execute(sa.update(models.Task).values(due_at=NOON))
+        region.close()
+        return file.read_bytes()
 
 
 class Factory:
@@ -476,8 +506,9 @@ class Factory:
         self._made: list[Region] = []
 
     def __call__(self, *names: str, **options: Any) -> Region:
-        url = template.copy_to(self.directory / f'{len(self._made)}.db')
-        region = Region(url, *names, **options)
+        file = self.directory / f'{len(self._made)}.db'
+        file.write_bytes(_with_hosts(*names))
+        region = Region(f'sqlite:///{file}', *names, enrolled=True, **options)
         self._made.append(region)
         return region
 

@@ -27,6 +27,10 @@ import uuid
 import hypothesis
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.sqlite import pysqlite
+import sqlalchemy.util
+import yaml
 
 from nova_reservations.db import api
 from nova_reservations.db import migration
@@ -39,6 +43,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile('fast', deadline=None, max_examples=20)
 hypothesis.settings.load_profile('fast')
+
+# A Nova that starts reads its policies, by PyYAML's own parser in Python.
+yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[misc]
 
 FOLDERS = {
     'functional/cmd': 'functional',
@@ -95,10 +102,30 @@ def _tier(item: pytest.Item) -> str:
     return FOLDERS.get(folder.as_posix(), 'unit')
 
 
+class SQLite(pysqlite.SQLiteDialect_pysqlite):
+    """A dialect that is the same in all engines of the process.
+
+    What SQLAlchemy has compiled of a statement it keeps by dialect. Each test
+    has databases, thus engines, of its own; the statements are the same.
+    """
+
+    supports_statement_cache = True
+    compiled = sqlalchemy.util.LRUCache[Any, Any](10_000)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+registry.register('sqlite.compiled_once', __name__, SQLite.__name__)
+
+
 @contextlib.contextmanager
 def fast_sqlite(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep connections to files of SQLite open, as those to a server are,
-    and do not wait for the disk.
+    and what is compiled of statements; and do not wait for the disk.
 
     By itself oslo.db opens a connection for each transaction and closes it
     after, and each commit waits for the disk, longer than most tests compute.
@@ -112,7 +139,12 @@ def fast_sqlite(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         else:
             if options.get('poolclass') is sa.NullPool:
                 options |= {'poolclass': sa.QueuePool, 'max_overflow': -1}
-            engine = create(url, **options)
+            # It may be there: a class of tests has this around each test's.
+            options['execution_options'] = {'compiled_cache': SQLite.compiled}
+            engine = create(
+                sa.make_url(url).set(drivername='sqlite+compiled_once'),
+                **options,
+            )
             sa.event.listen(engine, 'connect', _do_not_wait_for_disk)
         engines.append(engine)
         return engine

@@ -42,8 +42,8 @@ def amount(extra_specs: Mapping[str, str], name: str) -> decimal.Decimal:
     """
     if not stats.NAME.fullmatch(name):
         raise exception.InvalidInput(
-            reason=f'the extra spec {PREFIX}{name[:80]} of the flavor names '
-            'what can be no resource'
+            reason=f'the extra spec {PREFIX}{name[:80]} of the flavor is not '
+            'named after a resource'
         )
     return _first(extra_specs, PREFIX + name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What many ends in one second cost in our database, beside other leases."""
+"""The cost of many ends in one second in our database, beside other leases."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping

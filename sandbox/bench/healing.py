@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a failure costs, and the check that looks for what has to be healed."""
+"""The cost of a failure, and of the check that looks for leases to heal."""
 
 import datetime
 import itertools

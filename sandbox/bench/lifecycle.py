@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How soon leases start and end."""
+"""The time until leases start and end."""
 
 import datetime
 import statistics

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of samples. Pure, but for the clock that times a call."""
+"""Statistics of samples. Pure, but for the clock that times a call."""
 
 from collections.abc import Callable
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured inside of a process of Nova's: this one becomes it.
+"""Measurements inside of a process of Nova's: this one becomes it.
 
 Arguments: the name of the probe, the folder of the sandbox, and JSON of what
 the probe takes. It prints, last, JSON of what it found.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs the processes of Nova that we live in."""
+"""The cost for Nova's processes in which our code runs."""
 
 from collections.abc import Sequence
 import statistics

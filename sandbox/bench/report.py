@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured, as a table to read, as JSON, and as a document."""
+"""The measurements, as a table to read, as JSON, and as a document."""
 
 from collections.abc import Sequence
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the lease API takes to answer."""
+"""The time in which the lease API answers."""
 
 from collections.abc import Callable
 from concurrent import futures
@@ -76,7 +76,7 @@ def clients(subject: su.Subject) -> Row:
 
 
 class _Load:
-    """What many clients do at once, for a while, several times.
+    """Requests of many clients at once, for a while, several times.
 
     :ivar samples: seconds that each write took.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: a cloud, with those who use it."""
+"""The subject of measurements: a cloud with its users."""
 
 from collections.abc import Callable
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs that something comes free while many leases wait.
+"""The cost of resources that come free while many leases wait.
 
 In a database of its own: the workers of the cloud would do a part of it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong. Each fault is over when its function returns."""
+"""Faults. Each is over when its function returns."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _JUMPS = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """Where faults happen.
+    """The scene of faults.
 
     :ivar seconds: how long something is away that comes back by itself.
     """

@@ -21,7 +21,7 @@ TROUBLE = (
 
 @dataclasses.dataclass
 class Promises:
-    """What users were told. Ids of leases, by who asked for them.
+    """Answers to users: ids of leases, by their owners.
 
     :ivar made: created, with an answer that said so.
     :ivar deleted: a deletion was asked for, whatever was answered.

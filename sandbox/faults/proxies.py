@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between the cloud and what it needs, and can be cut."""
+"""Proxies between the cloud and its services, which can be cut."""
 
 from collections.abc import Iterator
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether all is as it should be after a fault."""
+"""The verdict after a fault: is all as it should be?"""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who plays in the stories, and what happens in more than one of them."""
+"""The people of the stories, and steps that several stories have."""
 
 from collections.abc import Iterable
 import datetime

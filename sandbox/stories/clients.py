@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people use already works as it is: python-blazarclient, by the
-catalog's entry ``reservation``, as a command and as a library."""
+"""Existing clients work as they are: python-blazarclient, by the catalog's
+entry ``reservation``, as a command and as a library."""
 
 import datetime
 import json

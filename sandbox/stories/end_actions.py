@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of servers before and at the end of a lease, on a whole Nova
-with a real Glance."""
+"""Actions on servers before and at the end of a lease, on a whole Nova with a
+real Glance."""
 
 import datetime
 from typing import Any

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What servers use is measured, limited and handed on, without a restart."""
+"""The usage of servers is measured, limited and passed on, without a
+restart."""
 
 from collections.abc import Mapping
 import functools

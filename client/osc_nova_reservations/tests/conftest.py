@@ -18,7 +18,7 @@ COMPUTE = 'http://api/v2.1'
 
 
 class Instance:
-    """What python-openstackclient hands to a plugin.
+    """The object that python-openstackclient passes to a plugin.
 
     :ivar catalog: the endpoint of each service type
     """

@@ -32,7 +32,7 @@ FACTS = {
     'created_at': parameters.SHOWN_STAMP,
     'updated_at': parameters.SHOWN_STAMP,
 }
-"""What a host shows beside the operator's properties, which are flat in
+"""The fields of a host beside the operator's properties, which are flat in
 the same object and so can't have these names."""
 
 _NEVER: dict[str, Any] = {'not': {}}

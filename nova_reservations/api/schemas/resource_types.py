@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemas of resource types, each compiled once in a process."""
+"""The schemas of resource types, each compiled once in a process.
+
+A type may set them when it is made, from its options.
+"""
 
 import functools
 
@@ -7,13 +10,13 @@ from nova_reservations.api import validation
 from nova_reservations.plugins.resource_types import base
 
 
-@functools.cache
-def create(kind: type[base.ResourceType]) -> validation.Schema:
+@functools.lru_cache
+def create(kind: base.ResourceType) -> validation.Schema:
     """Return the schema of a new reservation, without ``resource_type``."""
     return validation.Schema(kind.schema)
 
 
-@functools.cache
-def update(kind: type[base.ResourceType]) -> validation.Schema:
+@functools.lru_cache
+def update(kind: base.ResourceType) -> validation.Schema:
     """Return the schema of changes to a reservation, without ``id``."""
     return validation.Schema(kind.update_schema)

@@ -3,8 +3,8 @@
 resizes to flavors of others: refused where a lease is concerned.
 
 They are judged where Nova's controllers call Nova's compute API. By then Nova
-has checked its policy and whose the server is: who may not move a server is
-answered by Nova alone, and learns nothing of leases.
+has checked its policy and the owner of the server: a user who may not move a
+server is answered by Nova alone, and learns nothing of leases.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,11 @@ def ask(
 
 @functools.cache
 def install() -> None:
-    """Have moves judged that Nova's API asks for; once per process."""
+    """Wrap the methods of Nova's API that move servers, once per process:
+    moves are judged there.
+
+    Decision 0025: doc/source/decisions/0025-nobody-else-is-named
+    """
     for method, wrapper in (
         ('live_migrate', _live_migrate),
         ('evacuate', _evacuate),
@@ -159,8 +163,8 @@ def _is_of_others(
 def _check_resize(
     flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
 ) -> None:
-    """Refuse what does not fit into the place that a server was guaranteed,
-    and a slot of its project that it can't have.
+    """Refuse a flavor that does not fit into the place that a server was
+    guaranteed, and a slot of its project that it can't have.
 
     :raises: InvalidState
     """

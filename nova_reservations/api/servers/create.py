@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that are made with a lease of their own: both, or neither.
 
-Nova gets the request in the middle of ours. What it makes meanwhile, in this
-thread, is written to the lease before it is there.
+Nova gets the request in the middle of ours. Each server that it creates in
+this thread is recorded with the lease before.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,8 @@ _record: contextvars.ContextVar[Record | None] = contextvars.ContextVar(
 
 @functools.cache
 def install() -> None:
-    """Have Nova tell of the servers that it makes; once per process."""
+    """Wrap the method in which Nova's API creates a server, once per
+    process."""
     wrapt.wrap_function_wrapper(
         compute_api, 'API._create_reqspec_buildreq_instmapping', _before
     )
@@ -58,7 +59,7 @@ def _before(
 
 
 def announce(server_uuid: str) -> None:
-    """Have Nova make the server next, in this thread.
+    """Record the server that Nova creates next, in this thread.
 
     :raises: ReservationsError if it must not
     """
@@ -103,7 +104,7 @@ def _asked(
             f'The hint "{scheduler_hints.LEASE}" can not be used here: '
             f'[reservations] resource_types does not have {objects.SERVER}'
         )
-    type_schemas.create(type(kind)).check(terms.asked)
+    type_schemas.create(kind).check(terms.asked)
     if terms.asked.get('guaranteed'):
         terms = dataclasses.replace(
             terms, asked={**terms.asked, **_what_for(body)}
@@ -112,9 +113,8 @@ def _asked(
     flavor = scheduler_hints.flavor(body)
     if services.access.has_flavor(context.project_id, flavor):
         raise exception.InvalidInput(
-            f'Flavor {flavor} is that of a reservation, whose lease its '
-            f'servers are in: the hint "{scheduler_hints.LEASE}" asks for '
-            'another one'
+            f'Servers of flavor {flavor} are in the lease of its reservation: '
+            f'the hint "{scheduler_hints.LEASE}" asks for another lease'
         )
     return lease_params.new_lease(terms, context.project_id, context.user_id)
 
@@ -128,8 +128,7 @@ def _what_for(body: Any) -> dict[str, Any]:
     flavor = scheduler_hints.flavor(body)
     if flavor is None:
         raise exception.InvalidInput(
-            'A place can be guaranteed to servers of a flavor: flavorRef is '
-            'missing'
+            'A guaranteed place has the size of a flavor: flavorRef is missing'
         )
     server = body['server']
     zone = server.get('availability_zone') or CONF.default_schedule_zone
@@ -205,11 +204,13 @@ class _Making:
             self._refuse()
         except exception.ReservationsError as error:
             # A worker will find out that there are servers.
-            LOG.error('Lease %s stays as it is: %s', self._lease.id, error)
+            LOG.error(
+                'Lease %s is not accepted yet: %s', self._lease.id, error
+            )
 
     def _refuse(self) -> None:
         try:
             self._leases.refuse(self._lease.id, self._now())
         except exception.ReservationsError as error:
             # A worker will find out that there are none.
-            LOG.error('Lease %s stays as it is: %s', self._lease.id, error)
+            LOG.error('Lease %s is not deleted yet: %s', self._lease.id, error)

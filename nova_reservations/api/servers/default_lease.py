@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lease of servers that ask for none, in a cloud where each has one.
 
-What a server gets is as if it had been asked for by the hint
-``lease_params``. Servers in a reservation have a lease already.
+It is the same as by the hint ``lease_params``. Servers in a reservation have a
+lease already.
 """
 
 import datetime
@@ -25,7 +25,7 @@ _ANY_TIME = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """See that what is configured can be had.
+    """Check that the configured lease can be had.
 
     :raises: ImpossibleDefaults
     """

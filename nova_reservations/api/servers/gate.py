@@ -31,7 +31,7 @@ def answer(
     application: Any,
     services: Callable[[], bootstrap.Services],
 ) -> Any:
-    """Return what answers the request: Nova, or why Nova must not.
+    """Return the application that answers the request: Nova, or a refusal.
 
     :param application: Nova
     """

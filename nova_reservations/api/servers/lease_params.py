@@ -36,7 +36,7 @@ class Terms:
 
 
 def asked(body: Any, now: datetime.datetime) -> Terms:
-    """Return what the body asks for, which has the hint.
+    """Return the lease that the body asks for by the hint.
 
     :raises: InvalidInput
     """
@@ -79,7 +79,7 @@ def _terms(text: str, now: datetime.datetime) -> Terms:
 
 
 def _either(params: Mapping[str, Any], *names: str) -> str:
-    """Return the one value that is there under one of its names."""
+    """Return the value under one of its names."""
     given = [name for name in names if name in params]
     if not given:
         raise exception.InvalidInput(f'Missing parameter {names[0]}')

@@ -83,7 +83,7 @@ def can_be_put(body: Any) -> bool:
 
 
 def put(body: dict[str, Any], name: str, value: str) -> None:
-    """Have the body, whose hints are none or well formed, have one more."""
+    """Add a hint to the body, whose hints are none or well formed."""
     key = next((key for key in KEYS if key in body), KEYS[0])
     body.setdefault(key, {})[name] = value
 

@@ -1,20 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers: found, and changed by requests to Nova."""
 
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
 from nova_reservations.cloud.servers import actions
 from nova_reservations.cloud.servers import builds
 from nova_reservations.cloud.servers import drain
 from nova_reservations.cloud.servers import evacuate
+from nova_reservations.cloud.servers import find
+from nova_reservations.cloud.servers import requests
 from nova_reservations.cloud.servers import room
 from nova_reservations.cloud.servers import shelving
 
 
-class Servers(
-    actions.Acting,
-    builds.Building,
-    drain.Draining,
-    evacuate.Evacuating,
-    room.Placing,
-    shelving.Shelving,
-):
-    """The port ``ports.Servers`` on Nova; each module has a part of it."""
+class Servers:
+    """The port ``ports.Servers`` on Nova: each method, and who does it."""
+
+    def __init__(self, hosts: ports.Hosts) -> None:
+        nova = requests.Nova(hosts)
+        # Where they are
+        self.occupancy = find.occupancy
+        self.servers_on = room.servers_on
+        self.find_servers = find.find_servers
+        self.gone_servers = find.gone_servers
+        self.let_in = find.let_in
+        self.in_flight = builds.in_flight
+        self.building_servers = builds.building_servers
+        self.find_room = room.RoomFinder(hosts).find_room
+        # They leave their hosts
+        leaving = actions.Actions(nova)
+        self.release_claims = find.release_claims
+        self.delete_servers = leaving.delete_servers
+        self.stop_servers = requests.Asked(leaving.stop)
+        self.shelve_servers = requests.Asked(leaving.shelve)
+        self.migrate_servers = requests.Awaited(leaving.migrate)
+        # They rest, and come back
+        resting = shelving.Shelving(nova)
+        self.unshelve_servers = requests.Awaited(resting.unshelve)
+        self.snapshot_servers = requests.Awaited(resting.snapshot)
+        self.save_servers = requests.Awaited(resting.save)
+        self.suspend_servers = requests.Awaited(resting.suspend)
+        # They are moved for others
+        draining = drain.Drain(nova)
+        self.drain_servers = draining.drain_servers
+        self.settle_servers = draining.settle_servers
+        # Their host is down
+        self.evacuate = evacuate.Evacuation(nova).evacuate
+        # For whom
+        self.acts_for_projects = credentials.are_configured
+        self.check_acting = leaving.check_acting

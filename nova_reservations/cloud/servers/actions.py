@@ -3,17 +3,16 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import datetime
 import functools
 
 from nova import context as nova_context
-from nova.compute import api as compute_api
 from nova.compute import task_states
 from nova.compute import vm_states
 
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
 from nova_reservations.cloud import errors
-from nova_reservations.cloud.servers import images
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.cloud.servers import requests
 from nova_reservations.cloud.servers.find import MOVING
@@ -39,14 +38,9 @@ CAN_BE_SHELVED = frozenset(
 )
 
 
-class Acting(requests.Requests):
-    def stop_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-    ) -> Mapping[str, str]:
-        return requests.ask(functools.partial(self._stop, key), servers, check)
+class Actions:
+    def __init__(self, nova: requests.Nova) -> None:
+        self._nova = nova
 
     @errors.translated()
     def delete_servers(
@@ -54,45 +48,28 @@ class Acting(requests.Requests):
         servers: Collection[ports.Server],
         check: ports.Check,
         keep_images: bool = False,
+        now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
-        return requests.ask(
-            functools.partial(self._delete, keep_images=keep_images),
-            [each for each in servers if not self._is_under_way(each)],
-            check,
+        return requests.reasons(
+            requests.each(
+                functools.partial(self._delete, keep_images=keep_images),
+                [
+                    server
+                    for server in servers
+                    if not self._is_under_way(server, now)
+                ],
+                check,
+            )
         )
-
-    def shelve_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-    ) -> Mapping[str, str]:
-        return requests.ask(
-            functools.partial(self._shelve, key, _hosts(servers)),
-            servers,
-            check,
-        )
-
-    def migrate_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-    ) -> ports.Outcome:
-        return requests.each(
-            functools.partial(self._migrate, key, _hosts(servers)),
-            servers,
-            check,
-        )
-
-    def acts_for_projects(self) -> bool:
-        return credentials.are_configured()
 
     def check_acting(self) -> None:
         credentials.context()
 
-    def _is_under_way(self, server: ports.Server) -> bool:
-        """Whether its deletion is, and to ask again is no use, or harm.
+    def _is_under_way(
+        self, server: ports.Server, now: datetime.datetime | None
+    ) -> bool:
+        """Return whether the server is being deleted, and another request
+        would be useless, or do harm.
 
         Before the guest is gone Nova would look at all of the server, and do
         nothing; after that the host would delete it twice. Where the host is
@@ -103,91 +80,83 @@ class Acting(requests.Requests):
             server.is_being_deleted
             and server.written_at is not None
             and not instance_actions.is_old(server.written_at)
-            and self._host_is_up(server.host)
+            and self._nova.host_is_up(server.host, now)
         )
 
     # Each of these asks for one server; it returns why Nova will not
 
-    def _stop(self, key: ports.RequestKey, uuid: str) -> str | None:
+    def stop(self, request: requests.Request, uuid: str) -> str | None:
         context = nova_context.get_admin_context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if instance.task_state == task_states.POWERING_OFF:
             return None
-        if refusal := self._busy(instance):
+        if refusal := self._nova.busy(instance, request.clock()):
             return refusal
-        if not instance_actions.begin(context, instance, key, 'stop'):
+        if not instance_actions.begin(context, instance, request.key, 'stop'):
             return 'it runs although it was asked to stop'
-        self._compute.stop(context, instance)
+        self._nova.compute_api.stop(context, instance)
         return None
 
     def _delete(self, uuid: str, keep_images: bool = False) -> str | None:
         context = credentials.context_for_deletions()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if instance.disable_terminate:
             # Nova would say nothing, and do nothing.
             return 'its termination is disabled'
         instance_actions.end_lost_delete(context, instance)
-        compute = self._compute
+        compute_api = self._nova.compute_api
         if instance.vm_state in ON_A_SHELF:
             # Nova deletes the image of it, too.
             if keep_images:
-                compute = self._compute_keeping_images
+                compute_api = self._nova.compute_api_keeping_images
             elif credentials.are_configured():
                 context = credentials.context()
-                instance = self._get(context, uuid)
+                instance = self._nova.get(context, uuid)
         # Not soft_delete, which leaves it on the host.
-        compute.delete(context, instance)
+        compute_api.delete(context, instance)
         return None
 
-    def _shelve(
-        self, key: ports.RequestKey, hosts: Collection[str], uuid: str
-    ) -> str | None:
+    def shelve(self, request: requests.Request, uuid: str) -> str | None:
         # A server whose shelving begins without a token is stuck in it.
         context = credentials.context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
             return self._delete(uuid)
         if instance.task_state in SHELVING and not instance_actions.was_lost(
-            context, instance, key, 'shelve', task_states.SHELVING
+            context, instance, request.key, 'shelve', task_states.SHELVING
         ):
             return None
-        if refusal := self._busy(instance):
+        if refusal := self._nova.busy(instance, request.clock()):
             return refusal
         match instance.vm_state:
             case vm_states.RESIZED:
-                self._compute.confirm_resize(context, instance)
-            case _ if instance.host not in hosts:
+                self._nova.compute_api.confirm_resize(context, instance)
+            case _ if instance.host not in request.hosts:
                 # It has moved, and holds what it had for a moment more.
                 return None
             case vm_states.RESCUED:
-                self._compute.unrescue(context, instance)
+                self._nova.compute_api.unrescue(context, instance)
             case vm_states.SHELVED:
                 if not instance_actions.begin(
-                    context, instance, key, 'offload'
+                    context, instance, request.key, 'offload'
                 ):
                     return instance_actions.FAILED
-                self._compute.shelve_offload(context, instance)
+                self._nova.compute_api.shelve_offload(context, instance)
             case state if state in CAN_BE_SHELVED:
                 if not instance_actions.begin(
-                    context, instance, key, 'shelve'
+                    context, instance, request.key, 'shelve'
                 ):
                     return instance_actions.FAILED
-                self._compute.shelve(context, instance)
+                self._nova.compute_api.shelve(context, instance)
             case state:
                 return f'it is in state {state}'
         return None
 
-    @functools.cached_property
-    def _compute_keeping_images(self) -> compute_api.API:
-        return compute_api.API(image_api=images.Kept())
-
     # These may fail for good
 
-    def _migrate(
-        self, key: ports.RequestKey, hosts: Collection[str], uuid: str
-    ) -> str | None:
+    def migrate(self, request: requests.Request, uuid: str) -> str | None:
         context = credentials.context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
             return self._delete(uuid) or 'is being deleted'
         if instance.task_state in MOVING:
@@ -195,34 +164,31 @@ class Acting(requests.Requests):
         if instance.task_state in SHELVING:
             # It has found no place before.
             raise requests.Failed('it is shelved')
-        if refusal := self._busy(instance):
+        if refusal := self._nova.busy(instance, request.clock()):
             return f'can not be migrated: {refusal}'
         match instance.vm_state:
             case vm_states.RESIZED:
-                self._compute.confirm_resize(context, instance)
-            case _ if instance.host not in hosts:
+                self._nova.compute_api.confirm_resize(context, instance)
+            case _ if instance.host not in request.hosts:
                 # It has moved, and holds what it had for a moment more.
                 return 'is being migrated'
             case vm_states.RESCUED:
-                self._compute.unrescue(context, instance)
+                self._nova.compute_api.unrescue(context, instance)
             case vm_states.ACTIVE | vm_states.PAUSED:
-                if not instance_actions.begin(context, instance, key, 'live'):
+                if not instance_actions.begin(
+                    context, instance, request.key, 'live'
+                ):
                     raise requests.Failed('it has found no place')
                 # Nova chooses host and way.
-                self._compute.live_migrate(
+                self._nova.compute_api.live_migrate(
                     context, instance, None, None, None, async_=True
                 )
             case vm_states.STOPPED:
                 if not instance_actions.begin(
-                    context, instance, key, 'migrate'
+                    context, instance, request.key, 'migrate'
                 ):
                     raise requests.Failed('it has found no place')
-                self._compute.resize(context, instance)
+                self._nova.compute_api.resize(context, instance)
             case state:
                 raise requests.Failed(f'it is in state {state}')
         return 'is being migrated'
-
-
-def _hosts(servers: Collection[ports.Server]) -> frozenset[str]:
-    """Return the hosts that the servers are to leave."""
-    return frozenset(server.host for server in servers)

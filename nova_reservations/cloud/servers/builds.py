@@ -30,49 +30,47 @@ from nova_reservations.cloud import errors
 from nova_reservations.cloud.servers import find
 
 BY_FORCE = [task_states.MIGRATING, task_states.REBUILDING]
-"""What a server does that is moved past the scheduler, from the beginning
-until its host builds it. One that is rebuilt where it is does so, too."""
+"""The tasks of a server that is moved past the scheduler, from the beginning
+until its host builds it. A server that is rebuilt on its host has one, too."""
 
 ACCEPTED = 'accepted'
 UNDER_WAY = [ACCEPTED, 'pre-migrating', 'queued', 'preparing', 'running']
 
 
-class Building(find.Finding):
-    @errors.translated()
-    def in_flight(
-        self, hosts: Collection[objects.Resource]
-    ) -> Mapping[str, Collection[str]]:
-        # First: what gets its cell meanwhile is found there.
-        unplaced = _unplaced()
-        cells_of = {host.name: _cell_of(host) for host in hosts}
-        placed = {
-            cell.uuid: cells.ask_each(
-                [cell], _in_cell, {host.name for host in hosts}
-            )
-            for cell in {
-                each.uuid: each for each in cells_of.values()
-            }.values()
-        }
-        return {
-            name: unplaced.union(placed[cell.uuid])
-            for name, cell in cells_of.items()
-        }
-
-    def building_servers(
-        self, reservation_id: str, project_id: str
-    ) -> Sequence[ports.Server]:
-        with errors.translated():
-            unplaced = _unplaced(models.BuildRequest.project_id == project_id)
-        ours = self.let_in(
-            reservation_id, unplaced.union(cells.ask(_of_project, project_id))
+@errors.translated()
+def in_flight(
+    hosts: Collection[objects.Resource],
+) -> Mapping[str, Collection[str]]:
+    # First: what gets its cell meanwhile is found there.
+    unplaced = _unplaced()
+    cells_of = {host.name: _cell_of(host) for host in hosts}
+    placed = {
+        cell.uuid: cells.ask_each(
+            [cell], _in_cell, {host.name for host in hosts}
         )
-        # Nova may know no more of one than a record in a cell.
-        known = self.find_servers(ours)
-        return [
-            known[uuid]
-            for uuid in sorted(known)
-            if known[uuid].state == vm_states.BUILDING
-        ]
+        for cell in {cell.uuid: cell for cell in cells_of.values()}.values()
+    }
+    return {
+        name: unplaced.union(placed[cell.uuid])
+        for name, cell in cells_of.items()
+    }
+
+
+def building_servers(
+    reservation_id: str, project_id: str
+) -> Sequence[ports.Server]:
+    with errors.translated():
+        unplaced = _unplaced(models.BuildRequest.project_id == project_id)
+    ours = find.let_in(
+        reservation_id, unplaced.union(cells.ask(_of_project, project_id))
+    )
+    # Nova may know no more of one than a record in a cell.
+    known = find.find_servers(ours)
+    return [
+        known[uuid]
+        for uuid in sorted(known)
+        if known[uuid].state == vm_states.BUILDING
+    ]
 
 
 def _unplaced(*which: sa.ColumnElement[bool]) -> frozenset[str]:
@@ -135,7 +133,7 @@ def _in_cell(
 def _may_move_to(
     context: nova_context.RequestContext, server: str, hosts: Collection[str]
 ) -> bool:
-    """Whether somebody may have forced a server onto one of the hosts.
+    """Return whether somebody may have forced a server onto one of the hosts.
 
     Nova writes what it does first, and then where to; it does not write
     whether that was forced. What is on its way further than that has claimed

@@ -24,7 +24,10 @@ LIVE = 'drain live'
 COLD = 'drain cold'
 
 
-class Draining(requests.Requests):
+class Drain:
+    def __init__(self, nova: requests.Nova) -> None:
+        self._nova = nova
+
     def drain_servers(
         self,
         servers: Collection[ports.Server],
@@ -55,9 +58,10 @@ class Draining(requests.Requests):
         now: datetime.datetime,
         uuid: str,
     ) -> str | None:
-        """Have somebody's server moved that is in nobody's hands."""
+        """Move a server, unless its user or Nova is doing something with
+        it."""
         context = credentials.context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if waiting := self._end_of(context, instance, key, now):
             return waiting
         if instance.task_state in MOVING:
@@ -69,16 +73,16 @@ class Draining(requests.Requests):
             return 'is being moved'
         if instance.vm_state not in ports.MOVABLE:
             raise requests.Failed(f'it is in state {instance.vm_state}')
-        if refusal := self._busy(instance):
+        if refusal := self._nova.busy(instance, now):
             return refusal
         if _begun(context, instance, key):
             raise requests.Failed('Nova has failed to move it')
         if instance.vm_state == vm_states.STOPPED:
             instance_actions.begin(context, instance, key, COLD)
-            self._compute.resize(context, instance)
+            self._nova.compute_api.resize(context, instance)
         else:
             instance_actions.begin(context, instance, key, LIVE)
-            self._compute.live_migrate(
+            self._nova.compute_api.live_migrate(
                 context, instance, None, None, None, async_=True
             )
         return 'is being moved'
@@ -87,7 +91,7 @@ class Draining(requests.Requests):
         self, key: ports.RequestKey, now: datetime.datetime, uuid: str
     ) -> str | None:
         context = credentials.context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         return self._end_of(context, instance, key, now)
 
     def _end_of(
@@ -97,8 +101,8 @@ class Draining(requests.Requests):
         key: ports.RequestKey,
         now: datetime.datetime,
     ) -> str | None:
-        """Bring the move that was begun to its end; return what it waits
-        for, None if there is nothing to wait for."""
+        """Bring the move to its end; return what it waits for, None if there
+        is nothing to wait for."""
         begun = _begun(context, instance, key)
         if not begun:
             return None
@@ -106,7 +110,7 @@ class Draining(requests.Requests):
             if instance.task_state is not None:
                 return f'it is still {instance.task_state}'
             try:
-                self._compute.confirm_resize(context, instance)
+                self._nova.compute_api.confirm_resize(context, instance)
             except nova_exception.MigrationNotFoundByStatus:
                 LOG.debug('The move of server %s ends', instance.uuid)
             return 'is being moved'

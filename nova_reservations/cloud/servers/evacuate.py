@@ -17,7 +17,10 @@ from nova_reservations.cloud.servers import requests
 LOG = log.getLogger(__name__)
 
 
-class Evacuating(requests.Requests):
+class Evacuation:
+    def __init__(self, nova: requests.Nova) -> None:
+        self._nova = nova
+
     def evacuate(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
@@ -41,7 +44,7 @@ class Evacuating(requests.Requests):
     ) -> str | None:
         """Ask Nova to evacuate a server; return why it will not."""
         try:
-            instance = self._compute.get(
+            instance = self._nova.compute_api.get(
                 context,
                 uuid,
                 expected_attrs=[
@@ -55,7 +58,7 @@ class Evacuating(requests.Requests):
             if instance.task_state is not None:
                 # Nova would begin again what it has begun.
                 return None
-            self._compute.evacuate(
+            self._nova.compute_api.evacuate(
                 context, instance, host=None, on_shared_storage=None
             )
         except nova_exception.InstanceNotFound:

@@ -71,84 +71,77 @@ class Instance:
         )
 
 
-class Finding:
-    def occupancy(
-        self, hosts: Collection[objects.Resource]
-    ) -> Mapping[str, ports.Occupancy]:
-        if not hosts:
-            return {}
-        names = sorted({host.name for host in hosts})
-        # Nova first: what is claimed in placement after that is seen there,
-        # and what arrives was claimed before it arrived.
-        servers: dict[str, dict[str, ports.Server]] = {
-            name: {} for name in names
-        }
-        for instance in cells.ask(_on_hosts, names):
-            # Some databases compare names without regard to case.
-            if instance.host in servers:
-                servers[instance.host][instance.uuid] = instance.on(
-                    instance.host
-                )
-        unseen: dict[str, set[str]] = {name: set() for name in names}
-        for host, consumers in zip(
-            hosts,
-            parallel.each(placement.consumers, [host.uuid for host in hosts]),
-            strict=True,
-        ):
-            unseen[host.name] |= consumers - servers[host.name].keys()
-        leftovers = resolve(unseen, servers)
-        return {
-            name: ports.Occupancy(
-                servers=tuple(servers[name].values()),
-                leftovers=tuple(leftovers[name]),
-            )
-            for name in names
-        }
-
-    @errors.translated()
-    def let_in(
-        self, reservation_id: str, servers: Collection[str]
-    ) -> Collection[str]:
-        return request_specs.hinted(objects.HINT, reservation_id, servers)
-
-    def release_claims(
-        self, servers: Collection[ports.Server], check: ports.Check
-    ) -> None:
-        for server in servers:
-            check()
-            placement.keep_allocations(server.uuid, lambda *_: False)
-
-    @errors.translated()
-    def find_servers(
-        self, servers: Collection[str]
-    ) -> Mapping[str, ports.Server]:
-        if not servers:
-            return {}
-        wanted = sorted(servers)
-        found = _in_their_cells(wanted)
-        building = _not_in_a_cell(
-            [uuid for uuid in wanted if uuid not in found]
+def occupancy(
+    hosts: Collection[objects.Resource],
+) -> Mapping[str, ports.Occupancy]:
+    if not hosts:
+        return {}
+    names = sorted({host.name for host in hosts})
+    # Nova first: what is claimed in placement after that is seen there,
+    # and what arrives was claimed before it arrived.
+    servers: dict[str, dict[str, ports.Server]] = {name: {} for name in names}
+    for instance in cells.ask(_on_hosts, names):
+        # Some databases compare names without regard to case.
+        if instance.host in servers:
+            servers[instance.host][instance.uuid] = instance.on(instance.host)
+    unseen: dict[str, set[str]] = {name: set() for name in names}
+    for host, consumers in zip(
+        hosts,
+        parallel.each(placement.consumers, [host.uuid for host in hosts]),
+        strict=True,
+    ):
+        unseen[host.name] |= consumers - servers[host.name].keys()
+    leftovers = resolve(unseen, servers)
+    return {
+        name: ports.Occupancy(
+            servers=tuple(servers[name].values()),
+            leftovers=tuple(leftovers[name]),
         )
-        found |= {one.uuid: one.on('') for one in building}
-        # What has got its cell meanwhile is not being scheduled any more.
-        unseen = [uuid for uuid in wanted if uuid not in found]
-        return found | _in_their_cells(unseen)
+        for name in names
+    }
 
-    @errors.translated()
-    def gone_servers(self, servers: Collection[str]) -> Collection[str]:
-        if not servers:
-            return frozenset()
-        mappings = nova_objects.InstanceMappingList.get_by_instance_uuids(
-            nova_context.get_admin_context(), sorted(servers)
-        )
-        kept = {
-            mapping.instance_uuid
-            for mapping in mappings
-            # Of the others it was asked, which may have failed.
-            if not mapping.queued_for_delete
-        }
-        doubtful = frozenset(servers) - kept
-        return doubtful - self.find_servers(doubtful).keys()
+
+@errors.translated()
+def let_in(reservation_id: str, servers: Collection[str]) -> Collection[str]:
+    return request_specs.hinted(objects.HINT, reservation_id, servers)
+
+
+def release_claims(
+    servers: Collection[ports.Server], check: ports.Check
+) -> None:
+    for server in servers:
+        check()
+        placement.keep_allocations(server.uuid, lambda *_: False)
+
+
+@errors.translated()
+def find_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
+    if not servers:
+        return {}
+    wanted = sorted(servers)
+    found = _in_their_cells(wanted)
+    building = _not_in_a_cell([uuid for uuid in wanted if uuid not in found])
+    found |= {instance.uuid: instance.on('') for instance in building}
+    # What has got its cell meanwhile is not being scheduled any more.
+    unseen = [uuid for uuid in wanted if uuid not in found]
+    return found | _in_their_cells(unseen)
+
+
+@errors.translated()
+def gone_servers(servers: Collection[str]) -> Collection[str]:
+    if not servers:
+        return frozenset()
+    mappings = nova_objects.InstanceMappingList.get_by_instance_uuids(
+        nova_context.get_admin_context(), sorted(servers)
+    )
+    kept = {
+        mapping.instance_uuid
+        for mapping in mappings
+        # Of the others it was asked, which may have failed.
+        if not mapping.queued_for_delete
+    }
+    doubtful = frozenset(servers) - kept
+    return doubtful - find_servers(doubtful).keys()
 
 
 def _in_their_cells(servers: Sequence[str]) -> dict[str, ports.Server]:
@@ -173,14 +166,20 @@ def _known(
     context: nova_context.RequestContext, servers: Sequence[str]
 ) -> list[ports.Server]:
     found = instances(context, uuid=servers)
-    broken = [one.uuid for one in found if one.vm_state == vm_states.ERROR]
+    broken = [
+        instance.uuid
+        for instance in found
+        if instance.vm_state == vm_states.ERROR
+    ]
     latest = nova_objects.InstanceFaultList.get_latest_by_instance_uuids(
         context, broken
     )
     faults = {fault.instance_uuid: fault.message for fault in latest}
     return [
-        dataclasses.replace(one.on(one.host or ''), fault=faults.get(one.uuid))
-        for one in found
+        dataclasses.replace(
+            instance.on(instance.host or ''), fault=faults.get(instance.uuid)
+        )
+        for instance in found
     ]
 
 

@@ -31,7 +31,7 @@ ACTIONS = {
     'suspend': instance_actions.SUSPEND,
     'unshelve': instance_actions.UNSHELVE,
 }
-"""What Nova calls those of our verbs that set a task."""
+"""Nova's names of those of our verbs that set a task."""
 
 _NAMESPACE = uuid.UUID('6d1d5f3e-6a0c-4a52-8f3b-3f0b8ad6c1c9')
 
@@ -42,8 +42,8 @@ def begin(
     key: ports.RequestKey,
     verb: str,
 ) -> bool:
-    """Have what is asked with this context bear the key; False if
-    it was asked before."""
+    """Give the context a request id made of the key; return False if Nova was
+    asked under it before."""
     context.request_id = request_id(instance.uuid, key, verb)
     return not was_asked(context, instance, context.request_id)
 
@@ -54,12 +54,12 @@ def was_begun(
     key: ports.RequestKey,
     verb: str,
 ) -> bool:
-    """Whether it was asked for under the key, by any worker."""
+    """Return whether Nova was asked for it under the key, by any worker."""
     return was_asked(context, instance, request_id(instance.uuid, key, verb))
 
 
 LOST = datetime.timedelta(seconds=60)
-"""How long the first step of a move may take."""
+"""The longest time of the first step of a move."""
 
 
 def is_lost(
@@ -67,7 +67,7 @@ def is_lost(
     instance: objects.Instance,
     now: datetime.datetime,
 ) -> bool:
-    """Whether a server waits for ever to be moved.
+    """Return whether a server waits for ever to be moved.
 
     Nova sets the task, and then sends for who makes a migration. Where a
     worker was killed between the two, there never is one.
@@ -86,7 +86,7 @@ def was_lost(
     verb: str,
     task: str,
 ) -> bool:
-    """Whether the server waits for ever in the task; end that, if so.
+    """Return whether the server waits for ever in the task; end that, if so.
 
     Nova sets a server's task, writes down the action, and then sends it to
     the host. A worker that is killed before that leaves the server in its
@@ -101,10 +101,10 @@ def was_lost(
     lost = not newest and _was_left(instance)
     for action in newest:
         events = _events(context, action)
-        mine = _prefix(action.request_id or '') == _prefix(
+        is_ours = _prefix(action.request_id or '') == _prefix(
             request_id(instance.uuid, key, verb)
         )
-        if mine and not events:
+        if is_ours and not events:
             # The message may be under way: of the attempt right before this
             # one it was sent a moment ago.
             lost = _attempt(action.request_id) + 1 < key.attempt or _was_left(
@@ -121,7 +121,7 @@ def was_lost(
 def end_lost_delete(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> None:
-    """Have a server that waits for ever to be deleted not wait for it.
+    """End the task of a server that waits for ever to be deleted.
 
     Nova ignores who asks again. It sets the task first, and then sends the
     message, which is lost if the worker or the broker is killed; or, where
@@ -145,7 +145,7 @@ def was_asked(
     instance: objects.Instance,
     identifier: str,
 ) -> bool:
-    """Whether Nova has written down an action by a request of this id."""
+    """Return whether Nova has recorded an action by a request of this id."""
     return (
         objects.InstanceAction.get_by_request_id(
             context, instance.uuid, identifier
@@ -181,7 +181,7 @@ def _failed_at(events: list[objects.InstanceActionEvent]) -> str | None:
 
 
 def _was_left(instance: objects.Instance) -> bool:
-    """Whether nothing was written of the server for a while."""
+    """Return whether nothing was recorded of the server for a while."""
     return is_old(instance.updated_at or instance.created_at)
 
 
@@ -190,7 +190,7 @@ def is_old(written_at: datetime.datetime) -> bool:
 
 
 def end_task(instance: objects.Instance, task: str) -> None:
-    """Have the server be in no task, if it is in this one."""
+    """Reset the server's task, if it is this one."""
     if instance.task_state == task:
         instance.task_state = None
         instance.save(expected_task_state=[task])

@@ -7,15 +7,17 @@ locked servers are no exception. Nova is asked, and not waited for.
 
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
 import functools
-import math
 import threading
 import time
 
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
-from nova.compute import api as compute_api
+from nova.compute import api
 from oslo_log import log
 
 from nova_reservations import exception
@@ -26,28 +28,34 @@ from nova_reservations.cloud.servers import images
 LOG = log.getLogger(__name__)
 
 
-LOOK = 1
-"""Seconds: no two looks at the same servers are closer."""
+LOOK = datetime.timedelta(seconds=1)
+"""No two looks at the same host are closer."""
+
+NO_TIME = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+"""Looks are counted from it where no time is given."""
+
+Clock = Callable[[], datetime.datetime | None]
 
 
 class Failed(Exception):
     """It is no use to ask again; in words for the owner."""
 
 
-class Requests:
-    """The base of all parts that ask Nova to change servers."""
+class Nova:
+    """Nova's compute API, with checks whether it can be asked for something
+    now."""
 
     def __init__(self, hosts: ports.Hosts) -> None:
         self._hosts = hosts
-        self._seen_up: dict[str, tuple[float, bool]] = {}
-        """Host -> when it was asked for last, and whether it was up."""
+        self._seen_up: dict[str, tuple[datetime.datetime, bool]] = {}
+        """Host -> the time of the last look at it, and whether it was up."""
         self._asking = threading.Lock()
 
-    def _get(
+    def get(
         self, context: nova_context.RequestContext, uuid: str
     ) -> objects.Instance:
         """Return the server, and have the context be of its cell."""
-        return self._compute.get(
+        return self.compute_api.get(
             context,
             uuid,
             expected_attrs=[
@@ -60,7 +68,9 @@ class Requests:
             ],
         )
 
-    def _busy(self, instance: objects.Instance) -> str | None:
+    def busy(
+        self, instance: objects.Instance, now: datetime.datetime | None
+    ) -> str | None:
         """Return why nothing can be asked of the server now."""
         if instance.task_state is not None:
             return f'it is still {instance.task_state}'
@@ -68,50 +78,103 @@ class Requests:
             return 'it has no host yet'
         # What is asked of a host that is down is never answered, and the
         # server is stuck with it.
-        if not self._host_is_up(instance.host):
+        if not self.host_is_up(instance.host, now):
             return 'its host is down'
         return None
 
-    def _host_is_up(self, host: str) -> bool:
+    def host_is_up(self, host: str, now: datetime.datetime | None) -> bool:
         """Ask once for all servers of a host that are looked at together."""
+        moment = now or NO_TIME + datetime.timedelta(seconds=time.monotonic())
         with self._asking:
-            asked_at, up = self._seen_up.get(host, (-math.inf, False))
-            now = time.monotonic()
-            if now >= asked_at + LOOK:
-                up = self._is_seen_up(host)
-                self._seen_up[host] = now, up
+            asked_at, up = self._seen_up.get(host, (None, False))
+            if asked_at is None or abs(moment - asked_at) >= LOOK:
+                service = self._hosts.compute_services(now, host).get(host)
+                up = service is not None and service.is_heard
+                self._seen_up[host] = moment, up
         return up
 
-    def _is_seen_up(self, host: str) -> bool:
-        context = nova_context.get_admin_context()
-        try:
-            mapping = objects.HostMapping.get_by_host(context, host)
-            with nova_context.target_cell(
-                context, mapping.cell_mapping
-            ) as cell:
-                service = objects.Service.get_by_compute_host(cell, host)
-        except (
-            nova_exception.HostMappingNotFound,
-            nova_exception.ComputeHostNotFound,
-        ):
-            return False
-        return bool(self._compute.servicegroup_api.service_is_up(service))
+    @functools.cached_property
+    def compute_api(self) -> api.API:
+        return api.API(image_api=images.Images())
 
     @functools.cached_property
-    def _compute(self) -> compute_api.API:
-        return compute_api.API(image_api=images.Images())
+    def compute_api_keeping_images(self) -> api.API:
+        return api.API(image_api=images.Kept())
 
 
-def ask(
-    function: Callable[[str], str | None],
-    servers: Collection[ports.Server],
-    check: ports.Check,
-) -> dict[str, str]:
-    """Call function with each server's UUID; it returns why not.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """A request to Nova for several servers.
 
-    :returns: server UUID -> why not, of those for which there is a reason
+    :ivar key: each of them is asked once for it.
+    :ivar hosts: the hosts that they are to leave, if any.
+    :ivar clock: tells the time by which hosts are up; None: Nova's own clock
+        does.
     """
-    outcome = each(function, servers, check)
+
+    key: ports.RequestKey
+    hosts: frozenset[str]
+    clock: Clock
+
+
+Step = Callable[[Request, str], str | None]
+"""Asks Nova to change the server with this UUID; returns what it waits for,
+or why it will not, and raises Failed where it is no use to wait."""
+
+
+def _running(now: datetime.datetime | None) -> Clock:
+    """Return a clock that shows this time, and goes on from it.
+
+    To ask for many servers takes long, and a host may fail meanwhile.
+    """
+    begun = time.monotonic()
+
+    def clock() -> datetime.datetime | None:
+        passed = datetime.timedelta(seconds=time.monotonic() - begun)
+        return now and now + passed
+
+    return clock
+
+
+class Awaited:
+    """A method of the port: Nova is asked to change servers, and tells which
+    of them wait, and which have failed."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+
+    def __call__(
+        self,
+        servers: Collection[ports.Server],
+        key: ports.RequestKey,
+        check: ports.Check,
+        now: datetime.datetime | None = None,
+    ) -> ports.Outcome:
+        request = Request(
+            key, frozenset(server.host for server in servers), _running(now)
+        )
+        return each(functools.partial(self._step, request), servers, check)
+
+
+class Asked:
+    """A method of the port: Nova is asked to change servers, and tells why
+    it will not."""
+
+    def __init__(self, step: Step) -> None:
+        self._awaited = Awaited(step)
+
+    def __call__(
+        self,
+        servers: Collection[ports.Server],
+        key: ports.RequestKey,
+        check: ports.Check,
+        now: datetime.datetime | None = None,
+    ) -> Mapping[str, str]:
+        return reasons(self._awaited(servers, key, check, now))
+
+
+def reasons(outcome: ports.Outcome) -> Mapping[str, str]:
+    """Return server UUID -> why it is not as it was asked to be."""
     return {**outcome.waiting, **outcome.failed}
 
 

@@ -23,7 +23,7 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
-from nova_reservations.cloud.servers import requests
+from nova_reservations.objects import amounts
 
 LOG = log.getLogger(__name__)
 
@@ -31,25 +31,29 @@ DEVICES = ('VGPU', 'PGPU', 'FPGA', 'PCI_DEVICE', 'SRIOV_NET_VF')
 """Resource classes of which each unit is a device, or a part of one."""
 
 
-class Placing(requests.Requests):
-    def servers_on(
-        self, hosts: Collection[objects.Resource]
-    ) -> Mapping[str, Sequence[ports.PlacedServer]]:
-        found: dict[str, list[ports.PlacedServer]] = {
-            host.name: [] for host in hosts
-        }
-        if not hosts:
-            return found
-        for placed in cells.ask(_placed_on, sorted(found)):
-            # Some databases compare names without regard to case.
-            if placed.server.host in found:
-                found[placed.server.host].append(placed)
+def servers_on(
+    hosts: Collection[objects.Resource],
+) -> Mapping[str, Sequence[ports.PlacedServer]]:
+    found: dict[str, list[ports.PlacedServer]] = {
+        host.name: [] for host in hosts
+    }
+    if not hosts:
         return found
+    for placed in cells.ask(_placed_on, sorted(found)):
+        # Some databases compare names without regard to case.
+        if placed.server.host in found:
+            found[placed.server.host].append(placed)
+    return found
+
+
+class RoomFinder:
+    def __init__(self, hosts: ports.Hosts) -> None:
+        self._hosts = hosts
 
     def find_room(
         self, servers: Collection[ports.Server], now: datetime.datetime
     ) -> ports.Room:
-        """What placement would answer to Nova's scheduler.
+        """Return where placement would let Nova's scheduler put the servers.
 
         Not what Nova's filters say after that: what they refuse fails, and
         is left where it is.
@@ -86,15 +90,13 @@ class Placing(requests.Requests):
 
 
 def _least(
-    rooms: Iterable[tuple[str, dict[str, int]]],
-) -> dict[str, dict[str, int]]:
+    rooms: Iterable[tuple[str, amounts.Amounts]],
+) -> dict[str, amounts.Amounts]:
     """Return the least that was seen of each class on each host: it may have
     changed from one answer to the next."""
-    least: dict[str, dict[str, int]] = {}
+    least: dict[str, amounts.Amounts] = {}
     for host, room in rooms:
-        known = least.setdefault(host, {})
-        for name, amount in room.items():
-            known[name] = min(amount, known.get(name, amount))
+        least[host] = room.lesser(least.get(host, amounts.NOTHING))
     return least
 
 
@@ -158,7 +160,7 @@ NOWHERE = placement.Candidates((), {})
 
 
 @errors.translated()
-def _ask(uuid: str) -> tuple[dict[str, int], placement.Candidates]:
+def _ask(uuid: str) -> tuple[amounts.Amounts, placement.Candidates]:
     """Return what the server needs, and where placement has it."""
     context = nova_context.get_admin_context()
     try:
@@ -177,9 +179,11 @@ def _ask(uuid: str) -> tuple[dict[str, int], placement.Candidates]:
             'Server %(server)s has nowhere to go: %(reason)s',
             {'server': uuid, 'reason': error},
         )
-        return {}, NOWHERE
-    needs = {
-        name: int(amount)
-        for name, amount in request.merged_resources().items()
-    }
+        return amounts.NOTHING, NOWHERE
+    needs = amounts.Amounts(
+        {
+            name: int(amount)
+            for name, amount in request.merged_resources().items()
+        }
+    )
     return needs, placement.candidates(request.to_querystring())

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Snapshots of servers; servers are saved, suspended and unshelved."""
 
-from collections.abc import Collection
-import functools
-
 from nova import context as nova_context
 from nova import objects
 from nova.compute import task_states
@@ -37,52 +34,15 @@ NOT_TO_BE_COPIED = frozenset({vm_states.SHELVED_OFFLOADED, vm_states.ERROR})
 """Nova refuses it, and no host need be waited for: there may be none."""
 
 
-class Shelving(requests.Requests):
-    def snapshot_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-    ) -> ports.Outcome:
-        return requests.each(
-            functools.partial(self._snapshot, key), servers, check
-        )
+class Shelving:
+    """Each method asks for one server; it returns what that waits for."""
 
-    def save_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-    ) -> ports.Outcome:
-        return requests.each(
-            functools.partial(self._save, key), servers, check
-        )
+    def __init__(self, nova: requests.Nova) -> None:
+        self._nova = nova
 
-    def suspend_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-    ) -> ports.Outcome:
-        return requests.each(
-            functools.partial(self._suspend, key), servers, check
-        )
-
-    def unshelve_servers(
-        self,
-        servers: Collection[ports.Server],
-        key: ports.RequestKey,
-        check: ports.Check,
-    ) -> ports.Outcome:
-        return requests.each(
-            functools.partial(self._unshelve, key), servers, check
-        )
-
-    # Each of these asks for one server; it returns what that waits for
-
-    def _snapshot(self, key: ports.RequestKey, uuid: str) -> str | None:
+    def snapshot(self, request: requests.Request, uuid: str) -> str | None:
         context = credentials.context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if utils.is_volume_backed_instance(context, instance):
             # Its snapshots would be the service's, in Cinder, where the
             # project can neither use nor delete them.
@@ -90,9 +50,9 @@ class Shelving(requests.Requests):
                 'its disk is a volume, which outlives the server'
             )
         first = instance_actions.request_id(
-            uuid, ports.RequestKey(key.reason), 'snapshot'
+            uuid, ports.RequestKey(request.key.reason), 'snapshot'
         )
-        image = self._compute.image_api.find(context, first)
+        image = self._nova.compute_api.image_api.find(context, first)
         if (
             image is None
             and instance.task_state is None
@@ -101,9 +61,11 @@ class Shelving(requests.Requests):
             raise requests.Failed(f'it is in state {instance.vm_state}')
         pending = task_states.IMAGE_SNAPSHOT_PENDING
         lost = instance_actions.was_lost(
-            context, instance, key, 'snapshot', pending
+            context, instance, request.key, 'snapshot', pending
         )
-        begun = not instance_actions.begin(context, instance, key, 'snapshot')
+        begun = not instance_actions.begin(
+            context, instance, request.key, 'snapshot'
+        )
         if image is not None and (
             lost
             or not instance_actions.was_asked(
@@ -111,7 +73,7 @@ class Shelving(requests.Requests):
             )
         ):
             # Made by a worker that was killed before it told the host.
-            self._compute.image_api.delete(context, image['id'])
+            self._nova.compute_api.image_api.delete(context, image['id'])
             instance_actions.end_task(instance, pending)
         elif instance.task_state in SNAPSHOTTING:
             return 'is being made'
@@ -119,10 +81,10 @@ class Shelving(requests.Requests):
             return None if image['status'] == 'active' else 'is being made'
         elif begun:
             raise requests.Failed('Nova has failed at it')
-        if refusal := self._busy(instance):
+        if refusal := self._nova.busy(instance, request.clock()):
             return refusal
         name = f'reserved_{instance.display_name or uuid}'[:255]
-        self._compute.snapshot(
+        self._nova.compute_api.snapshot(
             context,
             instance,
             name,
@@ -130,9 +92,9 @@ class Shelving(requests.Requests):
         )
         return 'is being made'
 
-    def _save(self, key: ports.RequestKey, uuid: str) -> str | None:
+    def save(self, request: requests.Request, uuid: str) -> str | None:
         context = credentials.context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
             # Its user wants nothing of it.
             return None
@@ -148,56 +110,62 @@ class Shelving(requests.Requests):
             if instance.vm_state in actions.ON_A_SHELF:
                 return None
             if instance.vm_state == vm_states.RESIZED:
-                self._compute.confirm_resize(context, instance)
+                self._nova.compute_api.confirm_resize(context, instance)
                 return 'is being made'
             if instance.vm_state == vm_states.RESCUED:
-                self._compute.unrescue(context, instance)
+                self._nova.compute_api.unrescue(context, instance)
                 return 'is being made'
-        return self._snapshot(key, uuid)
+        return self.snapshot(request, uuid)
 
-    def _suspend(self, key: ports.RequestKey, uuid: str) -> str | None:
+    def suspend(self, request: requests.Request, uuid: str) -> str | None:
         context = nova_context.get_admin_context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if (
             instance.task_state == task_states.SUSPENDING
             and not instance_actions.was_lost(
-                context, instance, key, 'suspend', task_states.SUSPENDING
+                context,
+                instance,
+                request.key,
+                'suspend',
+                task_states.SUSPENDING,
             )
         ):
             return 'is being suspended'
         if instance.task_state is None and instance.vm_state in AT_REST:
             return None
-        if refusal := self._busy(instance):
+        if refusal := self._nova.busy(instance, request.clock()):
             return refusal
         match instance.vm_state:
             case vm_states.RESIZED:
-                self._compute.confirm_resize(context, instance)
+                self._nova.compute_api.confirm_resize(context, instance)
             case vm_states.PAUSED:
                 # It keeps the host's memory, and can be suspended only while
                 # it runs.
-                self._compute.unpause(context, instance)
+                self._nova.compute_api.unpause(context, instance)
             case vm_states.RESCUED:
-                self._compute.unrescue(context, instance)
+                self._nova.compute_api.unrescue(context, instance)
             case vm_states.ACTIVE:
                 if not instance_actions.begin(
-                    context, instance, key, 'suspend'
+                    context, instance, request.key, 'suspend'
                 ):
                     return instance_actions.FAILED
-                self._compute.suspend(context, instance)
+                self._nova.compute_api.suspend(context, instance)
             case state:
                 raise requests.Failed(f'it is in state {state}')
         return 'is being suspended'
 
-    def _unshelve(self, key: ports.RequestKey, uuid: str) -> str | None:
+    def unshelve(self, request: requests.Request, uuid: str) -> str | None:
         context = credentials.context()
-        instance = self._get(context, uuid)
+        instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.ERROR:
             raise requests.Failed('it is in state error')
         for verb, task in (
             ('shelve', task_states.SHELVING),
             ('unshelve', task_states.UNSHELVING),
         ):
-            instance_actions.was_lost(context, instance, key, verb, task)
+            instance_actions.was_lost(
+                context, instance, request.key, verb, task
+            )
         if instance.task_state is not None:
             return f'it is still {instance.task_state}'
         if instance.vm_state not in actions.ON_A_SHELF:
@@ -205,7 +173,9 @@ class Shelving(requests.Requests):
         if instance.vm_state == vm_states.SHELVED_OFFLOADED and instance.host:
             # Nova forgets its host a moment later, which must not be another.
             return 'it is still leaving its host'
-        if not instance_actions.begin(context, instance, key, 'unshelve'):
+        if not instance_actions.begin(
+            context, instance, request.key, 'unshelve'
+        ):
             raise requests.Failed(
                 'no host has room for it'
                 if instance_actions.failure(context, instance)
@@ -215,14 +185,14 @@ class Shelving(requests.Requests):
         # Its quota is its project's, not that of the service.
         context.project_id = instance.project_id
         context.user_id = instance.user_id
-        self._compute.unshelve(context, instance)
+        self._nova.compute_api.unshelve(context, instance)
         return 'is being unshelved'
 
 
 def _keep_volumes(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> None:
-    """Have its volumes outlive the server, as images of it would."""
+    """Keep the volumes beyond the server, as images of it would be kept."""
     for mapping in objects.BlockDeviceMappingList.get_by_instance_uuid(
         context, instance.uuid
     ):

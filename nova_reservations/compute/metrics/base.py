@@ -50,7 +50,7 @@ class Server:
 
 
 class MetricPlugin:
-    """Gets what was measured, and does with it what it is for.
+    """Receives measurements, and sends or stores them.
 
     Its methods are called one after the other, in a thread that only this
     plugin has: it may wait, but not for longer than ``[metrics_plugins]
@@ -187,8 +187,8 @@ class MetricPlugin:
         :param reported: what the hypervisor says that there is, ``vcpus``,
             ``memory_mb`` (MiB) and ``local_gb`` (GiB), and what of it is in
             use, the same with ``_used`` behind
-        :param claimed: what servers and migrations claim of it, as Nova has
-            it in its books, with what is kept for the host:
+        :param claimed: what servers and migrations claim of it, as Nova
+            counts it, with what is reserved for the host:
             ``vcpus_used``, ``memory_mb_used`` (MiB), ``local_gb_used`` (GiB),
             ``running_vms``
         """

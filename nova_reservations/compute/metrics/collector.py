@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the virt driver at each interval, and hands on what Nova asked for."""
+"""Asks the virt driver at each interval, and passes its measurements, and
+those of Nova's audits, to plugins."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -93,7 +94,7 @@ class Collector:
         reported: Mapping[str, Any],
         claimed: Mapping[str, Any],
     ) -> None:
-        """Give plugins what an audit of Nova has found.
+        """Pass the figures of Nova's audit to plugins.
 
         :param reported: all that ``get_available_resource`` returned
         """
@@ -107,7 +108,7 @@ class Collector:
         )
 
     def hand_on_volumes(self, usages: Iterable[Mapping[str, Any]]) -> None:
-        """Give plugins what Nova's volume usage poll has found.
+        """Pass the figures of Nova's volume usage poll to plugins.
 
         :param usages: ``instance``, ``volume`` (its id), ``rd_req``,
             ``rd_bytes``, ``wr_req`` and ``wr_bytes`` of each
@@ -142,7 +143,7 @@ class Collector:
     # The collector's own
 
     def choose(self) -> None:
-        """Have those plugins that the configuration names, and no others.
+        """Run the plugins that the configuration names, and no others.
 
         One that is off is made anew: it does not know who has gone since.
         """
@@ -280,7 +281,8 @@ class DriverReader:
         self._failing = False
 
     def server(self, instance: Any) -> driver_stats.Reading | None:
-        """Return what the driver tells of a server; None if it does not."""
+        """Return the driver's measurements of a server; None if it has
+        none."""
         useless: list[_Way] = []
         for way in tuple(self._ways):
             method, read = way
@@ -299,8 +301,8 @@ class DriverReader:
                 return None
             else:
                 if not reading.empty:
-                    for each in useless:
-                        self._give_up(each)
+                    for name in useless:
+                        self._give_up(name)
                     return reading
                 # VMware's dict has nothing that we know, its object has.
                 useless.append(way)

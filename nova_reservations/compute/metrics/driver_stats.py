@@ -44,7 +44,7 @@ class Reading:
 
 
 def from_dict(diagnostics: Mapping[str, Any]) -> Reading:
-    """Read what ``get_diagnostics`` of libvirt returns.
+    """Read the dict of libvirt's ``get_diagnostics``.
 
     That names disks and interfaces, and knows of the balloon; sizes of
     memory are in KiB.
@@ -75,13 +75,13 @@ def from_dict(diagnostics: Mapping[str, Any]) -> Reading:
         )
         if isinstance(diagnostics.get(key), int) and diagnostics[key] >= 0
     }
-    for ours, theirs in (
+    for ours, libvirt_name in (
         ('total', 'memory'),
         ('balloon', 'memory-actual'),
         ('resident', 'memory-rss'),
     ):
-        if theirs in memory:
-            reading.ram[ours] = memory[theirs]
+        if libvirt_name in memory:
+            reading.ram[ours] = memory[libvirt_name]
     if {'memory-available', 'memory-unused'} <= memory.keys():
         used = memory['memory-available'] - memory['memory-unused']
         reading.ram['used'] = max(0, used)
@@ -89,7 +89,7 @@ def from_dict(diagnostics: Mapping[str, Any]) -> Reading:
 
 
 def from_object(diagnostics: Any) -> Reading:
-    """Read what ``get_instance_diagnostics`` returns.
+    """Read the object of ``get_instance_diagnostics``.
 
     Disks have no names there, and interfaces their MAC address. Sizes of
     memory are in MiB.
@@ -141,6 +141,7 @@ def _known(details: Any, **names: str) -> dict[str, int]:
     """Return our name -> value of the details that are known."""
     return {
         ours: value
-        for ours, theirs in names.items()
-        if (value := getattr(details, theirs, None)) is not None and value >= 0
+        for ours, attribute in names.items()
+        if (value := getattr(details, attribute, None)) is not None
+        and value >= 0
     }

@@ -18,14 +18,14 @@ Look = dict[pathlib.Path, tuple[int, int, int]]
 
 
 class Files:
-    """Those that a ConfigOpts was read from."""
+    """The files that a ConfigOpts was read from."""
 
     def __init__(self, options: cfg.ConfigOpts) -> None:
         self._conf = options
         self._seen = self._look()
 
     def reload(self) -> bool:
-        """Have mutable options take the values of files that have changed.
+        """Give mutable options the values of files that have changed.
 
         :returns: whether there may be new values
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits: how they are written, whom they are for, when they are crossed.
+"""Limits: their grammar, the servers that they are for, and their crossing.
 
 Pure: what has been measured and when are arguments.
 """
@@ -7,6 +7,7 @@ Pure: what has been measured and when are arguments.
 from collections.abc import Iterable
 import dataclasses
 import fnmatch
+import json
 import re
 from typing import Literal
 
@@ -34,7 +35,7 @@ EXTRA_SPEC = 'reservations_limit:'
 """Extra specs and metadata whose names begin so are limits of a server."""
 
 MOST = 8
-"""So many of a server's metadata are read as limits."""
+"""The number of a server's metadata that are read as limits."""
 
 _GRAMMAR = re.compile(
     r'(?:(?P<host>host)\s+)?'
@@ -75,7 +76,7 @@ class Limit:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what stays the same when the numbers of a limit change."""
+        """Return a key of the limit that stays when its numbers change."""
         return self.host, self.measure, self.direction, self.where
 
     def is_for(self, server: base.Server | None) -> bool:
@@ -102,24 +103,29 @@ def parse(text: str) -> Limit:
 
     :raises: NotALimit
     """
-    found = _GRAMMAR.fullmatch(text.strip())
-    if found is None:
+    # Members write some of them, and operators read them in logs.
+    text = ' '.join(text.split())
+    found = _GRAMMAR.fullmatch(text)
+    if found is None or not text.isprintable():
         raise NotALimit(
-            f'{text!r} is not of the form: [host] MEASURE over|under NUMBER '
+            f'{_quoted(text)} is not of the form: '
+            '[host] MEASURE over|under NUMBER '
             '[until NUMBER] [for SECONDS] [where PROPERTY=PATTERN [and ...]]'
         )
     measure = found['measure']
     if measure not in measures.BY_NAME:
-        raise NotALimit(f'{text!r}: there is no measure {measure}')
+        raise NotALimit(f'{_quoted(text)}: there is no measure {measure}')
     bound = _number(text, found['bound'])
     until = bound
     if found['until']:
         until = _number(text, found['until'])
     over = found['direction'] == 'over'
     if until > bound if over else until < bound:
-        raise NotALimit(f'{text!r} would be cleared while it is exceeded')
+        raise NotALimit(
+            f'{_quoted(text)} would be cleared while it is exceeded'
+        )
     if found['host'] and found['where']:
-        raise NotALimit(f'{text!r}: a host has no properties')
+        raise NotALimit(f'{_quoted(text)}: a host has no properties')
     return Limit(
         host=bool(found['host']),
         measure=measure,
@@ -128,15 +134,21 @@ def parse(text: str) -> Limit:
         until=until,
         hold=int(found['hold'] or 0),
         where=_where(text, found['where'] or ''),
-        text=text.strip(),
+        text=text,
     )
+
+
+def _quoted(text: str) -> str:
+    """Return it in quotes, and what can't be printed escaped."""
+    return json.dumps(text)
 
 
 def _number(text: str, written: str) -> float:
     found = _NUMBER.fullmatch(written)
     if found is None or found[2] not in UNITS:
         raise NotALimit(
-            f'{text!r}: {written!r} is no number, alone or with one of '
+            f'{_quoted(text)}: {_quoted(written)} is no number, '
+            'alone or with one of '
             f'{", ".join(filter(None, UNITS))}'
         )
     return float(found[1]) * UNITS[found[2]]
@@ -144,14 +156,15 @@ def _number(text: str, written: str) -> float:
 
 def _where(text: str, written: str) -> tuple[tuple[str, str], ...]:
     where = []
-    for each in re.split(r'\s+and\s+', written) if written else ():
-        name, equals, pattern = each.strip().partition('=')
+    for term in re.split(r'\s+and\s+', written) if written else ():
+        name, equals, pattern = term.strip().partition('=')
         known = name in _PROPERTIES or (
             name.startswith(_KEYED) and not name.endswith(':')
         )
         if not known or not equals or not pattern or ' ' in pattern:
             raise NotALimit(
-                f'{text!r}: {each!r} is not PROPERTY=PATTERN with one of '
+                f'{_quoted(text)}: {_quoted(term)} is not '
+                'PROPERTY=PATTERN with one of '
                 f'{", ".join((*_PROPERTIES, *_KEYED))}'
             )
         where.append((name, pattern))
@@ -213,7 +226,7 @@ class Subject:
         self._states: dict[tuple[object, ...], State] = {}
 
     def look(self, limit: Limit, value: float, at: float) -> Crossing | None:
-        """Return what is to be told now that value was measured.
+        """Return the alarms that follow from a measured value.
 
         Each crossing is told once: the limit is exceeded when it has been so
         for its hold time, and cleared when the value is back at ``until``.

@@ -58,7 +58,7 @@ MEASURES = (
 BY_NAME = {measure.name: measure for measure in MEASURES}
 
 BY_KIND = {
-    kind: tuple(each for each in MEASURES if each.kind == kind)
+    kind: tuple(measure for measure in MEASURES if measure.kind == kind)
     for kind in dict.fromkeys(measure.kind for measure in MEASURES)
 }
 

@@ -29,7 +29,7 @@ class Outage:
         self._told = True
 
     def batch_ends(self) -> None:
-        """With the next one it is tried again."""
+        """Try again with the next batch."""
         if not self.known:
             self._told = False
         self.known = False

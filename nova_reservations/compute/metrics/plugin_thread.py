@@ -31,7 +31,8 @@ EVENTS = frozenset({'on_gone', 'on_reload'})
 
 
 class PluginThread:
-    """Hands batches on to one plugin; whoever gives them never waits."""
+    """Passes batches to one plugin, in a thread of its own; the caller never
+    waits."""
 
     def __init__(self, name: str, plugin: base.MetricPlugin) -> None:
         self.name = name
@@ -69,11 +70,11 @@ class PluginThread:
             ]
 
     def wait(self) -> None:
-        """Wait until the plugin has had what was put."""
+        """Wait until the plugin has had all batches."""
         self._queue.join()
 
     def stop(self) -> None:
-        """Let it finish what it has in hand, and close it."""
+        """Let the plugin finish its batch, and close it."""
         while not self._put(None):
             self._take()
         self._thread.join(PATIENCE)
@@ -81,7 +82,7 @@ class PluginThread:
             LOG.warning('The metric plugin %s does not stop', self.name)
 
     def deliver(self, batch: Sequence[Call]) -> None:
-        """Call the plugin; what it raises stays here."""
+        """Call the plugin; its exceptions are logged here."""
         self.guard.new_round()
         for number, (method, arguments) in enumerate(batch):
             if not number % TURN:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page for Prometheus, with what was measured last."""
+"""A page for Prometheus, with the latest measurements."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ class Latest:
 
 
 class Page(registry.Collector):
-    """Listens on one address, for as long as somebody needs it.
+    """Listens on one address, for as long as a plugin needs it.
 
     A process may have several compute hosts, in the sandbox: they share it.
     """
@@ -122,10 +122,10 @@ class Page(registry.Collector):
             return page
 
     def hide(self, latest: Latest) -> None:
-        """Show it no longer; who shows nothing closes."""
+        """Remove the plugin from the page; without any the page closes."""
         with self._lock:
             self._readers = [
-                each for each in self._readers if each is not latest
+                reader for reader in self._readers if reader is not latest
             ]
             if self._readers:
                 return

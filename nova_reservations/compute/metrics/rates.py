@@ -32,13 +32,13 @@ def counters(
     :returns: key, key + '_rate' -> value or None; 'each' -> part -> the same
     """
     fields = _fields(keys)
-    each: dict[str, dict[str, float | None]] = {}
+    parts: dict[str, dict[str, float | None]] = {}
     total: dict[str, Any] = {}
     for pair in fields:
         total |= dict.fromkeys(pair)
     for name, part in now.items():
         was = before.get(name, {})
-        values = each[name] = {}
+        values = parts[name] = {}
         for key, key_rate in fields:
             value = part.get(key)
             grown = rate(was.get(key), value, seconds)
@@ -47,7 +47,7 @@ def counters(
                 total[key] = value + (total[key] or 0)
             if grown is not None:
                 total[key_rate] = grown + (total[key_rate] or 0)
-    total['each'] = each
+    total['each'] = parts
     return total
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples for plugins, made of what was read now and before; pure."""
+"""Samples for plugins, made of the present and the former readings; pure."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def of_server(
     vcpus: int,
     at: float,
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return (method, dict) of what a driver told of a server."""
+    """Return (method, dict) for the readings of a server."""
     found: list[tuple[str, dict[str, Any]]] = []
     if reading.cpus:
         cpu = rates.counters(reading.cpus, before.cpus, seconds, ('time',))
@@ -127,7 +127,7 @@ def of_host_cpu(
         key: rates.rate(before.get(key), now.get(key), seconds)
         for key in HOST_TIMES
     }
-    known = {key: each for key, each in grown.items() if each is not None}
+    known = {key: value for key, value in grown.items() if value is not None}
     percent = None
     # A driver need not tell of all; what it tells must not have restarted.
     if {'idle'} <= known.keys() == now.keys() & {*HOST_TIMES}:
@@ -145,7 +145,7 @@ def of_host_cpu(
 
 
 def of_host_ram(reported: Mapping[str, int], at: float) -> dict[str, Any]:
-    """Return on_ram's dict of the host, from what its hypervisor reports."""
+    """Return on_ram's dict of the host, from the report of its hypervisor."""
     return _ram(
         at,
         total=reported['memory_mb'] * _MIB,

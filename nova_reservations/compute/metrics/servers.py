@@ -24,7 +24,7 @@ class Servers:
         self._servers: dict[str, tuple[Any, base.Server]] = {}
 
     def replace(self, node: str, instances: Iterable[Any]) -> None:
-        """Take over what an audit found."""
+        """Take over the servers of an audit."""
         found = {instance.uuid: instance for instance in instances}
         with self._lock:
             self._instances[node] = found
@@ -39,7 +39,8 @@ class Servers:
                 instances.pop(uuid, None)
 
     def servers(self) -> dict[str, tuple[Any, base.Server]]:
-        """Return UUID -> Nova's Instance, and what plugins get of it.
+        """Return UUID -> Nova's Instance, and the facts that plugins get of
+        it.
 
         Only one thread may call it.
         """
@@ -63,7 +64,7 @@ class Servers:
 def describe(
     instance: Any, node: str, metadata: Mapping[str, str] | None = None
 ) -> base.Server:
-    """Return what plugins get of an Instance; loads nothing.
+    """Return the facts of an Instance that plugins get; loads nothing.
 
     :param metadata: if the Instance does not have it
     """

@@ -31,7 +31,7 @@ _COLLECTORS: weakref.WeakKeyDictionary[Any, collector.Collector] = (
 def of(
     tracker: resource_tracker.ResourceTracker,
 ) -> collector.Collector | None:
-    """Return what measures there; None if nothing does."""
+    """Return the collector of the manager; None if nothing is measured."""
     return _COLLECTORS.get(tracker)
 
 
@@ -107,9 +107,9 @@ def _replace(
     found.roster.replace(
         call['nodename'],
         (
-            each
-            for each in call['instances']
-            if each.uuid in tracker.tracked_instances
+            instance
+            for instance in call['instances']
+            if instance.uuid in tracker.tracked_instances
         ),
     )
 
@@ -138,7 +138,7 @@ def _forget(
 def _get_by_host_and_node(
     wrapped: Callable[..., Any], _: Any, args: Any, kwargs: Any
 ) -> Any:
-    """Have an audit read the metadata of its servers with them.
+    """Make an audit read the metadata of its servers with them.
 
     Nobody tells a nova-compute that they have changed, and to ask for them
     would be one more request.

@@ -154,7 +154,10 @@ class Threshold(base.MetricPlugin):
             except limits.NotALimit as error:
                 # A user's mistake is none of the operator's.
                 LOG.info(
-                    '%r of server %s is left out: %s', name, server.uuid, error
+                    'Limit %s of server %s is left out: %s',
+                    name,
+                    server.uuid,
+                    error,
                 )
                 continue
             if limit.is_for(server):

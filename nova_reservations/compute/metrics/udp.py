@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each measurement as a datagram, for who wants no more than that."""
+"""Sends each measurement as a datagram."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _ENCODERS: Mapping[str, Encoder] = {
 
 
 class Udp(base.MetricPlugin):
-    """Sends what it gets, in JSON or MessagePack."""
+    """Sends measurements in JSON or MessagePack."""
 
     def __init__(self, host: str, conf: cfg.ConfigOpts) -> None:
         super().__init__(host, conf)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Alembic runs the migrations: on a connection that it is given."""
+"""Alembic's environment: it runs the migrations on a connection that it is
+given."""
 
 from alembic import context
 

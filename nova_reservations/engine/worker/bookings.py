@@ -11,6 +11,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import claims
+from nova_reservations.engine import identity
 from nova_reservations.engine import settings
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
@@ -34,6 +35,7 @@ class Bookings:
         ids = [
             item.id for current in held for item in current.lease.reservations
         ]
+        name = identity.of(self.database)
         with self.database.reader() as session:
             given = allocations.holdings(session, ids)
             slots = allocations.slots(session, ids)
@@ -60,6 +62,8 @@ class Bookings:
                         ending=ending or datetime.timedelta(0),
                         left=left,
                         warned_at=warning.time if warning else None,
+                        database=name,
+                        provider_changes=current.provider_changes,
                     ),
                 )
 

@@ -6,6 +6,7 @@ from there. Nova is called between two records, never inside a transaction.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
@@ -15,22 +16,30 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.engine import best_effort
 from nova_reservations.engine import claims
+from nova_reservations.engine import notifications
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine.worker import bookings
 from nova_reservations.engine.worker import ends
-from nova_reservations.engine.worker import starts
+from nova_reservations.engine.worker import joint_starts
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 
 LOG = log.getLogger(__name__)
 
+SOON = datetime.timedelta(seconds=1)
+"""Between two looks at something that should be over any moment."""
+
 LATER = datetime.timedelta(seconds=5)
 """Between two tries while Nova or placement does not answer."""
+
+RARELY = datetime.timedelta(seconds=15)
+"""The most between two looks at servers that take long."""
 
 SELDOM = datetime.timedelta(seconds=60)
 """Between two looks at something that an operator has to mend."""
@@ -63,15 +72,17 @@ class Lifecycle:
         self.queue = queue
         self.hunt = hunt
         self.bookings = bookings.Bookings(database, types, options)
-        self.starts = starts.Starts(database, self.bookings, options, notify)
+        self.joint_starts = joint_starts.JointStarts(
+            database, self.bookings, options, notify
+        )
         self.ends = ends.Ends(self.bookings, options, notify)
         self.steps: Mapping[steps.Step, Perform] = {
             steps.Step.WAIT: self._wait_on,
-            steps.Step.RESOLVE: self.starts.resolve,
+            steps.Step.RESOLVE: self._resolve,
             steps.Step.HUNT: self._empty_hosts,
-            steps.Step.PREPARE: self.starts.prepare,
-            steps.Step.START: self.starts.start,
-            steps.Step.MISS: self.starts.miss,
+            steps.Step.PREPARE: self._prepare,
+            steps.Step.START: self._start,
+            steps.Step.MISS: self._miss,
             steps.Step.UPDATE: self._update,
             steps.Step.BEFORE_END: self.ends.before_end,
             steps.Step.END: self.ends.end,
@@ -97,7 +108,7 @@ class Lifecycle:
         begin in the same second: on the hour. The others one by one.
         """
         try:
-            started = self.starts.together(given, self.clock())
+            started = self.joint_starts.start(given, self.clock())
         except (
             exception.ClaimLost,
             exception.ClocksDisagree,
@@ -145,13 +156,19 @@ class Lifecycle:
         log = LOG.info
         try:
             follows = self.steps[step](held, now)
+        except exception.ClaimLost:
+            # Placement has been changed, whoever has the lease by now.
+            claims.keep_provider_changes(self.database, held.provider_changes)
+            raise
         except exception.CloudUnavailable as error:
             log = LOG.warning
-            follows = steps.Wait(objects.Reason.of(error), LATER)
+            reason: objects.Reason | None = objects.Reason.of(error)
             if seen.status == states.Lease.ERROR:
-                # What it failed for is worth more to its owner.
+                # The reason for which it failed is worth more to its owner.
                 claims.log_wait(LOG.debug, seen, error)
-                return steps.Wait(None, LATER)
+                reason = None
+            follows = steps.Wait(reason, LATER)
+        claims.keep_provider_changes(self.database, held.provider_changes)
         if isinstance(follows, steps.Wait) and follows.reason is not None:
             held.explain(now, follows.reason, log)
         return follows
@@ -186,6 +203,115 @@ class Lifecycle:
     ) -> steps.Next:
         return self.hunt.advance(held.lease, now, held.check)
 
+    def _resolve(
+        self, held: claims.Held, now: datetime.datetime
+    ) -> steps.Next:
+        """Find out what became of a request that nobody has answered."""
+        if any(
+            kind.exists(booking)
+            for kind, booking in self.bookings.of([held], now)
+        ):
+            held.record(now, status=states.Lease.PENDING)
+            return steps.Again()
+        return self._fail(
+            held,
+            now,
+            objects.Reason.plain(
+                'The request that was to make its servers has made none'
+            ),
+        )
+
+    def _prepare(
+        self, held: claims.Held, now: datetime.datetime
+    ) -> steps.Next:
+        """Make resources ready in Nova, before the lease starts."""
+        if not held.lease.in_nova:
+            held.record(now, in_nova=True)
+        waits = []
+        for kind, booking in self.bookings.of([held], now):
+            try:
+                waiting = kind.prepare(booking)
+            except exception.Hopeless as error:
+                return self._fail(held, now, objects.Reason.of(error))
+            except exception.CloudRefused as error:
+                # The start tries again, and says so if it fails.
+                LOG.warning(
+                    'Lease %(lease)s can not be prepared: %(reason)s',
+                    {'lease': held.lease.id, 'reason': error},
+                )
+            else:
+                if waiting is not None:
+                    waits.append(waiting.why)
+        if waits:
+            return steps.Wait(
+                objects.Reason.join(waits),
+                _between_looks(now - held.lease.created_at),
+            )
+        held.record(now, prepared=True, status_reason=None)
+        return steps.Again()
+
+    def _start(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
+        """Give the lease its resources."""
+        with self.database.reader() as session:
+            earlier = allocations.predecessors(session, [held.lease])
+        if earlier:
+            return steps.Wait(_earlier(earlier[held.lease.id]), SOON)
+        if held.lease.status == states.Lease.PENDING:
+            # From here on no request moves it, or gives it other resources.
+            held.record(
+                now,
+                status=states.Lease.STARTING,
+                status_reason=None,
+                in_nova=True,
+                events={states.EventType.START: states.Event.IN_PROGRESS},
+            )
+        try:
+            waits = [
+                waiting.why
+                for kind, booking in self.bookings.of([held], now)
+                if (waiting := kind.start(booking)) is not None
+            ]
+        except exception.CloudRefused as error:
+            return self._fail(held, now, objects.Reason.of(error))
+        if waits:
+            start = held.lease.event(states.EventType.START)
+            begun = (start and start.updated_at) or now
+            return steps.Wait(
+                objects.Reason.join(waits), _between_looks(now - begun)
+            )
+        claims.activate(self.database, [held], now, self.options)
+        self.notify(
+            notifications.event(states.EventType.START),
+            notifications.payload(held.lease),
+        )
+        return steps.Over()
+
+    def _miss(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
+        """Give up a start that the lease's own end has overtaken."""
+        why = held.lease.why or objects.Reason.plain('no worker was there')
+        return self._fail(
+            held, now, why.after('It could not be started before its end: ')
+        )
+
+    def _fail(
+        self, held: claims.Held, now: datetime.datetime, reason: objects.Reason
+    ) -> steps.Next:
+        """Record that the start is given up, before anything is undone."""
+        held.record(
+            now,
+            status=states.Lease.ERROR,
+            status_reason=reason,
+            prepared=False,
+            reservations=states.Reservation.ERROR,
+            events={states.EventType.START: states.Event.ERROR},
+            give_back=not held.lease.in_nova,
+        )
+        self.notify(
+            notifications.failed(states.EventType.START),
+            notifications.payload(held.lease),
+        )
+        return steps.Again()
+
     def _update(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
         """Bring Nova in line with resources that were added, or replaced."""
         try:
@@ -202,3 +328,17 @@ class Lifecycle:
             return steps.Wait(objects.Reason.of(error), SELDOM)
         held.record(now, prepared=True, status_reason=None)
         return steps.Again()
+
+
+def _earlier(names: Collection[str]) -> objects.Reason:
+    """Say that others still have resources, by their names."""
+    return objects.Reason(
+        f'Waiting for earlier leases to leave {len(names)} of its hosts',
+        f'Waiting for earlier leases to leave {", ".join(sorted(names))}',
+    )
+
+
+def _between_looks(waited: datetime.timedelta) -> datetime.timedelta:
+    """Return how long to wait until the next look at what began so long ago:
+    there may be as many of these as there are servers."""
+    return min(max(waited / 8, SOON), RARELY)

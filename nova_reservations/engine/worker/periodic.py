@@ -47,79 +47,67 @@ LONG = datetime.timedelta(minutes=5)
 """The patience where a whole cloud is looked at, page by page."""
 
 
-def all_of(
-    inventory: hosts.Hosts,
-    monitors: monitoring.Monitoring,
-    healing: healing.Healing,
-    deleted: deleted_servers.DeletedServers,
-    giver: drainable_hosts.DrainableHosts,
-    walker: retry_walk.Walk,
-    options: settings.Settings,
-) -> list[Task]:
-    def look_at_cloud(now: datetime.datetime) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of one cloud, and what they are done by."""
+
+    hosts: hosts.Hosts
+    monitoring: monitoring.Monitoring
+    healing: healing.Healing
+    deleted_servers: deleted_servers.DeletedServers
+    drainable_hosts: drainable_hosts.DrainableHosts
+    walk: retry_walk.Walk
+    options: settings.Settings
+
+    def all(self) -> list[Task]:
+        refresh = self.options.host_refresh_interval
+        polling = self.options.polling_interval
+        heal = self.options.healing_interval or NEVER
+        # The first reads what has changed of a whole cloud.
+        reading = max(refresh, PATIENCE)
+        return [
+            Task(hosts.REFRESH, refresh, reading, self._refresh_hosts),
+            Task(closings.TASK, refresh, PATIENCE, self._complete_enrolments),
+            Task(rows.MONITOR, polling, PATIENCE, self._look_at_failures),
+            Task(deleted_servers.TASK, polling, LONG, self._look_at_servers),
+            Task(donor_rows.TASK, refresh, PATIENCE, self._look_at_drainable),
+            Task(capacity.QUEUE, NEVER, retry_walk.PATIENCE, self.walk.run),
+            Task(rows.HEAL, heal, PATIENCE, self._heal),
+        ]
+
+    def _refresh_hosts(self, now: datetime.datetime) -> None:
         try:
-            inventory.refresh(now)
-            leftovers.sweep(inventory.database, inventory.cloud)
+            self.hosts.refresh(now)
+            leftovers.sweep(self.hosts.database, self.hosts.cloud)
         except exception.CloudUnavailable as error:
-            LOG.warning('What is known of hosts may be old: %s', error)
+            LOG.warning('The facts of hosts may be old: %s', error)
 
-    def complete_enrolments(now: datetime.datetime) -> None:
-        inventory.enrolment.complete_all(now)
+    def _complete_enrolments(self, now: datetime.datetime) -> None:
+        self.hosts.enrolment.complete_all(now)
 
-    def look_at_failures(now: datetime.datetime) -> None:
-        if options.enable_polling_monitor:
-            monitors.poll(now)
+    def _look_at_failures(self, now: datetime.datetime) -> None:
+        if self.options.enable_polling_monitor:
+            self.monitoring.poll(now)
         try:
-            healing.check_replaced(now)
+            self.healing.check_replaced(now)
         except exception.CloudUnavailable as error:
-            LOG.warning('What failed hosts hold is not known: %s', error)
+            LOG.warning(
+                'Resources that leases have left are not looked at: %s', error
+            )
 
-    def heal(now: datetime.datetime) -> None:
-        healing.heal(now)
+    def _heal(self, now: datetime.datetime) -> None:
+        self.healing.heal(now)
 
-    def look_at_leased_servers(now: datetime.datetime) -> None:
+    def _look_at_servers(self, now: datetime.datetime) -> None:
         try:
-            deleted.look(now)
+            self.deleted_servers.look(now)
         except exception.CloudUnavailable as error:
-            LOG.warning('Which servers were deleted is not known: %s', error)
+            LOG.warning('Deleted servers are not looked for: %s', error)
 
-    def look_at_donors(now: datetime.datetime) -> None:
-        giver.give_back(now)
+    def _look_at_drainable(self, now: datetime.datetime) -> None:
+        self.drainable_hosts.give_back(now)
         try:
-            giver.refresh(now)
-            giver.mend()
+            self.drainable_hosts.refresh(now)
+            self.drainable_hosts.mend()
         except exception.CloudUnavailable as error:
-            LOG.warning('What is known of donors may be old: %s', error)
-
-    return [
-        Task(
-            hosts.REFRESH,
-            options.host_refresh_interval,
-            # It reads what has changed of a whole cloud.
-            max(options.host_refresh_interval, PATIENCE),
-            look_at_cloud,
-        ),
-        Task(
-            closings.TASK,
-            options.host_refresh_interval,
-            PATIENCE,
-            complete_enrolments,
-        ),
-        Task(
-            rows.MONITOR, options.polling_interval, PATIENCE, look_at_failures
-        ),
-        Task(
-            deleted_servers.TASK,
-            options.polling_interval,
-            LONG,
-            look_at_leased_servers,
-        ),
-        Task(
-            donor_rows.TASK,
-            options.host_refresh_interval,
-            PATIENCE,
-            look_at_donors,
-        ),
-        Task(capacity.QUEUE, NEVER, retry_walk.PATIENCE, walker.run),
-        Task(rows.HEAL, options.healing_interval or NEVER, PATIENCE, heal),
-    ]
+            LOG.warning('Drainable hosts are not updated: %s', error)

@@ -23,7 +23,8 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import audit
-from nova_reservations.db import claims as claims_db
+from nova_reservations.db import due_leases
+from nova_reservations.db import leases
 from nova_reservations.db import tasks as tasks_db
 from nova_reservations.engine import claims
 from nova_reservations.engine.worker import lifecycle
@@ -110,8 +111,8 @@ class Worker:
             self._take_tasks(now)
 
     def recall(self, now: datetime.datetime) -> None:
-        """Have leases looked at that were put off by a clock which was wrong:
-        by requests, which have no other one."""
+        """Make leases due at once that requests have put off by a wrong
+        clock."""
         with self.database.reader() as session:
             late = audit.forgotten(session, now + 2 * CLAIM)
         for lease_id in late:
@@ -145,8 +146,8 @@ class Worker:
                 self._looking.release()
 
     def _begun(self) -> list[futures.Future[None]]:
-        """Return what was begun, and is not known to be over."""
-        return [*self._held, *(one.future for one in self._running.values())]
+        """Return work that was begun, and is not known to be over."""
+        return [*self._held, *(task.future for task in self._running.values())]
 
     def _give_back(self) -> None:
         given_up = [
@@ -156,9 +157,9 @@ class Worker:
             for claim in held.claimed
         ]
         unfinished = {
-            name: one
-            for name, one in self._running.items()
-            if one.future.cancelled() or not one.future.done()
+            name: task
+            for name, task in self._running.items()
+            if task.future.cancelled() or not task.future.done()
         }
         if not given_up and not unfinished:
             return
@@ -168,18 +169,18 @@ class Worker:
                 for claim in sorted(
                     given_up, key=operator.attrgetter('lease_id')
                 ):
-                    claims_db.give_back(
+                    leases.give_back(
                         session,
                         claim.lease_id,
                         claim.attempt,
                         self.name,
                         now,
                     )
-                for name, one in sorted(unfinished.items()):
-                    tasks_db.finish(session, name, one.taken_until, now)
+                for name, task in sorted(unfinished.items()):
+                    tasks_db.finish(session, name, task.taken_until, now)
         except exception.ReservationsError as error:
             LOG.error(
-                'What was not finished is taken up by others later: %s', error
+                'Other workers go on with unfinished work later: %s', error
             )
             return
         LOG.info(
@@ -195,7 +196,7 @@ class Worker:
             held = self._held.pop(done)
             _log_failure(done, f'leases {_names(held.claimed)}')
         for name in [
-            name for name, one in self._running.items() if one.future.done()
+            name for name, task in self._running.items() if task.future.done()
         ]:
             _log_failure(self._running.pop(name).future, f'the task {name}')
 
@@ -221,28 +222,30 @@ class Worker:
         found = self._due(free, now)
         ready = [due for due in found if due.ready][:TOGETHER]
         others = [due for due in found if not due.ready]
-        mine = self._claim(ready + others[: free - bool(ready)], now)
-        together = [mine.pop(due.id) for due in ready if due.id in mine]
+        taken = self._claim(ready + others[: free - bool(ready)], now)
+        together = [taken.pop(due.id) for due in ready if due.id in taken]
         if together:
             begun = self._pool.submit(self.runner.start_together, together)
             self._held[begun] = _Work(together, now, now)
-        for claim in mine.values():
+        for claim in taken.values():
             begun = self._pool.submit(self.runner.run, claim)
             self._held[begun] = _Work([claim], now, now)
 
-    def _due(self, enough: int, now: datetime.datetime) -> list[claims_db.Due]:
-        """Return what is due, of each project in turn: none waits for all
-        of another's.
+    def _due(
+        self, enough: int, now: datetime.datetime
+    ) -> list[due_leases.Due]:
+        """Return leases that are due, of each project in turn: none waits for
+        all of another's.
 
         :param enough: how many projects suffice
         """
-        due: list[claims_db.Due] = []
+        due: list[due_leases.Due] = []
         projects: set[str] = set()
         with self.database.reader() as session:
             while len(projects) < enough:
-                page = claims_db.due(session, now, CHOICE, projects)
+                page = due_leases.find(session, now, CHOICE, projects)
                 due += page
-                projects |= {one.project_id for one in page}
+                projects |= {due_lease.project_id for due_lease in page}
                 if len(page) < CHOICE:
                     break
         # Workers that look at the same moment begin at different places.
@@ -250,22 +253,24 @@ class Worker:
         return _in_turn(due[first:] + due[:first])
 
     def _claim(
-        self, wanted: Collection[claims_db.Due], now: datetime.datetime
+        self, wanted: Collection[due_leases.Due], now: datetime.datetime
     ) -> dict[str, claims.Claim]:
-        """Return claims by the ids of their leases, of those that no other
-        worker has claimed before."""
+        """Claim leases; return the claims by the leases' ids, without leases
+        that another worker has claimed before."""
         if not wanted:
             return {}
         try:
             with self.database.writer() as session:
                 return {
-                    one.id: claims.Claim(one.id, one.attempt + 1, self.name)
-                    # In one order in all workers: none waits in a circle.
-                    for one in sorted(wanted)
-                    if claims_db.claim(
+                    due_lease.id: claims.Claim(
+                        due_lease.id, due_lease.attempt + 1, self.name
+                    )
+                    # In one order in all workers, which excludes deadlocks.
+                    for due_lease in sorted(wanted)
+                    if leases.claim(
                         session,
-                        lease_id=one.id,
-                        attempt=one.attempt,
+                        lease_id=due_lease.id,
+                        attempt=due_lease.attempt,
                         worker=self.name,
                         now=now,
                         until=now + CLAIM,
@@ -280,13 +285,13 @@ class Worker:
         for task in self.periodic:
             if task.name not in due or task.name in self._running:
                 continue
-            mine = functools.partial(
+            take = functools.partial(
                 tasks_db.take,
                 name=task.name,
                 now=now,
                 until=now + task.patience,
             )
-            if self._first(mine):
+            if self._first(take):
                 self._running[task.name] = _Running(
                     self._pool.submit(self._do, task, now),
                     now + task.patience,
@@ -300,7 +305,8 @@ class Worker:
             )
 
     def _first(self, change: Callable[[api.Session], bool]) -> bool:
-        """Write what only one worker may; False if another was first."""
+        """Make a change that only one worker may; return False if another was
+        first."""
         try:
             with self.database.writer() as session:
                 return change(session)
@@ -313,22 +319,24 @@ def _renew(
     until: datetime.datetime,
     session: api.Session,
 ) -> bool:
-    """Keep claims; False if all of them were lost, or given back."""
+    """Renew claims; return False if all of them were lost, or given back."""
     kept = [
-        claims_db.renew(session, claim.lease_id, claim.attempt, until)
+        leases.renew(session, claim.lease_id, claim.attempt, until)
         for claim in held
     ]
     return any(kept)
 
 
-def _in_turn(due: Iterable[claims_db.Due]) -> list[claims_db.Due]:
+def _in_turn(due: Iterable[due_leases.Due]) -> list[due_leases.Due]:
     """Return the first of each project, then the second of each."""
     before: collections.Counter[str] = collections.Counter()
     turns = []
-    for one in due:
-        turns.append((before[one.project_id], one))
-        before[one.project_id] += 1
-    return [one for _, one in sorted(turns, key=operator.itemgetter(0))]
+    for due_lease in due:
+        turns.append((before[due_lease.project_id], due_lease))
+        before[due_lease.project_id] += 1
+    return [
+        due_lease for _, due_lease in sorted(turns, key=operator.itemgetter(0))
+    ]
 
 
 def _names(held: Iterable[claims.Claim]) -> str:

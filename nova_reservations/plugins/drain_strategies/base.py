@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of strategies, which say what it costs to empty a host.
+"""Base class of strategies, which estimate the cost of emptying a host.
 
 Entry points of ``nova_reservations.drain.strategies`` are classes of this
 kind.
@@ -42,7 +42,8 @@ class DrainStrategy(abc.ABC):
 
     @abc.abstractmethod
     def cost(self, drainable: DrainableHost) -> Cost | None:
-        """Return what it costs to empty the host, None if that must not be.
+        """Return the cost of emptying the host, None if it must not be
+        emptied.
 
         All costs of a strategy are of the same length. Of the hosts that
         would do those are emptied whose costs together are the least.

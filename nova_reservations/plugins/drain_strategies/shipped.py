@@ -36,23 +36,25 @@ class ByState(base.DrainStrategy):
     never one with CPUs or devices of its own."""
 
     def cost(self, drainable: DrainableHost) -> Cost | None:
-        if any(each.pinned or each.passthrough for each in drainable.servers):
+        if any(
+            placed.pinned or placed.passthrough for placed in drainable.servers
+        ):
             return None
         running = [
-            each
-            for each in drainable.servers
-            if each.server.state != ports.ServerState.STOPPED
+            placed
+            for placed in drainable.servers
+            if placed.server.state != ports.ServerState.STOPPED
         ]
         return (
             len(running),
-            sum(each.flavor.memory_mb for each in running),
+            sum(placed.flavor.memory_mb for placed in running),
             len(drainable.servers),
             _memory(drainable),
         )
 
 
 def _memory(drainable: DrainableHost) -> int:
-    return sum(each.flavor.memory_mb for each in drainable.servers)
+    return sum(placed.flavor.memory_mb for placed in drainable.servers)
 
 
 SHIPPED: dict[str, type[base.DrainStrategy]] = {

@@ -32,7 +32,7 @@ class Occasion:
 
     @functools.cached_property
     def servers(self) -> tuple[ports.Server, ...]:
-        """Those of the reservation's project that use it.
+        """The servers of the reservation's project that use it.
 
         Looked for when an action wants them: most do not.
 
@@ -42,7 +42,7 @@ class Occasion:
 
 
 class EventAction:
-    """An action before a lease ends: override what it takes.
+    """An action before a lease ends: override the methods that it needs.
 
     It keeps no state: it is called in any process, and again after a crash.
     What fails does so by CloudRefused, with words for the owner; it is
@@ -54,13 +54,13 @@ class EventAction:
         self.conf = conf
 
     def validate(self) -> None:
-        """Refuse a reservation that asks for what can't be done here.
+        """Refuse a reservation for which the action is not possible here.
 
         :raises: InvalidInput
         """
 
     def run(self, occasion: Occasion) -> base.Waiting | None:
-        """Begin what takes its time, or look how far it has come.
+        """Begin work that takes time, or look how far it has come.
 
         Called again, each second, as long as anything of the lease waits:
         what was begun on this occasion is not begun again.

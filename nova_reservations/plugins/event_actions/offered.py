@@ -31,12 +31,12 @@ NOTIFY = 'notify'
 """The notification that each lease emits in any case, and no more."""
 
 DEFAULT = 'default'
-"""What the operator has chosen."""
+"""The event action that the operator has chosen."""
 
 PROPERTIES: Mapping[str, Any] = {
     'before_end': {'type': ['string', 'null'], 'maxLength': 64}
 }
-"""Of the schema of a reservation: what ``Actions.validate`` understands."""
+"""The part of a reservation's schema that ``Actions.validate`` understands."""
 
 
 SHIPPED: dict[str, type[event_action.EventAction]] = {
@@ -48,7 +48,7 @@ SHIPPED: dict[str, type[event_action.EventAction]] = {
 
 
 class Actions:
-    """Those that conf offers, by name.
+    """The event actions that conf offers, by name.
 
     :raises: UnknownEventAction if one of them is not installed
     """
@@ -73,7 +73,7 @@ class Actions:
         )
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what of the params is about the time before the end.
+        """Return the params of the time before the end.
 
         :raises: InvalidInput
         """
@@ -122,7 +122,7 @@ class WithServers(base.ResourceType):
         """
 
     def ending(self, reservation: objects.Reservation) -> str:
-        """Say what is done with them at the end, in words of the API."""
+        """Return the end action of the servers, in words of the API."""
         action: str = reservation.params.get('end_action', end_actions.DELETE)
         return action
 

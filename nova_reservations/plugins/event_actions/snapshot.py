@@ -28,6 +28,7 @@ class Snapshot(event_action.EventAction):
             ],
             ports.RequestKey(occasion.id),
             occasion.booking.check,
+            occasion.booking.now,
         )
         if outcome.waiting:
             return base.Waiting(

@@ -57,7 +57,7 @@ class Webhook(base.EventAction):
         if failed:
             raise exception.CloudRefused(
                 what='The webhook',
-                reason=f'{len(failed)} of its addresses did not take it',
+                reason=f'{len(failed)} of its addresses did not accept it',
             )
 
 
@@ -100,8 +100,8 @@ def _post(address: str, body: bytes, headers: dict[str, str]) -> bool:
 
 
 def _host(address: str) -> str:
-    """Return what may be logged of an address: its user, path and query may
-    be credentials."""
+    """Return the part of an address that may be logged: its user, path and
+    query may be credentials."""
     try:
         found = parse.urlsplit(address)
         port = f':{found.port}' if found.port else ''

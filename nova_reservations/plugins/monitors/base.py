@@ -3,8 +3,8 @@
 
 Entry points: nova_reservations.monitors.
 
-A monitor tells, and keeps no state: what follows for leases is the engine's
-matter. What it says of resources that are not ours is not looked at.
+A monitor reports, and keeps no state: the engine decides what follows for
+leases, and ignores reports of resources that are not ours.
 """
 
 import abc
@@ -45,7 +45,7 @@ class Changes:
 
 
 class Monitor(abc.ABC):
-    """Looks after the resources of one type.
+    """Watches the resources of one type.
 
     :cvar resource_type: whose resources it knows.
     :cvar event_types: of the notifications that it wants; none if it only
@@ -61,7 +61,7 @@ class Monitor(abc.ABC):
 
     @property
     def topics(self) -> Sequence[str]:
-        """Where the notifications come that it wants."""
+        """The topics of the notifications that it wants."""
         return ()
 
     def on_notification(

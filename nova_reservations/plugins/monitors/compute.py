@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor of compute hosts, by what Nova knows of their services."""
+"""Monitor of compute hosts, by Nova's services."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -64,13 +64,15 @@ def _changes(
     names: Collection[str], services: Mapping[str, ports.ComputeService]
 ) -> base.Changes:
     seen = {name: services.get(name, GONE) for name in names}
-    failed = {name for name, it in seen.items() if it.forced_down}
-    down = {name for name, it in seen.items() if it.is_down} - failed
+    failed = {name for name, service in seen.items() if service.forced_down}
+    down = {name for name, service in seen.items() if service.is_down} - failed
     return base.Changes(
         failed=failed,
         recovered=seen.keys() - failed - down,
         down=down,
         disabled={
-            name for name, it in seen.items() if it.disabled and not it.gave_up
+            name
+            for name, service in seen.items()
+            if service.disabled and not service.gave_up
         },
     )

@@ -30,7 +30,7 @@ LOG = log.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Booking:
-    """A reservation with the lease that it is in and what it was given.
+    """A reservation with its lease and its resources.
 
     :ivar slots: of what is shared, resource id -> how many slots it has
         there; empty where whole resources were given.
@@ -38,7 +38,7 @@ class Booking:
         be gone.
     :ivar now: the time.
     :ivar prepared: prepare() has finished for exactly these resources.
-    :ivar settled: whoever was let in before the end began has had the time
+    :ivar settled: servers that were let in before the end began had the time
         to be seen by now; at an end, what is empty before that may not stay
         so.
     :ivar check: call it before each write to Nova.
@@ -46,6 +46,10 @@ class Booking:
     :ivar left: what has failed, or was replaced, and may have something of
         the reservation on it still; at an end this is among the resources.
     :ivar warned_at: when the lease's event before its end is, or was, due.
+    :ivar database: the name of the database that the lease is in.
+    :ivar provider_changes: add to it what the cloud says that it has changed
+        of hosts' providers: they are not looked at again for that. What is
+        left out, or lost in a crash, costs such a look.
     """
 
     lease: objects.Lease
@@ -60,6 +64,10 @@ class Booking:
     ending: datetime.timedelta = datetime.timedelta(0)
     left: tuple[objects.Resource, ...] = ()
     warned_at: datetime.datetime | None = None
+    database: str = ''
+    provider_changes: list[ports.GenerationChanges] = dataclasses.field(
+        default_factory=list
+    )
 
 
 Resources = tuple[objects.Resource, ...]
@@ -83,7 +91,7 @@ def parts(
 
 
 MAX_TOLD = 20
-"""Of what is waited for, how many are told of."""
+"""The number of items that a text names of those that are waited for."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,7 +137,7 @@ def stored_demand(
     nothing that can be read: what was valid when it was asked may not be any
     more, where the configuration has changed since.
 
-    For whoever looks at many, of which one must not hold up the others.
+    For callers that look at many, of which one must not hold up the others.
 
     :param whose: what the log is to call it
     """
@@ -137,7 +145,7 @@ def stored_demand(
         return kind.demand(params)
     except exception.InvalidInput as error:
         LOG.warning(
-            'What %(whose)s asks for is left out, for it is not valid any '
+            'The demand of %(whose)s is ignored, for it is not valid any '
             'more: %(reason)s',
             {'whose': whose, 'reason': error},
         )
@@ -165,7 +173,7 @@ class ResourceType(abc.ABC):
     def look_up(
         self, asked: Mapping[str, Any], project_id: str
     ) -> Mapping[str, Any]:
-        """Return what is asked with what the cloud must say of it.
+        """Return the params with facts that the cloud has to give.
 
         Called before validate, and outside of any transaction; asked has
         passed the schema, at update it is the changes alone.
@@ -186,7 +194,7 @@ class ResourceType(abc.ABC):
     def check_active_change(  # noqa: B027
         self, reservation: objects.Reservation, params: Mapping[str, Any]
     ) -> None:
-        """Refuse what can't change any more once servers may be there.
+        """Refuse changes that are not possible once servers may be there.
 
         :param params: the new ones, as they were validated
         :raises: InvalidState
@@ -194,7 +202,7 @@ class ResourceType(abc.ABC):
 
     @abc.abstractmethod
     def demand(self, params: Mapping[str, Any]) -> demand.Ask | None:
-        """Say what must be found for these params; None: nothing."""
+        """Return the demand of these params; None: nothing."""
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
         """Say for how long after the end of its lease a reservation keeps
@@ -225,7 +233,8 @@ class ResourceType(abc.ABC):
         return None
 
     def is_ready(self, booking: Booking) -> bool:
-        """Say, of what is prepared, whether start() has nothing to do.
+        """Return whether start() would have nothing to do, of a reservation
+        that is prepared.
 
         Where it has not, leases that are due in the same second start
         together.
@@ -245,7 +254,7 @@ class ResourceType(abc.ABC):
         """
 
     def before_end(self, booking: Booking) -> Waiting | None:
-        """Begin what was asked for shortly before the end.
+        """Begin the event action shortly before the end.
 
         Called again, later, as long as it or another reservation of the
         lease returns Waiting.

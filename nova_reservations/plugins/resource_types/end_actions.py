@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions on a reservation's servers at its end, whatever is leased.
 
-A type of resource finds out which servers are a reservation's, and calls
-``leave`` with them again and again, until there are none.
+A resource type finds the servers of a reservation, and calls ``leave`` with
+them again and again, until there are none.
 """
 
 from collections.abc import Callable
@@ -39,16 +39,16 @@ PROPERTIES: Mapping[str, Any] = {
     'end_action': {'type': ['string', 'null'], 'maxLength': 64},
     'end_grace': _MINUTES,
 }
-"""Of the schema of a reservation: what ``validate`` understands."""
+"""The part of a reservation's schema that ``validate`` understands."""
 
 RETRY = datetime.timedelta(minutes=1)
-"""Between two attempts at what Nova has failed at."""
+"""The time between two attempts at an action at which Nova has failed."""
 
 
 def validate(
     asked: Mapping[str, Any], cloud: ports.Cloud, conf: cfg.ConfigOpts
 ) -> dict[str, Any]:
-    """Return what of the params is about the end.
+    """Return the params of the end.
 
     :raises: InvalidInput
     """
@@ -84,7 +84,7 @@ def leave(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> Mapping[str, str]:
-    """Have servers leave their hosts, as their reservation wants it.
+    """Remove servers from their hosts, as their reservation wants it.
 
     Each goes its way, however the others do. To be repeated after a crash,
     and as long as there are any.
@@ -104,7 +104,10 @@ def leave(
         and server.uuid not in told
     ]
     refused = cloud.servers.stop_servers(
-        stopping, ports.RequestKey(reservation.id), booking.check
+        stopping,
+        ports.RequestKey(reservation.id),
+        booking.check,
+        booking.now,
     )
     told |= {
         server.uuid: f'does not stop: {refused[server.uuid]}'
@@ -122,7 +125,9 @@ def delete(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> dict[str, str]:
-    refused = cloud.servers.delete_servers(servers, booking.check)
+    refused = cloud.servers.delete_servers(
+        servers, booking.check, now=booking.now
+    )
     return _told(servers, refused, 'be deleted', 'is being deleted')
 
 
@@ -136,6 +141,7 @@ def _shelve(
         servers,
         ports.RequestKey(booking.reservation.id, attempt),
         booking.check,
+        booking.now,
     )
     return _told(servers, refused, 'be shelved', 'is being shelved')
 
@@ -143,9 +149,12 @@ def _shelve(
 def _migrate(
     servers: Servers, booking: base.Booking, cloud: ports.Cloud
 ) -> dict[str, str]:
-    """Migrate servers; shelve those that find no place elsewhere."""
+    """Migrate servers; shelve those for which no other host has room."""
     outcome = cloud.servers.migrate_servers(
-        servers, ports.RequestKey(booking.reservation.id), booking.check
+        servers,
+        ports.RequestKey(booking.reservation.id),
+        booking.check,
+        booking.now,
     )
     stranded = [server for server in servers if server.uuid in outcome.failed]
     shelved = _shelve(stranded, booking, cloud) if stranded else {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers of the size of a flavor that there is: ``flavor:instance``.
 
-The flavor is read when the lease asks for it; what becomes of it after that
-changes nothing of what was promised.
+The flavor is read when the lease asks for it; later changes of the flavor do
+not change the promise.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _PROPERTIES = {
 }
 
 FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
-"""What look_up() adds."""
+"""Params that look_up() adds."""
 
 
 class FlavorInstance(slots.Slots):
@@ -45,7 +45,7 @@ class FlavorInstance(slots.Slots):
     def look_up(
         self, asked: Mapping[str, Any], project_id: str
     ) -> Mapping[str, Any]:
-        """Add what Nova knows of the flavor.
+        """Add Nova's facts of the flavor.
 
         :raises: InvalidInput if the project has no such flavor
         """

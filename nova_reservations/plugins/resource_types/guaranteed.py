@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots that servers with a lease of their own were guaranteed.
 
-Planned and offered as those of flavor:instance. There is no flavor to get
-into them by: the servers have the one that they were asked for with, and the
-scheduler knows them by their lease.
+They are planned and offered as those of flavor:instance, but have no private
+flavor: the servers have the flavor of their request, and the scheduler knows
+them by their lease.
+
+Decision 0016: doc/source/decisions/0016-a-place-of-its-own
 """
 
 from collections.abc import Mapping

@@ -105,11 +105,14 @@ class PhysicalHost(offered.WithServers):
         return end_actions.grace(params)
 
     def prepare(self, booking: base.Booking) -> None:
-        self.cloud.aggregates.set_aggregate_hosts(
-            booking.reservation.id,
-            booking.lease.project_id,
-            booking.resources,
-            booking.check,
+        booking.provider_changes.append(
+            self.cloud.aggregates.set_aggregate_hosts(
+                booking.reservation.id,
+                booking.lease.project_id,
+                booking.resources,
+                booking.check,
+                booking.database,
+            )
         )
 
     def is_ready(self, booking: base.Booking) -> bool:
@@ -171,29 +174,35 @@ class PhysicalHost(offered.WithServers):
         return [server for server in servers if server.uuid in ours]
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Have the reservation's servers leave; a host is free when it is
+        """Make the reservation's servers leave; a host is free when it is
         empty.
 
         A server that it has not let in is told of, and left, whoever's it
         is. On hosts of a reservation that nobody could use yet, all are
         such.
+
+        Decision 0018: doc/source/decisions/0018-an-end-takes-what-it-let-in
         """
         if booking.reservation.status != states.Reservation.ACTIVE:
-            self.cloud.aggregates.delete_aggregate(
-                booking.reservation.id, booking.check
-            )
+            self._delete_aggregate(booking)
             return None
         waiting = self._empty(booking)
         if waiting is not None:
             return waiting
-        left_now = self.cloud.aggregates.delete_aggregate(
-            booking.reservation.id, booking.check
-        )
+        left_now = self._delete_aggregate(booking)
         if not booking.settled:
             return base.Waiting('Waiting for servers that are on their way')
-        # Whoever claims a host looks then whether it is in the aggregate: so
-        # what was claimed before it left is seen after it has.
+        # After a claim nova-scheduler looks whether the host is in the
+        # aggregate: so a claim from before it left is seen now.
         return self._empty(booking) if left_now else None
+
+    def _delete_aggregate(self, booking: base.Booking) -> bool:
+        """Delete the aggregate; return False if it was gone before."""
+        changes = self.cloud.aggregates.delete_aggregate(
+            booking.reservation.id, booking.check
+        )
+        booking.provider_changes.append(changes or {})
+        return changes is not None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
         # First: until it is built, a server is found by this wherever Nova
@@ -204,7 +213,9 @@ class PhysicalHost(offered.WithServers):
         occupancies = self._occupancies(booking)
         guests = self._let_in(booking, occupancies)
         there = {server.uuid for server in guests}
-        rescheduled = [one for one in building if one.uuid not in there]
+        rescheduled = [
+            server for server in building if server.uuid not in there
+        ]
         # There is nothing of these yet that could be kept.
         told = {
             **end_actions.leave(guests, booking, self.cloud),
@@ -220,7 +231,7 @@ class PhysicalHost(offered.WithServers):
     def _occupancies(
         self, booking: base.Booking
     ) -> Mapping[str, ports.Occupancy]:
-        """Return what keeps the hosts from being free.
+        """Return the occupants of the hosts.
 
         What Nova could not even begin to build on them does not: it holds
         what was claimed for it until its user deletes it, and Nova has

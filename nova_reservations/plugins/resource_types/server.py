@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that carry their own lease: ``virtual:server``.
 
-Nova is asked for them, with a hint that says for when: POST /servers is all
-that a user does. To clients of leases theirs is a reservation of type
-``virtual:instance``, of the first server.
+The user only sends POST /servers, with a hint that has the window. Clients of
+leases see a reservation of type ``virtual:instance``, of the first server.
 
-They run where there is room, as any others; those that were guaranteed it,
-in slots on hosts of the pool.
+They run where there is room, as any others; servers with a guaranteed place
+run in slots on hosts of the pool.
 """
 
 from collections.abc import Collection
@@ -83,8 +82,8 @@ class Server(offered.WithServers):
             return {**params, 'guaranteed': False}
         if shelving.DELETE not in on_end:
             raise exception.InvalidInput(
-                'What is guaranteed a place must leave it at the end, which '
-                f'on_end {", ".join(on_end)} does not: add '
+                'A server must leave its guaranteed place at the end, and '
+                f'after on_end {", ".join(on_end)} it would not: add '
                 f'{shelving.DELETE} to on_end; if it is not given, the '
                 'operator can add it to [reservations] instance_on_end'
             )
@@ -96,12 +95,12 @@ class Server(offered.WithServers):
         if wanted is None:
             wanted = self.conf.reservations.instance_on_end
         elif isinstance(wanted, str):
-            wanted = [one.strip() for one in wanted.split(',')]
+            wanted = [name.strip() for name in wanted.split(',')]
         unknown = sorted(set(wanted) - set(shelving.ENDINGS))
         if unknown or not wanted:
             raise exception.InvalidInput(
-                f'on_end {", ".join(unknown)!r} is not known; choose of: '
-                f'{", ".join(shelving.ENDINGS)}'
+                f'on_end takes {", ".join(shelving.ENDINGS)}, and not '
+                f'"{", ".join(unknown)}"'
             )
         if (
             shelving.CREATE_IMAGE in wanted
@@ -111,7 +110,7 @@ class Server(offered.WithServers):
                 f'on_end {shelving.CREATE_IMAGE} can not be offered: this '
                 'Nova has no [service_user]; ask the operator'
             )
-        return [one for one in shelving.ENDINGS if one in wanted]
+        return [action for action in shelving.ENDINGS if action in wanted]
 
     def demand(self, params: Mapping[str, Any]) -> demand.Share | None:
         return self.place.demand(params) if params['guaranteed'] else None
@@ -121,7 +120,7 @@ class Server(offered.WithServers):
             self.place.prepare(booking)
 
     def exists(self, booking: base.Booking) -> bool:
-        made = [one.uuid for one in booking.reservation.servers]
+        made = [server.uuid for server in booking.reservation.servers]
         return bool(self.cloud.servers.find_servers(made))
 
     def prepare(self, booking: base.Booking) -> base.Waiting | None:
@@ -138,7 +137,10 @@ class Server(offered.WithServers):
             booking,
             self.cloud,
             timeout,
-            hosts={one.name for one in (*booking.resources, *booking.left)},
+            hosts={
+                resource.name
+                for resource in (*booking.resources, *booking.left)
+            },
         )
 
     def update(self, booking: base.Booking) -> None:
@@ -191,7 +193,7 @@ class Server(offered.WithServers):
         }
 
     def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:
-        servers = [one.uuid for one in reservation.servers]
+        servers = [server.uuid for server in reservation.servers]
         return {
             **_shown(reservation),
             'resource_type': SHOWN_AS,
@@ -213,7 +215,7 @@ def _with_servers(booking: base.Booking) -> base.Booking:
 
 
 def _shown(reservation: objects.Reservation) -> dict[str, Any]:
-    """Return what its users have asked for, and may know."""
+    """Return the part of the params that users may see."""
     params = reservation.params
     shown = {
         'on_end': params['on_end'],

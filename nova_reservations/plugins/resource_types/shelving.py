@@ -5,6 +5,8 @@ brought back then, and done with at its end.
 Each function looks at where the servers are, asks Nova for what comes next,
 and is called again as long as it returns Waiting. Nova's own records tell
 what was begun already, by whatever worker.
+
+Decision 0014: doc/source/decisions/0014-a-server-is-shelved
 """
 
 from collections.abc import Collection
@@ -21,10 +23,10 @@ SUSPEND = 'suspend'
 DELETE = 'delete'
 
 ENDINGS = (CREATE_IMAGE, SUSPEND, DELETE)
-"""What can be done at the end, in the order in which it is done."""
+"""End actions, in their order."""
 
 RETRY = datetime.timedelta(minutes=1)
-"""Between two attempts at what Nova has failed at."""
+"""The time between two attempts at an action at which Nova has failed."""
 
 _OFFLOADED = ports.ServerState.SHELVED_OFFLOADED
 _SHELVES = frozenset({ports.ServerState.SHELVED, _OFFLOADED})
@@ -34,7 +36,7 @@ _GONE = base.Waiting('Its servers are gone')
 
 
 def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
-    """Have the servers be on no host until their time.
+    """Shelve the servers, so that they are on no host until their time.
 
     :raises: Hopeless if none of them could be built
     """
@@ -72,7 +74,7 @@ def unshelve(
     timeout: datetime.timedelta,
     hosts: Collection[str] | None = None,
 ) -> base.Waiting | None:
-    """Have the servers run, or be as their user wants them by now.
+    """Make the servers run, or be as their user wants them by now.
 
     :param timeout: for how long after the start it is tried
     :param hosts: on which they are brought back; one that runs elsewhere is
@@ -100,7 +102,7 @@ def unshelve(
         # What runs is worth more to its owner than an error.
         return None
     raise exception.CloudRefused(
-        what='Bringing back what was shelved until the start',
+        what='Unshelving servers at the start',
         reason=waiting.reason,
     )
 
@@ -125,7 +127,7 @@ def end(
         # Nova has refused the request that was to make them; it may have
         # done so when the lease had been given up already.
         wanted = [DELETE]
-        ids = tuple(one.uuid for one in booking.reservation.servers)
+        ids = tuple(server.uuid for server in booking.reservation.servers)
     servers = tuple(cloud.servers.find_servers(ids).values())
     told: dict[str, str] = {}
     for action in ENDINGS:
@@ -197,7 +199,9 @@ def _shelve(
     cloud: ports.Cloud,
 ) -> ports.Outcome:
     """:raises: CloudRefused"""
-    refused = cloud.servers.shelve_servers(servers, order, booking.check)
+    refused = cloud.servers.shelve_servers(
+        servers, order, booking.check, booking.now
+    )
     return ports.Outcome(
         {
             server.uuid: 'is being shelved'
@@ -221,6 +225,7 @@ def _save(
         servers,
         _last_order(booking),
         booking.check,
+        booking.now,
     )
     return _said(outcome, 'saved')
 
@@ -235,6 +240,7 @@ def _suspend(
         servers,
         _last_order(booking),
         booking.check,
+        booking.now,
     )
     return _said(outcome, 'suspended')
 
@@ -246,7 +252,10 @@ def _delete(
     cloud: ports.Cloud,
 ) -> dict[str, str]:
     refused = cloud.servers.delete_servers(
-        servers, booking.check, keep_images=CREATE_IMAGE in wanted
+        servers,
+        booking.check,
+        keep_images=CREATE_IMAGE in wanted,
+        now=booking.now,
     )
     return {
         server.uuid: f'can not be deleted: {refused[server.uuid]}'
@@ -294,7 +303,7 @@ def _sound(
 
 
 def _is_offloaded(server: ports.Server) -> bool:
-    """Whether it is on no host; Nova says so a moment before."""
+    """Return whether it is on no host; Nova sets the state a moment before."""
     return server.state == _OFFLOADED and not (server.task or server.host)
 
 
@@ -305,8 +314,9 @@ def _is_shelved(server: ports.Server) -> bool:
 
 
 def _is_worthless(server: ports.Server, wanted: Collection[str]) -> bool:
-    """Whether nothing of it needs to be kept: its user is deleting it, it
-    was saved and is being deleted; or it will be, and has never run."""
+    """Return whether nothing of it needs to be kept: its user deletes it, or
+    it was saved and is being deleted; or it is to be deleted, and has never
+    run."""
     return server.is_being_deleted or (
         server.state == ports.ServerState.BUILDING and DELETE in wanted
     )

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots for servers: what both types of instance reservation have in common.
+"""Slots for servers, which both types of instance reservation have.
 
-A reservation is a private flavor of its own. One unit of a resource class of
-its own goes with it, of which each host has as many as it has slots: so that
-Nova's own scheduling counts them, and lands servers there only.
+A reservation has a private flavor, which asks for one unit of a resource class
+of the reservation. Each host has as many units as slots: so Nova's own
+scheduling counts them, and places servers there only.
+
+Decision 0010: doc/source/decisions/0010-slots-in-placement
 """
 
 import abc
@@ -27,7 +29,7 @@ MAX_SHOWN = 1_000
 """Servers of a reservation that the API names."""
 
 CHANGEABLE = frozenset({'amount', 'before_end', 'end_action', 'end_grace'})
-"""What may change while servers are there."""
+"""Params that may change while servers are there."""
 
 COUNT: Mapping[str, Any] = {
     'oneOf': [
@@ -73,7 +75,7 @@ PROPERTIES: Mapping[str, Any] = {
     **offered.PROPERTIES,
     **end_actions.PROPERTIES,
 }
-"""Of the schema of a reservation: what both types understand."""
+"""The part of a reservation's schema that both types understand."""
 
 
 class Slots(offered.WithServers):
@@ -117,11 +119,14 @@ class Slots(offered.WithServers):
 
     def prepare(self, booking: base.Booking) -> None:
         self.cloud.slots.ensure_slots(self._slots(booking), booking.check)
-        self.cloud.aggregates.set_aggregate_hosts(
-            booking.reservation.id,
-            booking.lease.project_id,
-            booking.resources,
-            booking.check,
+        booking.provider_changes.append(
+            self.cloud.aggregates.set_aggregate_hosts(
+                booking.reservation.id,
+                booking.lease.project_id,
+                booking.resources,
+                booking.check,
+                booking.database,
+            )
         )
 
     def start(self, booking: base.Booking) -> None:
@@ -130,7 +135,8 @@ class Slots(offered.WithServers):
         self.cloud.slots.allow_flavor(self._slots(booking), booking.check)
 
     def has_slots(self, booking: base.Booking) -> bool:
-        """Whether Nova has what prepare() makes, as far as a look can tell."""
+        """Return whether Nova has what prepare() makes, as far as a look can
+        tell."""
         return self.cloud.slots.has_slots(
             self._slots(booking)
         ) and self.cloud.aggregates.has_aggregate_hosts(
@@ -188,7 +194,8 @@ class Slots(offered.WithServers):
         ]
 
     def _servers_in(self, booking: base.Booking) -> ports.Occupancy:
-        """Return what uses it, or has used it, wherever it is by now."""
+        """Return the servers that use it, or have used it, wherever they are
+        by now."""
         return self.cloud.slots.servers_in_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
@@ -204,8 +211,8 @@ class Slots(offered.WithServers):
         return self.give_back(booking)
 
     def give_back(self, booking: base.Booking) -> base.Waiting | None:
-        """Take away what prepare() and start() have made, of slots that
-        nobody holds any more."""
+        """Delete what prepare() and start() have made, of slots that no server
+        holds any more."""
         left = self.cloud.slots.delete_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
@@ -215,9 +222,10 @@ class Slots(offered.WithServers):
             return base.Waiting.on(
                 [_held(consumer) for consumer in sorted(left)]
             )
-        self.cloud.aggregates.delete_aggregate(
+        changes = self.cloud.aggregates.delete_aggregate(
             booking.reservation.id, booking.check
         )
+        booking.provider_changes.append(changes or {})
         return None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
@@ -248,8 +256,8 @@ class Slots(offered.WithServers):
         resources: Collection[objects.Resource],
         servers: Collection[str],
     ) -> Mapping[str, Any]:
-        """Say which servers use its slots now; one that was resized away,
-        or is shelved, uses none."""
+        """Return the servers that use its slots now, without those that were
+        resized away, or are shelved."""
         occupancy = self.cloud.slots.servers_in_slots(
             reservation.id, (), servers
         )
@@ -295,8 +303,8 @@ def _is_leaving(
 
 def _held(consumer: str) -> objects.Reason:
     return objects.Reason(
-        'placement holds a slot for what is no server: an administrator has '
-        'to look at it',
+        'placement holds a slot for a consumer that is no server: an '
+        'administrator has to look at it',
         f'placement holds a slot for {consumer}',
     )
 
@@ -318,7 +326,8 @@ def _to_leave(
 
 
 def _has_left(server: ports.Server, hosts: Collection[str]) -> bool:
-    """Whether a server that is kept is where nobody reserved anything."""
+    """Return whether a server that is kept is outside of the reserved
+    hosts."""
     if server.task:
         return False
     if server.host:
@@ -344,7 +353,7 @@ def affinity(asked: Mapping[str, Any]) -> bool | None:
 def shown(
     reservation: objects.Reservation, flavor: ports.Flavor
 ) -> dict[str, Any]:
-    """Return what clients read of a reservation of slots."""
+    """Return the params of a reservation of slots that clients see."""
     params = reservation.params
     return {
         'vcpus': flavor.vcpus,

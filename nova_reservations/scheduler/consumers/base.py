@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of consumers, the scheduler's half of a resource plugin.
 
-A compute host reports what it has of a resource; a consumer reads that into
-Nova's state of the host, and takes each server that the scheduler puts there
-off it, so that the next one of the same request sees what is left.
+A compute host reports how much it has of a resource. A consumer reads the
+report into Nova's state of the host, and subtracts each server that the
+scheduler puts there, so that the next one of the same request sees the rest.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -54,7 +54,7 @@ class Consumer(abc.ABC):
     def read(
         self, host_state: host_manager.HostState, found: Mapping[str, Any]
     ) -> None:
-        """Hold what the host reports; hold nothing if it reports nothing.
+        """Hold the host's report; hold nothing if it reports nothing.
 
         Called for each host in each run of the scheduler: it must be cheap.
 
@@ -87,7 +87,7 @@ class Consumer(abc.ABC):
         """
 
     def hold(self, host_state: host_manager.HostState, value: Any) -> None:
-        """Put what is known of the host where filters find it."""
+        """Put the facts of the host where filters find them."""
         getattr(host_state, HELD)[self.name] = value
 
     def held(self, host_state: host_manager.HostState) -> Any:
@@ -102,8 +102,8 @@ def held(host_state: host_manager.HostState, name: str) -> Any:
 
 
 def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
-    """Return those of the flavor; none where a request came without them,
-    which are not to be asked for in the middle of scheduling."""
+    """Return the extra specs of the flavor; none if the request came without
+    them: they are not to be loaded in the middle of scheduling."""
     return (flavor.extra_specs or {}) if 'extra_specs' in flavor else {}
 
 
@@ -123,12 +123,13 @@ class Quantity:
         return self.total - self.used
 
     def less(self, amount: decimal.Decimal) -> Quantity:
-        """Return what it is when one more takes the amount."""
+        """Return the rest after one more takes the amount."""
         return Quantity(self.total, self.used + amount)
 
 
 class QuantityConsumer(Consumer):
-    """Of a resource that is counted: the host reports total and used.
+    """A consumer of a resource that is counted: the host reports total and
+    used.
 
     :cvar version: of the figures that it can read.
     """

@@ -33,11 +33,12 @@ NAMESPACE = 'nova.scheduler.consumers'
 T = TypeVar('T')
 
 LIMIT = 10
-"""So many failures of a consumer in a row turn it off."""
+"""The number of failures in a row that turn a consumer off."""
 
 
 def load(conf: cfg.ConfigOpts) -> Consumers:
-    """Return those that ``scheduler_consumers`` names, in its order."""
+    """Return the consumers that ``scheduler_consumers`` names, in its
+    order."""
     consumers = []
     for name, consumer in find(conf).found.items():
         try:
@@ -70,14 +71,15 @@ class Consumers:
     def read(
         self, host_state: host_manager.HostState, found: Mapping[str, Any]
     ) -> None:
-        """Have each hold what the host reports now; tell what is missing."""
+        """Let each consumer read what the host reports now; log what is
+        missing."""
         for name, why_not in self.look(host_state, found):
             self._tell(host_state, name, why_not)
 
     def look(
         self, host_state: host_manager.HostState, found: Mapping[str, Any]
     ) -> Iterator[tuple[str, str | None]]:
-        """Have each hold what the host reports now.
+        """Let each consumer read what the host reports now.
 
         :returns: names, and why nothing is held; without those that failed
         """
@@ -102,7 +104,7 @@ class Consumers:
         request_spec: objects.RequestSpec,
         summaries: Mapping[str, Any] | None,
     ) -> None:
-        """Have each look at all hosts of a run together."""
+        """Let each consumer look at all hosts of a run together."""
         for name, consumer in tuple(self.running.items()):
             self.call(
                 name, consumer.survey, host_states, request_spec, summaries
@@ -113,7 +115,7 @@ class Consumers:
         host_state: host_manager.HostState,
         request_spec: objects.RequestSpec,
     ) -> None:
-        """Have each take a server of the request off what it holds.
+        """Let each consumer take a server of the request off what it holds.
 
         Where one can't, it holds nothing of the host any more: what it held
         would be too much.

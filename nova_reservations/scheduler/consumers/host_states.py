@@ -23,7 +23,7 @@ _consumers = handler.Consumers()
 
 
 def consumers() -> handler.Consumers:
-    """Return those of this process."""
+    """Return the consumers of this process."""
     return _consumers
 
 

@@ -42,8 +42,8 @@ class Refusal:
 
 
 def of(flavor: objects.Flavor, consumers: handler.Consumers) -> list[Need]:
-    """Return what a server of the flavor needs; of what it needs nothing of
-    there is none.
+    """Return the needs of a server of the flavor; a resource of which it needs
+    nothing has none.
 
     :raises: InvalidInput if the flavor says it in a way that can't be
         understood

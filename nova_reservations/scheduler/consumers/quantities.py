@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped consumers of what is counted; each has the name and the rules
+"""The shipped consumers of counted resources; each has the name and the rules
 of its plugin in nova-compute."""
 
 # Nova's objects get their names only when the process registers them.
@@ -64,7 +64,7 @@ class Links:
 
     @property
     def free(self) -> decimal.Decimal:
-        """Of the direction that has less."""
+        """The free bandwidth of the direction that has less."""
         return self.total - max(self.used)
 
     def less(self, amount: Ways) -> Links:

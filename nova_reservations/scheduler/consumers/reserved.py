@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reservations that a host is in, for those who weigh it.
+"""The reservations that a host is in, for weighers.
 
-It decides on nobody's access: that is the matter of the request filter and
-the host filter.
+It decides on no access: the request filter and the host filter do.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -44,7 +43,7 @@ class Reserved:
     slots_left: int | None
 
     def after(self, request_spec: nova_objects.RequestSpec) -> Reserved:
-        """Return what is left when a server of the request has come."""
+        """Return the rest after a server of the request has come."""
         if self.slots_left is None or self.reservation_id != wanted(
             request_spec
         ):
@@ -108,8 +107,8 @@ class ReservedAggregates(base.Consumer):
             self.hold(
                 host_state,
                 {
-                    reservation_id: each.after(request_spec)
-                    for reservation_id, each in reserved.items()
+                    reservation_id: reservation.after(request_spec)
+                    for reservation_id, reservation in reserved.items()
                 },
             )
 

@@ -16,6 +16,7 @@ from nova_reservations.tests.contract import worlds
 
 RESERVATION = 'c0c0c0c0-0000-4000-8000-0000000000c0'
 ANOTHER = 'c0c0c0c0-0000-4000-8000-0000000000c1'
+DATABASE = 'd0d0d0d0-0000-4000-8000-0000000000d0'
 ORDER = ports.RequestKey('a3a3a3a3-0000-4000-8000-0000000000a3')
 
 
@@ -33,8 +34,8 @@ def cloud(world):
 
 
 def lease(cloud, *hosts, reservation=RESERVATION, check=go_on):
-    cloud.aggregates.set_aggregate_hosts(
-        reservation, worlds.PROJECT, hosts, check
+    return cloud.aggregates.set_aggregate_hosts(
+        reservation, worlds.PROJECT, hosts, check, DATABASE
     )
 
 
@@ -48,6 +49,13 @@ def aggregates(cloud):
 def in_placement(world, aggregate):
     known = world.cloud.aggregates.provider_aggregates(world.hosts)
     return {host for host, uuids in known.items() if aggregate in uuids}
+
+
+def generations(world):
+    return {
+        facts.uuid: facts.provider_generation
+        for facts in world.cloud.hosts.facts(world.hosts)
+    }
 
 
 def known(cloud, server):
@@ -82,6 +90,7 @@ class TestHosts:
         assert set(services) == set(worlds.HOSTS)
         assert all(service.is_working for service in services.values())
         assert set(cloud.hosts.compute_services(now, 'host1')) == {'host1'}
+        assert cloud.hosts.compute_services(now, 'nobody') == {}
 
     def test_each_is_in_a_cell(self, cloud):
         cells = cloud.hosts.cells_of(worlds.HOSTS)
@@ -155,10 +164,31 @@ class TestAggregates:
 
     def test_one_is_gone_when_deleted_and_stays_so(self, world):
         lease(world.cloud, *world.hosts)
-        assert world.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
+        delete_aggregate = world.cloud.aggregates.delete_aggregate
+        assert delete_aggregate(RESERVATION, go_on) is not None
         assert aggregates(world.cloud) == {}
         assert in_placement(world, RESERVATION) == set()
-        assert not world.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
+        assert delete_aggregate(RESERVATION, go_on) is None
+
+    def test_what_it_changes_of_providers_is_told(self, world):
+        leased = [host.uuid for host in world.hosts[:2]]
+        for change in (
+            lambda: lease(world.cloud, *world.hosts[:2]),
+            lambda: world.cloud.aggregates.delete_aggregate(
+                RESERVATION, go_on
+            ),
+        ):
+            before = generations(world)
+            changes = change()
+            after = generations(world)
+            assert changes == {
+                uuid: (before[uuid], after[uuid]) for uuid in leased
+            }
+            assert all(before[uuid] < after[uuid] for uuid in leased)
+
+    def test_what_is_as_wanted_changes_no_provider(self, world):
+        lease(world.cloud, *world.hosts)
+        assert lease(world.cloud, *world.hosts) == {}
 
     def test_who_lost_the_claim_changes_nothing(self, world):
         with pytest.raises(exception.ClaimLost):
@@ -171,13 +201,9 @@ class TestAggregates:
 
     def test_one_says_which_database_it_is_of(self, world):
         lease(world.cloud, world.hosts[0])
-        assert world.cloud.aggregates.origins() == {
-            RESERVATION: world.identity
-        }
-        world.cloud.aggregates.sign(RESERVATION)
-        assert world.cloud.aggregates.origins() == {
-            RESERVATION: world.identity
-        }
+        assert world.cloud.aggregates.origins() == {RESERVATION: DATABASE}
+        world.cloud.aggregates.sign(RESERVATION, 'another')
+        assert world.cloud.aggregates.origins() == {RESERVATION: 'another'}
 
 
 class TestServers:

@@ -6,7 +6,6 @@ import uuid
 
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.engine import identity
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.functional.nova import base
 
@@ -16,14 +15,11 @@ PROJECT = base.MINE
 
 class World:
     """:ivar cloud: the ports.
-
-    :ivar identity: the name of our database.
     :ivar hosts: three hosts that nobody has enrolled, and that are empty.
     """
 
-    def __init__(self, cloud: ports.Cloud, database: str) -> None:
+    def __init__(self, cloud: ports.Cloud) -> None:
         self.cloud = cloud
-        self.identity = database
         self.hosts = [self.host(name) for name in HOSTS]
 
     def host(self, name: str) -> objects.Resource:
@@ -42,8 +38,7 @@ class World:
 class Fake(World):
     def __init__(self) -> None:
         cloud = fake_cloud.FakeCloud(*HOSTS)
-        cloud.identity = lambda: 'ours'
-        super().__init__(cloud, 'ours')
+        super().__init__(cloud)
 
     def boot(self, host: objects.Resource) -> str:
         return self.cloud.boot(host.name, PROJECT, str(uuid.uuid4()))
@@ -69,8 +64,7 @@ class Started(base.NovaTestCase):
 class Nova(World):
     def __init__(self, nova: Started) -> None:
         self.nova = nova
-        services = nova.services
-        super().__init__(services.hosts.cloud, identity.of(services.database))
+        super().__init__(nova.services.hosts.cloud)
 
     def boot(self, host: objects.Resource) -> str:
         return self.nova.boot(az=f'nova:{host.name}')['id']

@@ -18,7 +18,7 @@ from nova_reservations.tests import mutants
 # What tests of other kinds of database would be skipped for takes its time.
 SQLITE = ('-k', 'not mysql and not postgresql', '-p', 'no:randomly')
 FAILED = 1
-"""How pytest ends where a test has failed."""
+"""The status with which pytest ends if a test has failed."""
 
 
 def main() -> int:

@@ -21,7 +21,7 @@ OWNERS = {
     'spawn': fake.FakeDriver,
     '_prep_resize': manager.ComputeManager,
 }
-"""What fails -> of which class it is a method."""
+"""Method that fails -> the class that it is of."""
 
 
 class AlternatesTest(base.NovaTestCase):

@@ -159,7 +159,7 @@ def test_a_host_is_not_emptied_for_a_lease_while_builds_are_in_flight(
     region.forward(until=1)
     best_effort = region.see(lease)
     assert best_effort.status == 'IN_PROGRESS'
-    assert '1 servers that were being built' in best_effort.status_reason
+    assert '1 server that was being built' in best_effort.status_reason
     assert SERVER not in best_effort.status_reason
     let_fail(region)
     region.forward(until=2)

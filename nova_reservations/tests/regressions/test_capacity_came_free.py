@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import capacity
-from nova_reservations.db import claims as claims_db
 from nova_reservations.db import healing
+from nova_reservations.db import leases
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.engine import claims
@@ -44,7 +44,7 @@ def do_next(region, lease):
     region.now = max(region.now, region.see(lease).due_at)
     with region.database.writer() as session:
         attempt = region.see(lease).attempt
-        assert claims_db.claim(
+        assert leases.claim(
             session, lease.id, attempt, 'it', region.now, region.now
         )
     region.worker('it').runner.run(claims.Claim(lease.id, attempt + 1, 'it'))

@@ -14,7 +14,7 @@ from nova_reservations import bootstrap
 from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations.cmd import status
-from nova_reservations.db import claims as claims_db
+from nova_reservations.db import leases
 from nova_reservations.engine import claims
 from nova_reservations.engine import clocks
 from nova_reservations.engine.worker import worker
@@ -130,7 +130,7 @@ def test_work_that_was_begun_stops_where_the_clock_jumps(
     attempt = region.see(lease).attempt
     with region.database.writer() as session:
         end = lease.end_date
-        claims_db.claim(session, lease.id, attempt, 'other', end, end)
+        leases.claim(session, lease.id, attempt, 'other', end, end)
     times.ahead = minutes(90)
     one.runner.run(claims.Claim(lease.id, attempt + 1, 'other'))
     assert region.status(lease) == 'ACTIVE'

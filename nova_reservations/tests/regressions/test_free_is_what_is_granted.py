@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What os-hosts/capacity told as free a lease was then refused: hosts that
-had failed counted, and hosts that a lease has left and that are not empty.
+"""A lease was refused what os-hosts/capacity told as free: hosts that had
+failed counted, and hosts that a lease has left and that are not empty.
 
 Issue 13, item 15.
 """

@@ -88,7 +88,7 @@ def begin(person, path):
 
 @pytest.fixture
 def statements(database):
-    """What the database is asked, from now on."""
+    """The statements that the database is asked, from now on."""
     asked = []
 
     def note(_connection, _cursor, statement, *_):

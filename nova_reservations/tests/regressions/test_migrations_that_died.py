@@ -84,7 +84,7 @@ def contents(database: api.Database) -> dict[str, object]:
 
 @pytest.fixture
 def whole(tmp_path):
-    """What migrations make that nobody kills."""
+    """The schema that migrations make if nobody kills them."""
     with conftest.empty_database('mysql', tmp_path) as url:
         database = api.Database(url)
         migration.sync(database)
@@ -101,8 +101,8 @@ def empty(tmp_path):
 
 
 def test_a_sync_that_dies_after_any_statement_is_repeated(empty, whole):
-    """What changed the schema is there when it is run again, what changed
-    rows is not: so each time it dies one step further."""
+    """Changes of the schema are there when it is run again, changes of
+    rows are not: so each time it dies one step further."""
     die_after_each(empty)
     deaths = 0
     while not sync(empty):

@@ -83,7 +83,7 @@ class MovesByForceTest(base.NovaTestCase):
 
 
 class NotGuardedTest(base.NovaTestCase):
-    """Where nova-conductors are not guarded, such a move is waited for."""
+    """Such a move is waited for where nova-conductors are not guarded."""
 
     hosts = ('host1', 'host2', 'host3')
 

@@ -67,14 +67,14 @@ def test_what_is_too_much_is_lost_and_counted(bus, caplog):
     bus.up.set()
     box.flush(SECONDS)
     assert bus.sent == ['first', 0, 1]
-    assert '3 notifications were lost' in caplog.text
+    assert 'Notifications that were lost: 3' in caplog.text
 
 
 def test_an_end_of_the_process_does_not_wait_for_it(bus, caplog):
     box = outbox.Outbox()
     put(box, bus, 'first')
     box.flush(patience=0)
-    assert '1 notifications are not sent yet' in caplog.text
+    assert 'Notifications that are not sent yet: 1' in caplog.text
 
 
 def test_one_that_fails_is_not_worth_the_others(bus):

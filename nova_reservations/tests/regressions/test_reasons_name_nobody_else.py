@@ -109,7 +109,7 @@ STORIES = [
     (empty_hosts_that_stay_full, [0.2, 1.1]),
     (empty_hosts_that_are_refused, [0.2, 1.1]),
 ]
-"""What comes to pass, and how many minutes later the owner looks."""
+"""Events, and how many minutes after each the owner looks."""
 
 
 @pytest.mark.parametrize(('story', 'looks'), STORIES)

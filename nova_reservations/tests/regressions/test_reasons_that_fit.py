@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lease waited for was longer than its column, where it named a
-thousand hosts: MariaDB refused each record, and the start failed for ever.
+"""The reason of a lease that waits was longer than its column, where it named
+a thousand hosts: MariaDB refused each record, and the start failed for ever.
 
 Issue 13, item 5.
 """

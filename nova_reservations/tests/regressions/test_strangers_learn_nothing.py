@@ -102,7 +102,7 @@ class StrangersTest(test_instances.InstancesTestCase):
         self.assertLess(ours[0], 500)
 
     def assert_as_if_missing(self, path, body, known, **asked):
-        """What is asked with an id that is known is answered as with one
+        """A request with an id that is known is answered as with one
         that nothing has."""
 
         def answer(given):

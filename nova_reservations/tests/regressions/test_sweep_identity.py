@@ -28,11 +28,21 @@ def sweep(region):
     return lambda: leftovers.sweep(region.database, region.cloud)
 
 
-def leave(cloud, *names):
+@pytest.fixture
+def ours(region):
+    return identity.of(region.database)
+
+
+@pytest.fixture
+def leave(cloud, ours):
     """Have reservations of our database be in Nova that it does not know."""
-    for name in names:
-        cloud.aggregate_hosts[name] = {'one'}
-        cloud.aggregates.sign(name)
+
+    def leave(*names):
+        for name in names:
+            cloud.aggregate_hosts[name] = {'one'}
+            cloud.aggregates.sign(name, ours)
+
+    return leave
 
 
 def problems(region):
@@ -77,17 +87,19 @@ def test_a_class_that_stands_alone_is_nobodys(cloud, sweep):
     assert cloud.classes
 
 
-def test_what_a_stopped_worker_has_left_is_taken_away(region, cloud, sweep):
+def test_what_a_stopped_worker_has_left_is_taken_away(
+    region, cloud, sweep, leave
+):
     lease = region.active_lease()
-    leave(cloud, *'abc')
+    leave(*'abc')
     cloud.classes['a'] = {'one': 1}
     sweep()
     assert set(cloud.aggregate_hosts) == {lease.reservations[0].id}
     assert cloud.classes == {}
 
 
-def test_slots_that_are_held_are_known_next_time(cloud, sweep):
-    leave(cloud, 'a')
+def test_slots_that_are_held_are_known_next_time(cloud, sweep, leave):
+    leave('a')
     cloud.classes['a'] = {'one': 1}
     cloud.stuck['a'] = {'a consumer'}
     sweep()
@@ -97,16 +109,20 @@ def test_slots_that_are_held_are_known_next_time(cloud, sweep):
     assert cloud.aggregate_hosts == cloud.classes == {}
 
 
-def test_a_restored_database_disbands_no_leases_of_today(cloud, sweep, caplog):
-    leave(cloud, *'abcd')
+def test_a_restored_database_disbands_no_leases_of_today(
+    cloud, sweep, leave, caplog
+):
+    leave(*'abcd')
     sweep()
     assert set(cloud.aggregate_hosts) == set('abcd')
     assert 'If the database was restored' in caplog.text
     assert 'a, b, c, d' in caplog.text
 
 
-def test_who_knows_better_has_them_taken_away_by_the_audit(region, cloud):
-    leave(cloud, *'abcd')
+def test_who_knows_better_has_them_taken_away_by_the_audit(
+    region, cloud, leave
+):
+    leave(*'abcd')
     auditor = audit.Audit(region.database, cloud)
     for finding in auditor.findings(region.now):
         finding.repair()
@@ -115,13 +131,13 @@ def test_who_knows_better_has_them_taken_away_by_the_audit(region, cloud):
 
 
 def test_the_first_time_after_an_upgrade_signs_and_takes_nothing_away(
-    region, cloud, sweep
+    region, cloud, sweep, leave, ours
 ):
     lease = region.active_lease()
-    leave(cloud, 'left behind')
+    leave('left behind')
     del cloud.signed[lease.reservations[0].id]
     sweep()
-    assert cloud.signed[lease.reservations[0].id] == cloud.identity()
+    assert cloud.signed[lease.reservations[0].id] == ours
     assert 'left behind' in cloud.aggregate_hosts
     sweep()
     assert set(cloud.aggregate_hosts) == {lease.reservations[0].id}
@@ -133,16 +149,16 @@ def test_what_is_not_signed_and_not_known_stays(cloud, sweep):
     assert set(cloud.aggregate_hosts) == {'somebody'}
 
 
-def test_an_audit_says_whose_they_are(region, cloud):
-    leave(cloud, 'ours')
+def test_an_audit_says_whose_they_are(region, cloud, leave):
+    leave('ours')
     cloud.aggregate_hosts['unknown'] = {'one'}
     cloud.aggregate_hosts['theirs'] = {'one'}
     cloud.signed['theirs'] = 'another'
-    ours, theirs, unknown = sorted(problems(region))
-    assert ours == ('Aggregate ours is of no lease any more', True)
+    known, theirs, unknown = sorted(problems(region))
+    assert known == ('Aggregate ours is of no lease any more', True)
     assert 'but of database another' in theirs[0]
     assert not theirs[1], 'a repair on the wrong database disbands all'
-    assert 'does not say of which it is' in unknown[0]
+    assert 'does not name its database' in unknown[0]
     assert unknown[1]
 
 
@@ -163,12 +179,14 @@ def test_a_database_has_one_name(any_database):
     assert identity.of(any_database) == identity.of(any_database)
 
 
-def test_an_aggregate_bears_no_name_that_it_had_before(region, cloud, sweep):
+def test_an_aggregate_bears_no_name_that_it_had_before(
+    region, cloud, sweep, ours
+):
     """Of a lease that this database has, whatever was said of it."""
     lease = region.active_lease()
     cloud.signed[lease.reservations[0].id] = 'another'
     sweep()
-    assert cloud.signed[lease.reservations[0].id] == cloud.identity()
+    assert cloud.signed[lease.reservations[0].id] == ours
 
 
 class SweepOnNovaTest(base.NovaTestCase):

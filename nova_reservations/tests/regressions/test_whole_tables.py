@@ -123,7 +123,7 @@ def fill(session: orm.Session) -> None:
 
 @pytest.fixture
 def locked(region) -> Iterator[list[int]]:
-    """How many rows each transaction had locked when it was committed."""
+    """The number of rows that each transaction had locked at its commit."""
     found: list[int] = []
 
     def note(connection: sa.Connection) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the processes of a sandbox are told of their database server."""
+"""The database server of a sandbox, as its processes are told of it."""
 
 import pytest
 import sqlalchemy as sa

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench makes of its samples."""
+"""Figures that tools/bench makes of its samples."""
 
 import pytest
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from nova_reservations import ports
 from nova_reservations.plugins.drain_strategies import base as drain_strategies
 
 
@@ -14,7 +15,12 @@ from nova_reservations.plugins.drain_strategies import base as drain_strategies
     [
         ('asked', 'tracking.extra_specs', 'amount'),
         ('demand', 'objects.demand', 'Demand'),
+        ('requirements', 'objects.requirements', 'parse'),
+        ('states', 'objects.states', 'Lease'),
+        ('stats', 'tracking.stats', 'decode'),
         ('plugins.base', 'plugins.resource_types.base', 'ResourceType'),
+        ('plugins.before_end', 'plugins.event_actions.offered', 'WithServers'),
+        ('plugins.endings', 'plugins.resource_types.end_actions', 'leave'),
         (
             'plugins.drain_strategy',
             'plugins.drain_strategies.base',
@@ -42,3 +48,16 @@ def test_a_strategy_of_the_release_before_may_name_its_donor():
             'nova_reservations.plugins.drain_strategy'
         )
     assert old.Donor is drain_strategies.DrainableHost
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'), [('Order', 'RequestKey'), ('Tenant', 'PlacedServer')]
+)
+def test_a_class_of_the_ports_is_found_by_its_old_name(old, new):
+    with pytest.warns(DeprecationWarning, match=f'Use ports.{new}'):
+        assert getattr(ports, old) is getattr(ports, new)
+
+
+def test_an_unknown_name_of_the_ports_is_refused_as_ever():
+    with pytest.raises(AttributeError, match='no attribute Nothing'):
+        ports.Nothing  # noqa: B018

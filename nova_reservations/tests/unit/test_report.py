@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench writes of what it measured."""
+"""The report that tools/bench writes of its measurements."""
 
 import datetime
 

@@ -25,8 +25,6 @@ from nova_reservations import hooks
 PACKAGE = pathlib.Path(nova_reservations.__file__).parent
 
 KEPT = {
-    '_compute': 'nova.compute.api.API',
-    '_compute_api': 'nova.compute.api.API',
     'compute_api': 'nova.compute.api.API',
     'image_api': 'nova.image.glance.API',
     '_service_group': 'nova.servicegroup.api.API',
@@ -131,7 +129,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def _is_of_nova(dotted: str) -> bool:
-    """Whether it is no method of ours, and no option of Nova, which
+    """Return whether it is no method of ours, and no option of Nova, which
     nova.conf has in common with operators."""
     return dotted not in OURS and not dotted.startswith('nova.conf.CONF.')
 
@@ -171,8 +169,8 @@ def _defined(dotted: str) -> str:
 
 
 def _is_on_class(owner: type, name: str) -> bool:
-    """Whether it is Nova's, and on the class: fields are properties, others
-    are set on objects."""
+    """Return whether it is Nova's, and on the class: fields are properties,
+    others are set on objects."""
     for kind in owner.__mro__:
         if name in vars(kind):
             return kind.__module__.startswith('nova.') and not isinstance(
@@ -187,8 +185,8 @@ def _rows() -> dict[str, hooks.Hook]:
 
 
 def _covers(row: str, use: str) -> bool:
-    """Whether the row is of the use, of a class by one of its names, or of
-    an object one of whose names is used: of a class each has a row."""
+    """Return whether the row is of the use, of a class by one of its names,
+    or of an object one of whose names is used: of a class each has a row."""
     if use == row or row.startswith(f'{use}.'):
         return True
     return use.startswith(f'{row}.') and _rows()[row].expected != 'type'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was replaced, and by what; when to look after hosts and to heal
+"""Replaced allocations, and the times of monitoring and healing
 
 Revision ID: 0005
 Revises: 0004

@@ -33,7 +33,7 @@ _WANTED = {
     'ix_nr_leases_end': ['end_date', 'id'],
 }
 _REPLACED = ('ix_nr_leases_created', 'ix_nr_leases_project')
-"""What begins as these does all that they did."""
+"""New indexes begin with the columns of these, and so replace them."""
 
 
 def upgrade() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lease waits for, in full, beside what its owner may read
+"""Reasons in full, beside what the owner of a lease may read
 
 Revision ID: 0012
 Revises: 0011

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came free, for those who wait
+"""Resources that came free, for leases that wait
 
 Revision ID: 0014
 Revises: 0013

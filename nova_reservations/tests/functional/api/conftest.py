@@ -37,7 +37,7 @@ HOSTS = ('h1', 'h2', 'h3')
 
 
 class Clock:
-    """What the databases say it is; time passes on request only."""
+    """The time that the databases tell; it passes on request only."""
 
     def __init__(self) -> None:
         self.now = datetime.datetime(
@@ -49,7 +49,7 @@ class Clock:
 
 
 class Nova:
-    """What stands behind the filter: it takes what it gets."""
+    """The application behind the filter: it takes what it gets."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []

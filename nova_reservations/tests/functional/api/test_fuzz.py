@@ -59,7 +59,7 @@ Known: TypeAlias = dict[str, list[Any]]
 
 
 class World:
-    """What there is before anybody comes: two projects with a lease each.
+    """Two projects with a lease each, before anybody comes.
 
     Each example begins in it, so that all of them can be repeated.
 

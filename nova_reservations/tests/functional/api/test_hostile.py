@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures('bounded')
 
 @pytest.fixture
 def bounded(enrolled):
-    """What a test does takes so many bytes and seconds of CPU at the most."""
+    """Fail if the block takes more bytes or seconds of CPU than these."""
     tracemalloc.start()
     began = time.thread_time()
     yield

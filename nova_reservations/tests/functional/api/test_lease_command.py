@@ -121,7 +121,7 @@ class TestReplaceFailed:
         assert reservation['resources_changed']
         assert not reservation['missing_resources']
         said = run('set', 'mine', '--replace-failed')
-        assert 'nothing of it has failed' in said
+        assert 'none of its resources has failed' in said
 
     def test_is_refused_where_no_other_is_free(self, run, member, failed):
         member.lease(
@@ -136,7 +136,7 @@ class TestReplaceFailed:
 
     def test_comes_by_itself(self, run, failed):
         said = run('set', 'mine', '--replace-failed', '--name=yours')
-        assert 'by itself' in said
+        assert 'can not be combined' in said
 
     def test_is_for_members_of_the_project(self, member, stranger, failed):
         [lease] = member('GET', '/leases').json['leases']

@@ -241,7 +241,7 @@ def test_what_was_found_is_mended(audited):
     audited.cloud.marked.remove('h1')
     answer = audited.manage('audit', '--repair')
     assert answer.exit_code == 0
-    assert answer.out.splitlines()[1:] == ['All of it is mended']
+    assert answer.out.splitlines()[1:] == ['All of it is repaired']
     assert audited.cloud.marked == {'h1', 'h2'}
 
 
@@ -297,9 +297,9 @@ def test_a_mass_failure_is_healed_when_an_administrator_says_so(
     *_, row = cells(controller.manage('host', 'list'))
     assert row[7] == 'False (failed with many others; see "heal")'
     assert controller.manage('heal', 'h2').out == (
-        'What has host h2 is healed now\n'
+        'Leases of host h2 are healed now\n'
     )
-    assert controller.manage('heal').out.count('is healed now') == 2
+    assert controller.manage('heal').out.count('are healed now') == 2
     assert 'nothing to do' in controller.manage('heal').out
     assert 'nothing to do' in controller.manage('heal', 'h2').out
     *_, row = cells(controller.manage('host', 'list'))

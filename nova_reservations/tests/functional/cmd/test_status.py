@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 
+from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cmd import status
 from nova_reservations.engine import lease_requests
@@ -80,6 +81,15 @@ def test_each_step_of_an_installation_makes_one_check_green(bare_controller):
     )
     assert not red()
     assert controller.status().exit_code == SUCCESS
+
+
+def test_hooks_of_other_processes_are_looked_at_too(monkeypatch):
+    misfits = {'compute': ['nova.x:y is missing (what for)']}
+    monkeypatch.setattr(hooks, 'misfits', lambda name: misfits.get(name, []))
+    result = status.Checks(conf=None).nova_version()
+    assert result.code == WARNING
+    assert 'nova-compute' in result.details
+    assert 'nova.x:y is missing' in result.details
 
 
 def test_a_missing_schema_says_what_to_run(bare_controller):

@@ -131,8 +131,9 @@ def _increment(url):
 
 
 def test_processes_that_read_and_then_write_lose_nothing(any_database):
-    spawn = multiprocessing.get_context('spawn')
-    with spawn.Pool(4) as pool:
+    processes = multiprocessing.get_context('forkserver')
+    processes.set_forkserver_preload([__name__])
+    with processes.Pool(4) as pool:
         pool.map(_increment, [any_database.url] * 4)
     assert count(any_database) == 80
 

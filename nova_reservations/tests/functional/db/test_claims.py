@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may work on a lease is settled by the database: each of them."""
+"""The database settles who may work on a lease: each of them."""
 
 from concurrent import futures
 import datetime
 
-from nova_reservations.db import claims
+from nova_reservations.db import due_leases
 from nova_reservations.db import leases
 from nova_reservations.db import tasks
 from nova_reservations.objects import states
@@ -19,19 +19,19 @@ LATER = NOON + 30 * SECOND
 
 def claim(database, one, attempt=0, worker='w', now=NOON):
     with database.writer() as session:
-        return claims.claim(
+        return leases.claim(
             session, one.id, attempt, worker, now, until=now + 30 * SECOND
         )
 
 
 def due(database, now=NOON, limit=9):
     with database.reader() as session:
-        return claims.due(session, now, limit)
+        return due_leases.find(session, now, limit)
 
 
 def held(database, one, attempt, *statuses):
     with database.reader() as session:
-        return claims.is_held(
+        return leases.is_held(
             session, one.id, attempt, statuses or [states.Lease.PENDING]
         )
 
@@ -101,11 +101,11 @@ def test_a_claim_is_renewed_only_by_who_holds_it(any_database):
     claim(any_database, one)
     for attempt, kept in ((1, True), (0, False), (2, False)):
         with any_database.writer() as session:
-            assert claims.renew(session, one.id, attempt, LATER) is kept
+            assert leases.renew(session, one.id, attempt, LATER) is kept
     with any_database.writer() as session:
-        assert claims.release(session, read(any_database, one), None)
+        assert leases.release(session, read(any_database, one), None)
     with any_database.writer() as session:
-        assert not claims.renew(session, one.id, 1, LATER)
+        assert not leases.renew(session, one.id, 1, LATER)
     assert read(any_database, one).due_at is None
 
 
@@ -117,7 +117,7 @@ def test_a_claim_is_given_back_only_on_what_was_seen(any_database):
     with any_database.writer() as session:
         leases.change(session, seen, NOON, name='new')
     with any_database.writer() as session:
-        assert not claims.release(session, seen, None)
+        assert not leases.release(session, seen, None)
     assert held(any_database, one, 1)
 
 

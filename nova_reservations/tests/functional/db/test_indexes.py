@@ -2,7 +2,6 @@
 """Each query that runs often has its index, and reads no table as a whole."""
 
 from collections.abc import Callable
-from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -20,7 +19,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
-from nova_reservations.db import claims
+from nova_reservations.db import due_leases
 from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
@@ -121,11 +120,11 @@ OFTEN = {
         frozenset({'ix_nr_leases_status'}),
     ),
     'what is due': Often(
-        lambda session: claims.due(session, booking.at(9), 10),
+        lambda session: due_leases.find(session, booking.at(9), 10),
         frozenset({'ix_nr_leases_due'}),
     ),
     'what is due of others': Often(
-        lambda session: claims.due(
+        lambda session: due_leases.find(
             session, booking.at(9), 10, ['project-7', 'project-8']
         ),
         frozenset({'ix_nr_leases_due'}),
@@ -233,167 +232,165 @@ OFTEN = {
 }
 
 
-def fill(session: orm.Session) -> None:
-    enrolled, promised = range(1, HOSTS + 1), range(LEASES)
+Rows = Iterator[dict[str, Any]]
 
-    def insert(model: type[models.Base], rows: Iterable[Any]) -> None:
+ENROLLED = range(1, HOSTS + 1)
+PROMISED = range(LEASES)
+
+
+def fill(session: orm.Session) -> None:
+    for model, rows in (
+        (models.Property, _properties()),
+        (models.Resource, _resources()),
+        (models.Host, _hosts()),
+        (models.HostTrait, _traits()),
+        (models.HostInventory, _inventories()),
+        (models.HostProperty, _properties_of_hosts()),
+        (models.Lease, _leases()),
+        (models.Reservation, _reservations()),
+        (models.LeasedServer, _leased_servers()),
+        (models.Event, _events()),
+        (models.Allocation, _allocations()),
+        (models.AllocationAmount, _amounts()),
+    ):
         session.execute(sa.insert(model), list(rows))
 
-    insert(
-        models.Property, [{'id': 1, 'name': 'rack', 'private': False} | NEW]
-    )
-    insert(
-        models.Resource,
-        (
-            {
-                'id': number,
-                'resource_type': objects.HOST,
-                'name': f'host-{number}',
-                'uuid': str(number),
-                'reservable': True,
-                'spread': number,
-            }
-            | NEW
-            for number in enrolled
-        ),
-    )
-    plain = dataclasses.asdict(fake_cloud.facts('host'))
+
+def _properties() -> Rows:
+    yield {'id': 1, 'name': 'rack', 'private': False} | NEW
+
+
+def _resources() -> Rows:
+    for number in ENROLLED:
+        yield {
+            'id': number,
+            'resource_type': objects.HOST,
+            'name': f'host-{number}',
+            'uuid': str(number),
+            'reservable': True,
+            'spread': number,
+        } | NEW
+
+
+def _facts() -> dict[str, Any]:
+    return dataclasses.asdict(fake_cloud.facts('host'))
+
+
+def _hosts() -> Rows:
     facts = {
         column: value
-        for column, value in plain.items()
+        for column, value in _facts().items()
         if column in models.Host.__table__.c
     }
-    insert(models.Host, ({'resource_id': n} | facts for n in enrolled))
-    insert(
-        models.HostTrait,
-        (
-            {'resource_id': number, 'trait': trait}
-            for number in enrolled
-            for trait in plain['traits']
-        ),
-    )
-    insert(
-        models.HostInventory,
-        (
-            {'resource_id': number} | inventory
-            for number in enrolled
-            for inventory in (
-                *plain['inventories'],
-                # So many that reading all of them would be a mistake.
-                *(
-                    plain['inventories'][0] | {'resource_class': f'CUSTOM_{n}'}
-                    for n in range(9)
-                ),
-            )
-        ),
-    )
-    insert(
-        models.HostProperty,
-        (
-            {
-                'resource_id': number,
-                'property_id': 1,
-                'value': str(number % 40),
-                'number': number % 40,
-            }
-            for number in enrolled
-        ),
-    )
-    insert(
-        models.Lease,
-        (
-            {
-                'id': lease_id(number),
-                'name': f'lease-{number}',
-                'project_id': f'project-{number % PROJECTS}',
-                'user_id': '',
-                'start_date': booking.at(number % 200),
-                'end_date': booking.at(number % 200 + 1),
-                # As it is in a cloud, half of them have begun.
-                'status': states.Lease.ACTIVE
-                if number % 2
-                else states.Lease.PENDING,
-                'due_at': booking.at(number % 200),
-                'created_at': booking.at(number / 3600),
-            }
-            for number in promised
-        ),
-    )
-    insert(
-        models.Reservation,
-        (
-            {
-                'id': lease_id(number),
-                'lease_id': lease_id(number),
-                'position': 0,
-                'resource_type': objects.HOST,
-                'status': states.Reservation.ACTIVE
-                if number % 2
-                else states.Reservation.PENDING,
-                'params': {},
-                'open_to': None
-                if number % 3
-                else f'project-{number % PROJECTS}',
-            }
-            | NEW
-            for number in promised
-        ),
-    )
-    insert(
-        models.LeasedServer,
-        (
-            {
-                'server_uuid': f'{number:036}',
-                'reservation_id': lease_id(number),
-                'position': 0,
-                # Most are history.
-                'released_at': booking.NOW if number % 10 else None,
-            }
-            | NEW
-            for number in promised
-        ),
-    )
-    insert(
-        models.Event,
-        (
-            {
+    for number in ENROLLED:
+        yield {'resource_id': number} | facts
+
+
+def _traits() -> Rows:
+    traits = _facts()['traits']
+    for number in ENROLLED:
+        for trait in traits:
+            yield {'resource_id': number, 'trait': trait}
+
+
+def _inventories() -> Rows:
+    inventories = _facts()['inventories']
+    # So many that reading all of them would be a mistake.
+    more = [
+        inventories[0] | {'resource_class': f'CUSTOM_{number}'}
+        for number in range(9)
+    ]
+    for number in ENROLLED:
+        for inventory in (*inventories, *more):
+            yield {'resource_id': number} | inventory
+
+
+def _properties_of_hosts() -> Rows:
+    for number in ENROLLED:
+        yield {
+            'resource_id': number,
+            'property_id': 1,
+            'value': str(number % 40),
+            'number': number % 40,
+        }
+
+
+def _leases() -> Rows:
+    for number in PROMISED:
+        yield {
+            'id': lease_id(number),
+            'name': f'lease-{number}',
+            'project_id': f'project-{number % PROJECTS}',
+            'user_id': '',
+            'start_date': booking.at(number % 200),
+            'end_date': booking.at(number % 200 + 1),
+            # As it is in a cloud, half of them have begun.
+            'status': states.Lease.ACTIVE
+            if number % 2
+            else states.Lease.PENDING,
+            'due_at': booking.at(number % 200),
+            'created_at': booking.at(number / 3600),
+        }
+
+
+def _reservations() -> Rows:
+    for number in PROMISED:
+        yield {
+            'id': lease_id(number),
+            'lease_id': lease_id(number),
+            'position': 0,
+            'resource_type': objects.HOST,
+            'status': states.Reservation.ACTIVE
+            if number % 2
+            else states.Reservation.PENDING,
+            'params': {},
+            'open_to': None if number % 3 else f'project-{number % PROJECTS}',
+        } | NEW
+
+
+def _leased_servers() -> Rows:
+    for number in PROMISED:
+        yield {
+            'server_uuid': f'{number:036}',
+            'reservation_id': lease_id(number),
+            'position': 0,
+            # Most are history.
+            'released_at': booking.NOW if number % 10 else None,
+        } | NEW
+
+
+def _events() -> Rows:
+    for number in PROMISED:
+        for kind in states.EventType:
+            yield {
                 'id': f'{kind}-{number}',
                 'lease_id': lease_id(number),
                 'event_type': kind,
                 'time': booking.at(number % 200),
                 'status': states.Event.UNDONE,
-            }
-            | NEW
-            for number in promised
-            for kind in states.EventType
-        ),
-    )
-    insert(
-        models.Allocation,
-        (
-            {
+            } | NEW
+
+
+def _allocations() -> Rows:
+    for number in PROMISED:
+        for which in (0, 1):
+            yield {
                 'reservation_id': lease_id(number),
                 'resource_id': 1 + (2 * number + which) % HOSTS,
                 'start_date': booking.at(number % 200),
                 'end_date': booking.at(number % 200 + 1),
                 'exclusive': number % 3 > 0,
             }
-            for number in promised
-            for which in (0, 1)
-        ),
-    )
-    insert(
-        models.AllocationAmount,
-        (
-            {
+
+
+def _amounts() -> Rows:
+    for number in range(1, 2 * LEASES + 1):
+        for resource_class in ('MEMORY_MB', 'VCPU'):
+            yield {
                 'allocation_id': number,
                 'resource_class': resource_class,
                 'amount': 1,
             }
-            for number in range(1, 2 * LEASES + 1)
-            for resource_class in ('MEMORY_MB', 'VCPU')
-        ),
-    )
 
 
 def analyse(database: api.Database) -> None:

@@ -56,7 +56,7 @@ def test_the_migrations_make_the_tables_of_the_models(any_database):
 
 
 def test_they_make_the_checks_of_the_models(any_database):
-    """Which Alembic does not compare."""
+    """Alembic does not compare them."""
     wanted = {
         (table.name, str(constraint.name))
         for table in models.Base.metadata.tables.values()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which open reservations a project has, on each kind of database."""
+"""Open reservations of a project, on each kind of database."""
 
 import pytest
 import sqlalchemy as sa

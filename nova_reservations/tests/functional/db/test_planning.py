@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is planned, from the database to the choice, against brute force."""
+"""Plans, from the database to the choice, against brute force."""
 
 import contextlib
 import dataclasses
@@ -44,7 +44,7 @@ class Enrolled:
         )
 
     def occupied(self, now: int) -> bool:
-        """Whether somebody should have left, and has not."""
+        """Return whether somebody should have left, and has not."""
         return any(
             one.end <= now
             for one in self.booked

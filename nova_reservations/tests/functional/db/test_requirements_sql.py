@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host meets is the same in each database, and as it is written."""
+"""A host meets the same requirements in each database, and as written."""
 
 import contextlib
 import json

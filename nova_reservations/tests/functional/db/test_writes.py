@@ -26,10 +26,10 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
 from nova_reservations.db import capacity
-from nova_reservations.db import claims
 from nova_reservations.db import closings
 from nova_reservations.db import conditions
 from nova_reservations.db import drainable_hosts
+from nova_reservations.db import due_leases
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
@@ -93,7 +93,7 @@ def take_back(session: orm.Session) -> None:
 
 def give_other_shares(session: orm.Session) -> None:
     slots = dict.fromkeys(held_by(session, 6), 2)
-    healing.give_shares(
+    healing.give(
         session, lease_id(6), slots, {'VCPU': 1}, booking.window(1, 2), NOW
     )
 
@@ -151,7 +151,12 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: conditions.set_brake(session, HOSTS, NOW),
     lambda session: healing.mark_unprepared(session, HOSTS, NOW),
     lambda session: healing.give(
-        session, lease_id(7), [1, 2, 3], booking.window(1, 2), NOW
+        session,
+        lease_id(7),
+        dict.fromkeys([1, 2, 3], 1),
+        None,
+        booking.window(1, 2),
+        NOW,
     ),
     give_other_shares,
     lambda session: healing.acknowledge(session, lease_id(7), NOW),
@@ -196,18 +201,18 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leases.move_event(
         session, one(session).events[0], LATER, NOW
     ),
-    lambda session: claims.claim(
+    lambda session: leases.claim(
         session, lease_id(7), 0, 'worker', LATER, LATER
     ),
-    lambda session: claims.wake_successors(
+    lambda session: due_leases.wake_successors(
         session, [lease_id(7), lease_id(8)], LATER
     ),
-    lambda session: claims.hurry(
+    lambda session: due_leases.hurry(
         session, [lease_id(number) for number in MANY], NOW
     ),
-    lambda session: claims.renew(session, lease_id(7), 0, NOW),
-    lambda session: claims.give_back(session, lease_id(7), 0, 'worker', NOW),
-    lambda session: claims.release(session, one(session), NOW),
+    lambda session: leases.renew(session, lease_id(7), 0, NOW),
+    lambda session: leases.give_back(session, lease_id(7), 0, 'worker', NOW),
+    lambda session: leases.release(session, one(session), NOW),
     lambda session: slot_servers.forget(session, [lease_id(7), lease_id(8)]),
     lambda session: slot_servers.unrecord(
         session, [lease_id(number) for number in MANY]

@@ -29,8 +29,8 @@ def prepared_start(region):
 def refused_start(region):
     set_aggregate_hosts = region.cloud.aggregates.set_aggregate_hosts
 
-    def without_the_last(reservation_id, project_id, hosts, check):
-        set_aggregate_hosts(reservation_id, project_id, hosts[:-1], check)
+    def without_the_last(reservation_id, project_id, hosts, *more):
+        set_aggregate_hosts(reservation_id, project_id, hosts[:-1], *more)
         raise exception.CloudRefused(what='a host', reason='unknown')
 
     region.cloud.aggregates.set_aggregate_hosts = without_the_last
@@ -214,8 +214,7 @@ BY_MONITOR = [
     recovery_without_spare,
     recovery_in_time,
 ]
-"""What a worker does in them it does for the cloud, not by a claim of the
-lease."""
+"""In them a worker acts for the cloud, not by a claim of the lease."""
 
 ALL = [
     prepare,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may have servers in a reservation, and when."""
+"""Projects may have servers in a reservation of theirs while it is active."""
 
 import pytest
 

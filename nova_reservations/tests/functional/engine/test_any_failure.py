@@ -20,7 +20,7 @@ HOW = [{}, {'disabled': True}, {'forced_down': True}]
 
 
 class Machine(test_anything.Machine):
-    """What must hold in any case must hold here too."""
+    """Invariants that must hold in any case must hold here too."""
 
     def teardown(self) -> None:
         for host in test_anything.HOSTS:

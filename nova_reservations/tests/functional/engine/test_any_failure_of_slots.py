@@ -42,7 +42,7 @@ HOW = [{}, {'disabled': True}, {'forced_down': True}]
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """What an allocation that is not released holds of a host.
+    """The share of a host that an allocation not released holds.
 
     :ivar left: another one was given in its place.
     """
@@ -273,7 +273,7 @@ class Machine(stateful.RuleBasedStateMachine):
         return {now, *(one.start for one in held if one.start > now)}
 
     def _used(self, held, instant):
-        """What is over, and not left, is there until it is."""
+        """An allocation that is over, and not left, is there until it is."""
         return sum(
             one.vcpus
             for one in held

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done before a lease ends, an hour after noon at the latest."""
+"""Actions before a lease ends, an hour after noon at the latest."""
 
 import dataclasses
 

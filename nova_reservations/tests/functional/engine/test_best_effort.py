@@ -110,7 +110,7 @@ def test_without_them_hosts_are_emptied_for_it(region):
 def test_too_few_are_refused_at_once_and_nothing_is_kept(region):
     with pytest.raises(
         exception.NotEnoughResources,
-        match='1 hosts match, 0 are taken in this window, 4 wanted; 2 others '
+        match='1 host matches, 0 are taken in this window, 4 wanted; 2 others '
         'could be emptied, which is too few',
     ):
         region.best_effort(minimum=4)
@@ -294,7 +294,7 @@ def best_effort(region, minimum=2, slow=('0 of green',), **asked):
 def test_it_waits_for_the_servers_to_leave(region):
     lease = best_effort(region)
     assert region.see(lease).status_detail == (
-        'Waiting for 1 servers to leave green'
+        'Waiting for 1 server to leave green'
     )
     assert region.see(lease).claimed_by is None
     assert region.hosts_of(lease) == set()
@@ -399,7 +399,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
     lease = region.see(lease)
     assert lease.status_detail == (
         'No hosts could be emptied within 30 seconds. The last was: Waiting '
-        'for 1 servers to leave green'
+        'for 1 server to leave green'
     )
     assert lease.reservations[0].status == 'error'
     assert lease.event('start_lease').status == 'ERROR'

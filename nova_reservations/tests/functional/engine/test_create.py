@@ -14,7 +14,7 @@ def test_what_was_promised_can_not_be_promised_again(make_region):
     with pytest.raises(exception.NotEnoughResources) as caught:
         region.lease(start=59, end=90, minimum=2)
     assert str(caught.value) == (
-        'Not enough hosts available: 2 hosts match, 1 are taken in this '
+        'Not enough hosts available: 2 hosts match, 1 is taken in this '
         'window, 2 wanted'
     )
     assert len(region.picture()['leases']) == 1

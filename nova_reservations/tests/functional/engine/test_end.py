@@ -93,7 +93,7 @@ def test_hosts_of_an_end_that_waits_are_not_free(make_region):
     try:
         region.lease(project='another')
     except exception.NotEnoughResources as error:
-        assert '1 are taken in this window' in str(error)
+        assert '1 is taken in this window' in str(error)
     else:
         raise AssertionError('an occupied host was leased')
     region.cloud.finish_tasks()

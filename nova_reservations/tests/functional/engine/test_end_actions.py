@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the servers of a lease when it ends."""
+"""Servers of a lease when it ends: deleted, shelved or migrated."""
 
 import pytest
 

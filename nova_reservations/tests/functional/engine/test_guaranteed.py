@@ -374,7 +374,7 @@ class TestChange:
             end=180,
             resource_properties='["==", "$service_name", "one"]',
         )
-        with pytest.raises(exception.NotEnoughResources, match='where they'):
+        with pytest.raises(exception.NotEnoughResources, match='where it is'):
             region.change(lease, end=150)
         region.change(lease, end=120)
         region.work()

@@ -143,7 +143,7 @@ class TestTheSeedsTimeline:
 def test_no_lease_is_placed_on_a_failed_host(region):
     fail(region, 'one')
     assert region.hosts_of(region.lease(start=5)) == {'two'}
-    with pytest.raises(exception.NotEnoughResources, match='1 hosts match'):
+    with pytest.raises(exception.NotEnoughResources, match='1 host matches'):
         region.lease(start=5)
     recover(region, 'one')
     assert region.hosts_of(region.lease(start=5)) == {'one'}
@@ -401,7 +401,8 @@ class TestHostsThatNoLongerFit:
         return region
 
     def shrink(self, region, host):
-        region.cloud.known[host] = fake_facts(host, 3, vcpus=8)
+        generation = region.cloud.known[host].provider_generation + 1
+        region.cloud.known[host] = fake_facts(host, generation, vcpus=8)
         region.hosts.refresh(region.now)
 
     def test_are_replaced_by_the_next_check(self, region):
@@ -428,7 +429,7 @@ class TestHostsThatNoLongerFit:
 
 
 def test_a_lease_that_waits_to_be_looked_at_by_its_check(region):
-    """Whose start is beyond the next check."""
+    """Leases whose start is beyond the next check."""
     lease = region.lease(start=90, end=100, **on('one'))
     fail(region, 'one')
     assert flags(region, lease) == WHOLE
@@ -484,3 +485,28 @@ class TestOwnersWhoChangeALease:
 
 def fake_facts(name, generation=2, **changes):
     return fake_cloud.facts(name, provider_generation=generation, **changes)
+
+
+def test_a_replacement_that_is_back_takes_no_turns_with_another(make_region):
+    """Of four hosts two fail, then a replacement, which comes back."""
+    region = make_region(
+        'one', 'two', 'three', 'four', healing_interval=datetime.timedelta(0)
+    )
+    lease = region.active_lease(end=500, **on('one'))
+    region.change(lease, resource_properties='')
+    region.work()
+    fail(region, 'one', forced_down=True)
+    [first] = used(region, lease)
+    fail(region, first, forced_down=True)
+    [second] = used(region, lease)
+    assert len({'one', first, second}) == 3
+    recover(region, first)
+    for _ in range(3):
+        region.now += minutes(1)
+        region.look()
+        assert used(region, lease) == region.aggregate_of(lease) == {second}
+    recover(region, 'one')
+    region.now += minutes(1)
+    region.look()
+    assert used(region, lease) == region.aggregate_of(lease) == {'one'}
+    assert flags(region, lease) == WHOLE

@@ -7,6 +7,8 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
+from nova_reservations.db import hosts
+from nova_reservations.engine import identity
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
@@ -103,7 +105,7 @@ class TestRemoval:
     def test_a_host_of_a_lease_to_come_stays(self, region):
         region.lease(start=600, end=700, minimum=3)
         host = host_named(region, 'two')
-        with pytest.raises(exception.HostInUse, match='1 reservations'):
+        with pytest.raises(exception.HostInUse, match='1 reservation;'):
             region.hosts.enrolment.remove(host.id, region.now)
         assert region.hosts.get(host.id).reservable
         assert 'two' in region.cloud.pool
@@ -241,6 +243,30 @@ class TestFacts:
         self.change(region, traits=frozenset())
         assert region.hosts.refresh(region.now) == 1
 
+    def test_a_start_and_an_end_leave_no_host_to_look_at(self, region):
+        lease = region.active_lease()
+        region.leases.delete(lease.id, region.now)
+        region.work()
+        with region.database.reader() as session:
+            marks = hosts.marks(session)
+        for uuid, seen in region.cloud.hosts.pool_generations().items():
+            assert marks[uuid].provider_generation == seen.provider_generation
+        assert {
+            known.provider_generation for known in region.cloud.known.values()
+        } != {1}
+
+    def test_a_start_does_not_fail_for_what_costs_a_look(
+        self, region, monkeypatch
+    ):
+        def lose(session, changes):
+            raise exception.Conflict(kind='Host', id=1)
+
+        monkeypatch.setattr(hosts, 'move_provider_generations', lose)
+        lease = region.active_lease()
+        assert region.see(lease).status == 'ACTIVE'
+        region.hosts.refresh(region.now)
+        assert host_named(region, 'one').facts.provider_generation == 2
+
     def test_a_lease_is_not_booked_by_a_plan_made_on_old_facts(self, region):
         old = plan(region)
         self.change(region)
@@ -271,7 +297,9 @@ class TestFacts:
     def test_aggregates_of_no_lease_are_swept_away(self, region):
         lease = region.active_lease()
         region.cloud.aggregate_hosts['left behind'] = {'one'}
-        region.cloud.aggregates.sign('left behind')
+        region.cloud.aggregates.sign(
+            'left behind', identity.of(region.database)
+        )
         region.now += minutes(1)
         region.work()
         assert set(region.cloud.aggregate_hosts) == {lease.reservations[0].id}

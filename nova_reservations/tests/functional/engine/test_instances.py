@@ -15,7 +15,6 @@ from nova_reservations.engine import leftovers
 from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
-from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import region as regions
 
 VIRTUAL = 'virtual:instance'
@@ -251,12 +250,13 @@ def test_an_audit_finds_slots_of_no_lease_and_clears_them(cloud_of_two):
 
 def test_an_audit_finds_a_host_that_has_become_too_small(cloud_of_two):
     active(cloud_of_two, *slots(16))
-    smaller = fake_cloud.facts('one', provider_generation=2)
+    known = cloud_of_two.cloud.known['one']
     smaller = dataclasses.replace(
-        smaller,
+        known,
+        provider_generation=known.provider_generation + 1,
         inventories=tuple(
             dataclasses.replace(each, allocation_ratio=1.0)
-            for each in smaller.inventories
+            for each in known.inventories
         ),
     )
     cloud_of_two.cloud.known['one'] = smaller

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from nova_reservations import exception
-from nova_reservations.db import claims
+from nova_reservations.db import leases
 from nova_reservations.engine import leftovers
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import Steps
@@ -253,7 +253,7 @@ def claim(region, lease):
     seen = known(region, lease)
     if seen is not None and seen.due_at is not None:
         with region.database.writer() as session:
-            claims.claim(
+            leases.claim(
                 session,
                 seen.id,
                 seen.attempt,

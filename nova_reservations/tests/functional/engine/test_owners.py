@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose hosts are, as schedulers ask for it."""
+"""Hosts have the owners that schedulers ask for."""
 
 
 def test_hosts_are_their_lessees_while_the_lease_is_active(region):

@@ -11,7 +11,7 @@ from nova_reservations.tests.examples import licences
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where a file says who may use which licence."""
+    """A cloud of licences: a file says who may use which."""
     folder = tmp_path / 'licences'
     folder.mkdir()
     return folder
@@ -136,7 +136,7 @@ def test_one_that_comes_is_for_those_who_lack_it(region, folder, used):
 def test_one_can_go_when_no_lease_has_it(region):
     lease = region.lease_of((licences.NAME, {'seats': 2}))
     one, _ = region.resources.find(licences.NAME)
-    with pytest.raises(exception.InvalidState, match='1 reservations hold it'):
+    with pytest.raises(exception.InvalidState, match='1 reservation holds it'):
         region.resources.remove(one)
     region.delete(lease)
     region.forward(until=2)

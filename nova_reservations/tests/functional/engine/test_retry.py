@@ -38,7 +38,7 @@ def test_without_it_is_kept_and_says_until_when_it_waits(make_region):
     lease = region.retry(retries=3)
     assert (lease.status, lease.lease_type) == ('CREATING', 'retry')
     assert lease.status_reason == (
-        'Not enough hosts available: 1 hosts match, 1 are taken in this '
+        'Not enough hosts available: 1 host matches, 1 is taken in this '
         'window, 1 wanted. It is tried again as soon as anything comes free '
         'that it could have, until 2030-01-01 12:03:00 UTC'
     )
@@ -57,7 +57,7 @@ def test_when_its_tries_are_over_it_is_in_error_with_the_last_refusal(
     region.forward(until=3)
     assert region.status(lease) == 'ERROR'
     assert reason(region, lease) == (
-        'Not enough hosts available: 1 hosts match, 1 are taken in this '
+        'Not enough hosts available: 1 host matches, 1 is taken in this '
         'window, 1 wanted'
     )
     assert region.see(lease).reservations[0].status == 'error'

@@ -9,7 +9,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.db import claims
+from nova_reservations.db import due_leases
 from nova_reservations.db import leased_servers
 from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import host
@@ -251,7 +251,7 @@ def test_when_all_its_servers_are_released_it_ends(region, start):
         assert region.status(lease) in ('ACTIVE', 'PENDING')
         with region.database.writer() as session:
             leased_servers.release(session, [name], region.now)
-            claims.hurry(session, [lease.id], region.now)
+            due_leases.hurry(session, [lease.id], region.now)
         region.work()
     assert region.status(lease) == 'TERMINATED'
     assert reservation(region, lease).living == ()

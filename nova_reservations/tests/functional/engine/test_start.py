@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from nova_reservations import exception
-from nova_reservations.db import claims as claims_db
+from nova_reservations.db import leases
 from nova_reservations.db import models
 from nova_reservations.engine import claims
 from nova_reservations.engine import steps
@@ -25,7 +25,7 @@ def run_alone(region, lease):
     """Have a worker look at this lease before any other that is due."""
     lease = region.see(lease)
     with region.database.writer() as session:
-        assert claims_db.claim(
+        assert leases.claim(
             session,
             lease.id,
             lease.attempt,

@@ -202,7 +202,7 @@ class TestDates:
         lease = region.active_lease(end=60)
         region.lease(start=60, end=90)
         assert refused(region, lease, end=61) == (
-            'Not enough hosts available: 1 hosts match, 1 are '
+            'Not enough hosts available: 1 host matches, 1 is '
             'taken in this window, 1 wanted, and an active lease keeps the 1 '
             'that it has'
         )

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 import fixtures
+from futurist._thread import ThreadWorker
 from keystoneauth1 import access
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import fixture as ks_fixture
@@ -73,6 +74,8 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             policy_opts.set_defaults, CONF, enforce_new_defaults=True
         )
         super().setUp()
+        # Our time passes in leaps, in which no compute reports.
+        self.flags(service_down_time=10**6)
         self.computes = {
             host: self._start_compute(host) for host in self.hosts
         }
@@ -87,6 +90,11 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             roles=['reader', 'member'],
         )
         self.others_api.microversion = self.microversion
+        # Nova's tests have each idle thread look for work a hundred times a
+        # second, so that it ends soon: at the end it does again.
+        self.useFixture(
+            fixtures.MockPatchObject(ThreadWorker, 'MAX_IDLE_FOR', 0.1)
+        )
 
     def _clear_attrs(self) -> None:
         # pytest deletes the test's method from self, after Nova did.

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others break in Nova and in placement is named, and mended."""
+"""An audit names what others break in Nova and in placement, and mends it."""
 
 import uuid
 
 from nova_reservations.cloud import placement
 from nova_reservations.engine import audit
+from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
 
 
@@ -106,7 +107,11 @@ class AuditTest(base.NovaTestCase):
         cloud = self.services.hosts.cloud
         [host] = cloud.hosts.find_hosts('host1')
         cloud.aggregates.set_aggregate_hosts(
-            left, base.MINE, [host], lambda: None
+            left,
+            base.MINE,
+            [host],
+            lambda: None,
+            identity.of(self.services.database),
         )
         self.assert_named_and_mended(f'Aggregate {left} is of no lease')
         self.assertEqual(['freepool'], list(self.aggregates()))

@@ -171,7 +171,7 @@ class ServersTest(BeforeEndTestCase, test_guaranteed.GuaranteedTestCase):
         self._of_itself(guaranteed=True)
 
     def test_one_on_its_shelf_is_told_of(self):
-        """What it was shelved as goes with it, at the end."""
+        """The image that it was shelved as goes with it, at the end."""
         server = self.ask(before_end='snapshot', on_end=['delete'])
         self._wait_for_state_change(server, 'ACTIVE')
         lease = self.until('ACTIVE')

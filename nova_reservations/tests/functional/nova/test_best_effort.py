@@ -29,8 +29,6 @@ class HuntingTest(base.NovaTestCase):
             best_effort_timeout=1200,
             group='reservations',
         )
-        # The engine's time is not that by which computes report.
-        self.flags(service_down_time=86400)
 
     def setUp(self):
         super().setUp()

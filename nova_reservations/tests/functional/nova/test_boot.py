@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who lands where, when servers are made."""
+"""Servers that are made land where they may."""
 
 import datetime
 
@@ -9,11 +9,12 @@ from nova_reservations import exception
 from nova_reservations.db import api as db_api
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
 
 
-class BootTest(base.NovaTestCase):
+class BootTest(shared.SharedNova):
     def test_an_enrolled_host_refuses_an_ordinary_server(self):
         self.enrol(*self.hosts)
         self.assertIn('No valid host', self.why_not())
@@ -93,8 +94,8 @@ class BootTest(base.NovaTestCase):
         self.assertIn(self.host_of(server), self.hosts_of(lease))
 
 
-class SchedulerAloneTest(base.NovaTestCase):
-    """What nova-api would have refused reaches the scheduler."""
+class SchedulerAloneTest(shared.SharedNova):
+    """Requests that nova-api would have refused reach the scheduler."""
 
     api_is_ours = False
 

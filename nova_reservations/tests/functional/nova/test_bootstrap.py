@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How we come into a process of Nova: by a line of its configuration."""
+"""A line of its configuration brings us into a process of Nova."""
 
 import subprocess
 import sys

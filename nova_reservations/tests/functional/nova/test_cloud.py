@@ -17,17 +17,18 @@ from nova_reservations import objects
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.db import hosts as hosts_db
-from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 RESERVATION = 'c0c0c0c0-0000-4000-8000-0000000000c0'
+DATABASE = 'd0d0d0d0-0000-4000-8000-0000000000d0'
 
 
 def go_on() -> None:
     """The claim stands."""
 
 
-class CloudTest(base.NovaTestCase):
+class CloudTest(shared.SharedNova):
     def setUp(self):
         super().setUp()
         self.cloud = self.services.hosts.cloud
@@ -39,7 +40,7 @@ class CloudTest(base.NovaTestCase):
 
     def _gather(self, *resources):
         self.cloud.aggregates.set_aggregate_hosts(
-            RESERVATION, base.MINE, resources, go_on
+            RESERVATION, base.MINE, resources, go_on, DATABASE
         )
 
     def _members(self, aggregate):
@@ -70,7 +71,7 @@ class CloudTest(base.NovaTestCase):
                 'reservations:reservation': RESERVATION,
                 'reservations:owner': base.MINE,
                 'blazar:owner': base.MINE,
-                'reservations:database': identity.of(self.services.database),
+                'reservations:database': DATABASE,
             },
             self.aggregates()[RESERVATION]['metadata'],
         )
@@ -128,22 +129,34 @@ class CloudTest(base.NovaTestCase):
             != marks[resource.uuid].provider_generation
         }
 
+    def _delete(self, lease):
+        """Have the lease gone before hosts are looked at again."""
+        self.services.leases.delete(lease.id, self.now)
+        self.work()
+        self.pass_time(seconds=30)
+        self.work()
+        self.assertRaises(
+            exception.NotFound, self.services.leases.get, lease.id
+        )
+
     def test_hosts_are_not_looked_at_again_for_what_we_changed(self):
         self.enrol(*self.hosts)
-        self.services.hosts.refresh(self.now)
-        self._gather(*self.resources)
+        # The periodic tasks are not due again for a minute.
+        self.work()
+        lease = self.lease(3)
+        self.assertEqual(set(self.hosts), self.hosts_of(lease))
         self.assertEqual(set(), self._not_seen())
-        self.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
+        self._delete(lease)
         self.assertEqual(set(), self._not_seen())
 
     def test_they_are_for_what_others_changed_before_it(self):
         self.enrol(*self.hosts)
-        self.services.hosts.refresh(self.now)
+        self.work()
         self._set_aggregate(self.resources[0].uuid, str(uuid.uuid4()))
-        self._gather(*self.resources)
+        lease = self.lease(3)
         self.assertEqual({'host1'}, self._not_seen())
-        self._set_aggregate(self.resources[1].uuid, RESERVATION)
-        self.cloud.aggregates.delete_aggregate(RESERVATION, go_on)
+        self._set_aggregate(self.resources[1].uuid, lease.reservations[0].id)
+        self._delete(lease)
         self.assertEqual({'host1', 'host2'}, self._not_seen())
         self.services.hosts.refresh(self.now)
         self.assertEqual(set(), self._not_seen())

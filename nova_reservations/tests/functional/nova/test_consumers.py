@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What computes report decides where servers go, on a real scheduler.
+"""Servers go where the reports of computes say, on a real scheduler.
 
 What the hosts report is written into Nova's database by hand: these tests
 need no plugin on the computes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left in Nova and placement when leases are over."""
+"""Nova and placement have nothing left of leases that are over."""
 
 import threading
 from unittest import mock
@@ -15,10 +15,10 @@ from nova.virt import fake
 from nova_reservations import exception
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.objects import states
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class EndTest(base.NovaTestCase):
+class EndTest(shared.SharedNova):
     def _assert_nothing_is_left(self, lease):
         [reservation] = lease.reservations
         self.assertEqual(['freepool'], list(self.aggregates()))
@@ -216,7 +216,7 @@ class EndTest(base.NovaTestCase):
         self.stop_host('host1')
         self.now = lease.end_date
         with fixtures.MockPatchObject(
-            type(self.services.hosts.cloud.servers),
+            self.services.hosts.cloud.servers,
             'delete_servers',
             return_value={},
         ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of servers at the end of their lease, other than deletion."""
+"""Servers at the end of their lease, where they are not deleted."""
 
 import datetime
 from unittest import mock
@@ -135,6 +135,15 @@ class EndingsTest(base.NovaTestCase):
             self.api.get_server(server['id'])['OS-EXT-STS:task_state']
         )
 
+    def test_nothing_is_begun_on_a_host_that_our_time_finds_silent(self):
+        self.flags(service_down_time=60)
+        lease = self.lease(end_action='shelve')
+        server = self.boot(lease)
+        # For Nova itself it is up: its clock stands.
+        ended = self.end(lease)
+        self.assertIn('its host is down', ended.status_reason)
+        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
+
     def test_a_host_is_asked_once_for_all_its_servers(self):
         lease = self.lease(end_action='shelve')
         servers = [
@@ -143,11 +152,11 @@ class EndingsTest(base.NovaTestCase):
         ]
         with mock.patch.object(
             objects.Service,
-            'get_by_compute_host',
-            wraps=objects.Service.get_by_compute_host,
+            'get_by_host_and_binary',
+            wraps=objects.Service.get_by_host_and_binary,
         ) as asked:
             refused = self.services.hosts.cloud.servers.stop_servers(
-                servers, ports.RequestKey('look'), lambda: None
+                servers, ports.RequestKey('look'), lambda: None, self.now
             )
         self.assertEqual({}, refused)
         self.assertEqual(1, asked.call_count)

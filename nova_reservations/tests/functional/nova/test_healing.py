@@ -16,6 +16,7 @@ class HealingTest(base.NovaTestCase):
 
     def setUp(self):
         super().setUp()
+        self.flags(service_down_time=60)
         self.enrol('host1', 'host2')
 
     def other(self, host):

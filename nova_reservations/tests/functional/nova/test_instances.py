@@ -9,15 +9,17 @@ from nova.tests.functional.api import client as api_client
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.engine import identity
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leftovers
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 CONF = nova.conf.CONF
 SLOT = {'vcpus': 1, 'memory_mb': 512, 'disk_gb': 1}
 
 
-class InstancesTestCase(base.NovaTestCase):
+class InstancesTestCase(shared.SharedNova):
     def _install(self, directory) -> None:
         super()._install(directory)
         self.flags(
@@ -313,7 +315,13 @@ class TestEnd(InstancesTestCase):
         mine = '3f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
         self._create_resource_class(objects.slot_class(mine))
         cloud = self.services.hosts.cloud
-        cloud.aggregates.set_aggregate_hosts(mine, base.MINE, [], lambda: None)
+        cloud.aggregates.set_aggregate_hosts(
+            mine,
+            base.MINE,
+            [],
+            lambda: None,
+            identity.of(self.services.database),
+        )
         leftovers.sweep(self.services.database, cloud)
         self.assertIn(name, self.classes())
         self.assertNotIn(objects.slot_class(mine), self.classes())
@@ -383,6 +391,10 @@ class TestMoves(InstancesTestCase):
         self._shelve_server(server)
         other = self.boot_in(lease)
         self.api.post_server_action(server['id'], {'unshelve': None})
+        self._wait_for_server_parameter(
+            server,
+            {'OS-EXT-STS:task_state': None, 'status': 'SHELVED_OFFLOADED'},
+        )
         self._delete_server(other)
         self._unshelve_server(server)
         self.assertEqual('host1', self.host_of(server))

@@ -38,7 +38,7 @@ def transport():
 
 
 class Heard:
-    """What was received, and a way to wait for it."""
+    """The notifications that were received, and a way to wait for them."""
 
     def __init__(self):
         self.events = []

@@ -5,6 +5,7 @@ them without asking for it."""
 import datetime
 from unittest import mock
 
+import fixtures
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects as nova_objects
@@ -200,7 +201,11 @@ class TestOpen(OpenTestCase):
         driver = self.computes['host1'].manager.driver
         spawned = driver.spawn
         for compute in self.computes.values():
-            compute.manager.driver.spawn = spawn
+            self.useFixture(
+                fixtures.MockPatchObject(
+                    compute.manager.driver, 'spawn', spawn
+                )
+            )
         server = self._wait_for_server_parameter(
             # It is built twice.
             self.post(),

@@ -10,6 +10,7 @@ from nova.virt import fake
 
 from nova_reservations import ports
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
 class Killed(BaseException):
@@ -24,7 +25,7 @@ def go_on():
     pass
 
 
-class RestingTest(base.NovaTestCase):
+class RestingTest(shared.SharedNova):
     hosts = ('host1',)
 
     def setUp(self):

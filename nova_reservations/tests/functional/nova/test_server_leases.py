@@ -20,6 +20,7 @@ from nova_reservations.db import api as db_api
 from nova_reservations.engine import server_leases
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 HINTS = 'os:scheduler_hints'
 UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
@@ -29,7 +30,7 @@ class Killed(BaseException):
     """nova-api is killed: nothing handles it."""
 
 
-class CarriedTestCase(base.NovaTestCase):
+class CarriedTestCase(shared.SharedNova):
     def _install(self, directory) -> None:
         super()._install(directory)
         self.flags(
@@ -322,7 +323,7 @@ class RefusedTest(CarriedTestCase):
 
 
 class SchedulerAloneTest(CarriedTestCase):
-    """What nova-api would not have let through reaches the scheduler."""
+    """Requests that nova-api would have refused reach the scheduler."""
 
     api_is_ours = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-scheduler does not start with."""
+"""Mistakes with which nova-scheduler does not start."""
 
 import importlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What resource plugins do to claims, to placement and to the scheduler."""
+"""Resource plugins change claims, inventories and what the scheduler does."""
 
 from typing import ClassVar
 from unittest import mock
@@ -275,7 +275,7 @@ class AuditTest(TrackingTestCase):
 
 class TakenAwayTest(TrackingTestCase):
     def test_a_class_that_servers_hold_must_not_go(self):
-        """What the page for operators warns of."""
+        """The case that the page for operators warns of."""
         flavor = self.flavor(resources__CUSTOM_CU=60)
         server = self.boot(flavor_id=flavor)
         host = self.host_of(server)

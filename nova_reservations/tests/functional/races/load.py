@@ -164,7 +164,7 @@ def join(url: str, *names: str) -> Services:
     }
     for kind in types.values():
         kind.journal = journal
-    return bootstrap.assemble(
+    parts = bootstrap.Parts(
         database,
         cloud,
         bootstrap.Plugins(
@@ -174,6 +174,7 @@ def join(url: str, *names: str) -> Services:
         journal.notify,
         clocks.Clock(database.now, database.now),
     )
+    return bootstrap.assemble(parts)
 
 
 def lessee(url: str, seed: int, attempts: int) -> Counter[str]:

@@ -29,7 +29,9 @@ WORKERS = 2
 PATIENCE = 200
 """Seconds until all that was begun is over."""
 
-SPAWN = multiprocessing.get_context('spawn')
+PROCESSES = multiprocessing.get_context('forkserver')
+# What takes longest of a process, to import Nova, is done once for all.
+PROCESSES.set_forkserver_preload([load.__name__])
 
 
 @pytest.fixture
@@ -49,7 +51,9 @@ def crowd(any_database):
     if any_database.url.startswith('sqlite'):
         pool = futures.ThreadPoolExecutor(LESSEES + WORKERS)
     else:
-        pool = futures.ProcessPoolExecutor(LESSEES + WORKERS, mp_context=SPAWN)
+        pool = futures.ProcessPoolExecutor(
+            LESSEES + WORKERS, mp_context=PROCESSES
+        )
     with pool:
         yield pool
 
@@ -151,8 +155,8 @@ def used_twice(entries):
 
 
 def is_too_much(given):
-    """Whether one of these has the whole host, and it is not alone, or they
-    have more of it than there is."""
+    """Return whether one of these has the whole host, and it is not alone,
+    or they have more of it than there is."""
     used = sum(map(Counter, given), Counter())
     return (len(given) > 1 and not all(given)) or any(
         used[name] > capacity for name, capacity in CAPACITY.items()
@@ -409,7 +413,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
         now,
     )
     hint = tmp_path / 'starting'
-    victim = SPAWN.Process(
+    victim = PROCESSES.Process(
         target=load.start_and_stop, args=(party.database.url, hint)
     )
     victim.start()

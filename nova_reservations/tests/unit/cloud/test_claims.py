@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which claims stand, and what a server holds where one does not."""
+"""Claims that stand, and what a server holds where one does not."""
 
 import copy
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-reservations-status says of the files that operators edit."""
+"""nova-reservations-status checks the files that operators edit."""
 
 from collections.abc import Callable
 import pathlib
@@ -70,8 +70,8 @@ def test_what_the_guide_says_is_right(checks_of):
 @pytest.mark.parametrize(
     ('options', 'said'),
     [
-        (OF_NOVA + ENABLED, 'Have both lines'),
-        (AVAILABLE + ENABLED, 'Have both lines'),
+        (OF_NOVA + ENABLED, 'Write both lines'),
+        (AVAILABLE + ENABLED, 'Write both lines'),
         (OF_NOVA + AVAILABLE, 'ServerGroupAffinityFilter, ReservationFilter'),
     ],
     ids=['not available', "nova's own are not available", 'not enabled'],

@@ -57,6 +57,13 @@ class TestAmounts:
             left, count = left - slot, count + 1
         assert slot.times_in(room) == count
 
+    def test_the_lesser_is_what_both_say_of_a_class_or_the_only_one(self):
+        room = amounts.Amounts({'VCPU': 4, 'DISK_GB': 0})
+        other = {'VCPU': 2, 'MEMORY_MB': 9}
+        lesser = {'VCPU': 2, 'DISK_GB': 0, 'MEMORY_MB': 9}
+        assert room.lesser(other) == lesser
+        assert room.lesser(amounts.NOTHING) == room
+
     def test_nothing_is_there_of_a_class_that_is_not_named(self):
         assert amounts.Amounts({'VCPU': 1})['DISK_GB'] == 0
         assert 'DISK_GB' not in amounts.Amounts({'VCPU': 1})

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
+from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
 
 SLOT = demand.Share('physical:host', 3, {'VCPU': 2, 'MEMORY_MB': 1024})
 
 
 @pytest.mark.parametrize(
-    ('amounts', 'fits'),
+    ('asked', 'fits'),
     [
         ({'VCPU': 2, 'MEMORY_MB': 1024}, True),
         ({'VCPU': 1}, True),
@@ -16,5 +17,5 @@ SLOT = demand.Share('physical:host', 3, {'VCPU': 2, 'MEMORY_MB': 1024})
         ({'VCPU': 1, 'VGPU': 1}, False),
     ],
 )
-def test_a_slot_holds_what_is_no_more_of_any_class(amounts, fits):
-    assert SLOT.holds(amounts) is fits
+def test_a_slot_holds_what_is_no_more_of_any_class(asked, fits):
+    assert amounts.Amounts(asked).fits(SLOT.slot) is fits

@@ -90,5 +90,14 @@ def test_every_value_of_a_column_is_a_reason():
         assert holds.of(types.SimpleNamespace(hold=hold))
 
 
+def test_a_drainable_host_that_nobody_needs_does_not_settle():
+    resource = types.SimpleNamespace(
+        role=states.Role.DRAINABLE, reservable=False, fenced_for=None
+    )
+    [hold] = holds.of(resource)
+    assert hold.reason == 'drainable, not in the pool'
+    assert holds.Use.PROMISE in hold.forbids
+
+
 def test_a_resource_that_nothing_is_known_against_is_not_held():
     assert holds.of(types.SimpleNamespace()) == ()

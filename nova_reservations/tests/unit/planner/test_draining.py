@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts are emptied, and where what is on them goes."""
+"""Hosts that are emptied, and the places of what is on them."""
 
 import itertools
 
@@ -13,6 +13,7 @@ from nova_reservations import conf as reservations_conf
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.objects import amounts as quantities
 from nova_reservations.planner import draining
 from nova_reservations.plugins.drain_strategies import base
 from nova_reservations.plugins.drain_strategies import shipped as plugins
@@ -34,7 +35,7 @@ costs = st.lists(
 
 
 def fulfils(chosen, asked):
-    """Whether these are exactly what each want needs, by trying them all."""
+    """Return whether these are just what each want needs: tries them all."""
     slots = [want for want in asked for _ in range(want.count)]
     return len(slots) == len(chosen) and any(
         all(one in want.offers for one, want in zip(order, slots, strict=True))
@@ -65,13 +66,13 @@ def test_the_set_is_the_cheapest_of_all_that_suffice(asked, prices):
 
 amounts = st.fixed_dictionaries(
     {'VCPU': st.integers(1, 3), 'MEMORY_MB': st.integers(1, 3)}
-)
+).map(quantities.Amounts)
 targets = st.sampled_from('abc')
 rooms = st.fixed_dictionaries(
     {
         name: st.fixed_dictionaries(
             {'VCPU': st.integers(0, 6), 'MEMORY_MB': st.integers(0, 6)}
-        )
+        ).map(quantities.Amounts)
         for name in 'abc'
     }
 )

@@ -239,7 +239,7 @@ def test_choices_are_whole_repeatable_and_tightest_first(
 
 
 def clearly_tighter(one, other):
-    """Whether other leaves more than twice as much free, and an hour."""
+    """Return whether other leaves over twice as much free, and an hour."""
     if one.gap_after is None or other.gap_after is None:
         return one.gap_after is not None and other.gap_after is None
     most = 2 * (one.gap_before + one.gap_after) + hours(1)

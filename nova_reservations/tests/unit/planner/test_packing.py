@@ -5,6 +5,7 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
+import pytest
 
 from nova_reservations import objects
 from nova_reservations.objects import amounts
@@ -174,7 +175,7 @@ class TestAssign:
 
 
 def first_fit(vcpus, wanted):
-    """Whether all fit, each in the first host that has room for it."""
+    """Return whether all fit, each in the first host that has room."""
     left = list(vcpus)
     for slots, each, affinity in wanted:
         for number, has in enumerate(left):
@@ -257,3 +258,13 @@ class TestMixture:
             assert not taken.keys() & got.keys()
         for number, count in enumerate(vcpus):
             assert sum(got.get(number, 0) for got in shared) <= count
+
+
+@pytest.mark.parametrize(
+    ('free', 'slots', 'given'),
+    [((2, 2), 4, {0: 2, 1: 2}), ((2, 1), 4, {})],
+)
+def test_in_place_of_slots_are_all_of_them_or_none(free, slots, given):
+    found = plan.most([ask(*free, slots=slots)], 'seed')
+    assert found.slots == {'one': given}
+    assert found.generations.keys() == given.keys()

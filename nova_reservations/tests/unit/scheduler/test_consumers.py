@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What consumers hold, and what happens when one of them fails."""
+"""Consumers of metrics: what they hold, and one of them that fails."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host state tells of reservations, and how it is weighed."""
+"""Host states tell of reservations, and are weighed by that."""
 
 from nova.scheduler import weights
 import pytest

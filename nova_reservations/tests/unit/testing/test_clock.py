@@ -14,7 +14,7 @@ CLOCKS = {'time', 'utcnow', 'utcnow_ts', 'today', 'localtime', 'gmtime'}
 
 
 def asks_its_own_clock(call):
-    """Whether it is datetime.now(), time.time() or one of their kind."""
+    """Return whether it is datetime.now(), time.time() or one of the kind."""
     if not isinstance(call.func, ast.Attribute):
         return False
     whose = ast.unparse(call.func.value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which extra specs of ours Nova's API takes."""
+"""Nova's API takes extra specs of ours that are valid."""
 
 from nova import exception as nova_exception
 from nova.api.validation.extra_specs import validators

@@ -183,7 +183,7 @@ def test_a_driver_that_can_not_tell_is_asked_once(
 
 
 def test_novas_own_base_class_is_such_a_driver(recorder):
-    """What ironic and zvm leave as it is."""
+    """The driver's method that ironic and zvm leave as it is."""
     interview = collector.DriverReader(virt_driver.ComputeDriver(None))
     assert interview.server(make_instance()) is None
     assert interview.host_cpu() is None

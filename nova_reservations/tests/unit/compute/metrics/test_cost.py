@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation promises; the benchmark tells more."""
+"""Metrics cost what the documentation promises; the benchmark tells more."""
 
 import statistics
 import time

@@ -65,7 +65,7 @@ def test_a_whole_is_what_its_parts_are_known_to_be(now, before, seconds):
 def test_a_counter_that_wraps_loses_only_the_look_at_which_it_does(
     increments, width
 ):
-    """What rates add up to is never more than what really came."""
+    """Rates never add up to more than what really came."""
     total, counter, seen = 0, 0, 0.0
     for increment in increments:
         before, counter = counter, (counter + increment) % width

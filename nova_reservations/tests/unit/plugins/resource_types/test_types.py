@@ -192,7 +192,7 @@ class TestHosts:
     ):
         plugin.start(booking)
         locked = cloud.boot('one', 'p')
-        cloud.servers.delete_servers = lambda servers, check: {
+        cloud.servers.delete_servers = lambda servers, check, now: {
             locked: 'it is locked'
         }
         assert plugin.end(booking) == base.Waiting(

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that are due, and the claims of workers on them.
+"""Leases that are due: which, and what makes one due at once.
 
 Every function joins the caller's transaction.
 """
 
 from collections.abc import Collection
 import datetime
-from typing import Any
 from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.objects import states
@@ -34,14 +32,14 @@ class Due(NamedTuple):
     project_id: str
 
 
-def due(
+def find(
     session: orm.Session,
     now: datetime.datetime,
     limit: int,
     without: Collection[str] = (),
 ) -> list[Due]:
-    """Return what a worker must look at, the longest due first; what a
-    worker holds is not due.
+    """Return the leases at which a worker must look, the longest due first; a
+    lease that a worker holds is not due.
 
     :param without: ids of projects whose leases are not looked for
     """
@@ -68,37 +66,13 @@ def due(
     ]
 
 
-def claim(
-    session: orm.Session,
-    lease_id: str,
-    attempt: int,
-    worker: str,
-    now: datetime.datetime,
-    until: datetime.datetime,
-) -> bool:
-    """Give the lease to the worker; False if another one was first.
-
-    The attempt that the worker then holds is one more than the one given.
-    """
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.due_at <= now,
-        )
-        .values(claimed_by=worker, attempt=attempt + 1, due_at=until)
-    )
-    return _rowcount(done) == 1
-
-
 def wake_successors(
     session: orm.Session,
     reservation_ids: Collection[str],
     now: datetime.datetime,
 ) -> None:
-    """Have a worker look at once at leases that should have started, and
-    wait for what these reservations hold."""
+    """Make workers look at once at leases that should have started, and wait
+    for what these reservations hold."""
     theirs, mine = ALLOCATION.alias(), ALLOCATION.alias()
     late = (
         LEASE.c.status == states.Lease.PENDING,
@@ -127,7 +101,7 @@ def wake_successors(
 def hurry(
     session: orm.Session, lease_ids: Collection[str], now: datetime.datetime
 ) -> None:
-    """Have workers look at the leases at once.
+    """Make workers look at the leases at once.
 
     One that has a lease in its hands does so when it is done: it finds that
     the version has changed.
@@ -143,79 +117,3 @@ def hurry(
                 ),
             )
         )
-
-
-def renew(
-    session: orm.Session, lease_id: str, attempt: int, until: datetime.datetime
-) -> bool:
-    """Keep a claim; False if it was lost."""
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.claimed_by.is_not(None),
-        )
-        .values(due_at=until)
-    )
-    return _rowcount(done) == 1
-
-
-def give_back(
-    session: orm.Session,
-    lease_id: str,
-    attempt: int,
-    worker: str,
-    now: datetime.datetime,
-) -> None:
-    """Have another worker look at the lease at once, if the claim stands;
-    whoever still works on it finds that it was lost."""
-    session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == lease_id,
-            LEASE.c.attempt == attempt,
-            LEASE.c.claimed_by == worker,
-        )
-        .values(claimed_by=None, attempt=attempt + 1, due_at=now)
-    )
-
-
-def is_held(
-    session: orm.Session,
-    lease_id: str,
-    attempt: int,
-    statuses: Collection[states.Lease],
-) -> bool:
-    """Whether the claim stands, and the lease is in one of the statuses."""
-    return (
-        session.scalar(
-            sa.select(LEASE.c.id).where(
-                LEASE.c.id == lease_id,
-                LEASE.c.attempt == attempt,
-                LEASE.c.claimed_by.is_not(None),
-                LEASE.c.status.in_(statuses),
-            )
-        )
-        is not None
-    )
-
-
-def release(
-    session: orm.Session, seen: objects.Lease, due_at: datetime.datetime | None
-) -> bool:
-    """End the claim; False if the lease was written since seen."""
-    done = session.execute(
-        sa.update(LEASE)
-        .where(
-            LEASE.c.id == seen.id,
-            LEASE.c.attempt == seen.attempt,
-            LEASE.c.version == seen.version,
-        )
-        .values(claimed_by=None, due_at=due_at)
-    )
-    return _rowcount(done) == 1
-
-
-def _rowcount(result: sa.Result[Any]) -> int:
-    return result.rowcount  # type: ignore[attr-defined,no-any-return]

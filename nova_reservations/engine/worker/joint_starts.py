@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts of leases that are due in the same second, in one transaction."""
+
+from collections.abc import Sequence
+import datetime
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import leases
+from nova_reservations.engine import claims
+from nova_reservations.engine import notifications
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.engine.worker import bookings
+from nova_reservations.objects import states
+
+
+class JointStarts:
+    def __init__(
+        self,
+        database: api.Database,
+        bookings: bookings.Bookings,
+        options: settings.Settings,
+        notify: ports.Notifier,
+    ) -> None:
+        self.database = database
+        self.bookings = bookings
+        self.options = options
+        self.notify = notify
+
+    def start(
+        self, given: Sequence[claims.Claim], now: datetime.datetime
+    ) -> frozenset[str]:
+        """Start those of the leases whose resources are ready, in one
+        transaction; return their ids.
+
+        Decision 0009: doc/source/decisions/0009-on-the-hour
+
+        :raises: ClaimLost, CloudUnavailable: then none has started
+        """
+        with self.database.reader() as session:
+            found = {
+                lease.id: lease
+                for lease in leases.get_all(
+                    session, [claim.lease_id for claim in given]
+                )
+            }
+            earlier = allocations.predecessors(session, found.values())
+        ready = {
+            claim.lease_id: claims.Held(
+                self.database, claim, found[claim.lease_id]
+            )
+            for claim in given
+            if claim.lease_id in found.keys() - earlier.keys()
+            and self._is_startable(claim, found[claim.lease_id], now)
+        }
+        for kind, booking in self.bookings.of([*ready.values()], now):
+            if not kind.is_ready(booking):
+                ready.pop(booking.lease.id, None)
+        claims.activate(self.database, ready.values(), now, self.options)
+        for held in ready.values():
+            self.notify(
+                notifications.event(states.EventType.START),
+                notifications.payload(held.lease),
+            )
+        return frozenset(ready)
+
+    def _is_startable(
+        self, claim: claims.Claim, lease: objects.Lease, now: datetime.datetime
+    ) -> bool:
+        """Return whether the start is all that there is to do, if the
+        resources are ready; the lease may have changed since it was
+        claimed."""
+        return (
+            lease.attempt == claim.attempt
+            and lease.claimed_by is not None
+            # One of a type that was switched off holds up no other.
+            and all(
+                item.resource_type in self.bookings.types
+                for item in lease.reservations
+            )
+            and steps.starts_at_once(lease, now, self.options)
+        )

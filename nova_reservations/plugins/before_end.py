@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The old import path of ``plugins.event_actions.offered``."""
+
+from debtcollector import removals
+
+from nova_reservations.plugins.event_actions.offered import *  # noqa: F403
+
+# Decision 0027: doc/source/decisions/0027-rooms-and-words
+removals.removed_module(
+    __name__,
+    replacement='nova_reservations.plugins.event_actions.offered',
+    removal_version='0.3',
+)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts are looked at again while a request for many servers goes on."""
+
+import datetime
+
+from nova_reservations import ports
+from nova_reservations.cloud.servers import requests
+
+NOON = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
+SECOND = datetime.timedelta(seconds=1)
+
+
+class Hosts:
+    """:ivar looks: the times at which somebody has asked."""
+
+    def __init__(self):
+        self.up = True
+        self.looks = []
+
+    def compute_services(self, now, host=None):
+        self.looks.append(now)
+        return {host: ports.ComputeService(self.up, False, False)}
+
+
+def test_a_host_is_looked_at_once_in_a_second():
+    hosts = Hosts()
+    nova = requests.Nova(hosts)
+    for part in range(10):
+        assert nova.host_is_up('one', NOON + SECOND * part / 10)
+    assert hosts.looks == [NOON]
+
+
+def test_a_host_that_fails_meanwhile_is_seen_a_second_later():
+    hosts = Hosts()
+    nova = requests.Nova(hosts)
+    assert nova.host_is_up('one', NOON)
+    hosts.up = False
+    assert not nova.host_is_up('one', NOON + SECOND)
+
+
+def test_who_gives_no_time_has_no_more_looks():
+    hosts = Hosts()
+    nova = requests.Nova(hosts)
+    assert nova.host_is_up('one', None)
+    assert nova.host_is_up('one', None)
+    assert hosts.looks == [None]
+
+
+def test_the_time_goes_on_from_that_of_the_step(monkeypatch):
+    seconds = 5.0
+    monkeypatch.setattr(requests.time, 'monotonic', lambda: seconds)
+    clock = requests._running(NOON)
+    assert clock() == NOON
+    seconds = 95.0
+    assert clock() == NOON + 90 * SECOND
+    assert requests._running(None)() is None
