@@ -4,7 +4,6 @@
 Every function joins the caller's transaction.
 """
 
-from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
@@ -19,6 +18,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import closings
 from nova_reservations.db import counters
+from nova_reservations.db import host_rows
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import properties
@@ -29,11 +29,9 @@ RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 TRAIT = models.table(models.HostTrait)
 INVENTORY = models.table(models.HostInventory)
-PROPERTY = models.table(models.Property)
 HOST_PROPERTY = models.table(models.HostProperty)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
-CLOSING = models.table(models.Closing)
 
 SORT_KEYS = {
     'id': RESOURCE.c.id,
@@ -227,7 +225,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
 
 def get(session: orm.Session, resource_id: int) -> objects.Host:
     """:raises: NotFound"""
-    found = _hosts(session, _select().where(RESOURCE.c.id == resource_id))
+    found = _where(session, RESOURCE.c.id == resource_id)
     if not found:
         raise exception.NotFound(kind='Host', id=resource_id)
     return found[0]
@@ -237,7 +235,7 @@ def get_all(
     session: orm.Session, resource_ids: Collection[int]
 ) -> list[objects.Host]:
     """Return those of the hosts that exist."""
-    return _hosts(session, _select().where(RESOURCE.c.id.in_(resource_ids)))
+    return _where(session, RESOURCE.c.id.in_(resource_ids))
 
 
 def find(session: orm.Session, query: objects.HostQuery) -> list[objects.Host]:
@@ -246,7 +244,7 @@ def find(session: orm.Session, query: objects.HostQuery) -> list[objects.Host]:
     :raises: InvalidInput if the marker is no host
     """
     key = SORT_KEYS[query.sort_key]
-    statement = _select().order_by(
+    statement = host_rows.select().order_by(
         *(
             (key.desc(), RESOURCE.c.id.desc())
             if query.descending
@@ -268,7 +266,13 @@ def find(session: orm.Session, query: objects.HostQuery) -> list[objects.Host]:
         statement = statement.where(_after(session, query, key))
     if query.limit is not None:
         statement = statement.limit(query.limit)
-    return _hosts(session, statement)
+    return host_rows.assembled(session, statement)
+
+
+def _where(
+    session: orm.Session, condition: sa.ColumnElement[bool]
+) -> list[objects.Host]:
+    return host_rows.assembled(session, host_rows.select().where(condition))
 
 
 def _after(
@@ -292,7 +296,7 @@ def _after(
 
 
 def by_uuid(session: orm.Session, uuid: str) -> objects.Host | None:
-    found = _hosts(session, _select().where(RESOURCE.c.uuid == uuid))
+    found = _where(session, RESOURCE.c.uuid == uuid)
     return found[0] if found else None
 
 
@@ -418,88 +422,4 @@ def advance(
         sa.update(RESOURCE)
         .where(RESOURCE.c.id == resource_id)
         .values(generation=RESOURCE.c.generation + 1, updated_at=now)
-    )
-
-
-def _select() -> sa.Select[Any]:
-    return (
-        sa.select(RESOURCE, HOST, CLOSING.c.reason.label('status_reason'))
-        .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
-        .outerjoin(CLOSING, CLOSING.c.resource_id == RESOURCE.c.id)
-    )
-
-
-def _hosts(
-    session: orm.Session, statement: sa.Select[Any]
-) -> list[objects.Host]:
-    rows = session.execute(statement).all()
-    traits: dict[int, set[str]] = defaultdict(set)
-    inventories: dict[int, list[objects.Inventory]] = defaultdict(list)
-    properties: dict[int, dict[str, str]] = defaultdict(dict)
-    for start in range(0, len(rows), 500):
-        ids = [row.id for row in rows[start : start + 500]]
-        for row in session.execute(
-            sa.select(TRAIT).where(TRAIT.c.resource_id.in_(ids))
-        ):
-            traits[row.resource_id].add(row.trait)
-        for row in session.execute(
-            sa.select(INVENTORY)
-            .where(INVENTORY.c.resource_id.in_(ids))
-            .order_by(INVENTORY.c.resource_class)
-        ):
-            inventories[row.resource_id].append(objects.Inventory(*row[1:]))
-        for row in session.execute(
-            sa.select(
-                HOST_PROPERTY.c.resource_id,
-                PROPERTY.c.name,
-                HOST_PROPERTY.c.value,
-            )
-            .join(PROPERTY, PROPERTY.c.id == HOST_PROPERTY.c.property_id)
-            .where(HOST_PROPERTY.c.resource_id.in_(ids))
-            .order_by(PROPERTY.c.name)
-        ):
-            properties[row.resource_id][row.name] = row.value
-    return [
-        _host(
-            row,
-            frozenset(traits[row.id]),
-            tuple(inventories[row.id]),
-            properties[row.id],
-        )
-        for row in rows
-    ]
-
-
-def _host(
-    row: sa.Row[Any],
-    traits: frozenset[str],
-    inventories: tuple[objects.Inventory, ...],
-    properties: dict[str, str],
-) -> objects.Host:
-    columns = {
-        name: getattr(row, name)
-        for name in HOST.c.keys()
-        if name != 'resource_id'
-    }
-    return objects.Host(
-        id=row.id,
-        reservable=row.reservable,
-        role=states.Role(row.role),
-        down_since=row.down_since,
-        hold=row.hold and states.Hold(row.hold),
-        held_since=row.held_since,
-        braked_at=row.braked_at,
-        facts=objects.HostFacts(
-            uuid=row.uuid,
-            service_host=row.name,
-            traits=traits,
-            inventories=inventories,
-            **columns,
-        ),
-        properties=properties,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        fenced_for=row.fenced_for,
-        fenced_at=row.fenced_at,
-        status_reason=row.status_reason,
     )

@@ -11,7 +11,7 @@ goes on when a test says so, and its workers do what is due then::
     ours.forward(until=10)
     assert ours.status(lease) == 'ACTIVE'
 
-``region.Steps`` counts what a region writes, and can have it killed before
+``steps.Steps`` counts what a region writes, and can have it killed before
 any of it: a plugin must get on from there. ``options`` has the options'
 defaults. All of it needs what the package itself needs, and nothing else.
 """

@@ -14,7 +14,6 @@ import datetime
 import functools
 import pathlib
 import tempfile
-import threading
 from typing import Any
 
 import sqlalchemy as sa
@@ -58,10 +57,6 @@ _SELDOM_AND_AT_ONCE: dict[str, Any] = {
 
 def minutes(count: float) -> datetime.timedelta:
     return datetime.timedelta(minutes=count)
-
-
-class Killed(BaseException):
-    """A worker that is killed: nothing handles it, nothing runs after it."""
 
 
 class Database(api.Database):
@@ -442,43 +437,6 @@ class Region:
                 (server, order.reason) for server, order in self.cloud.images
             ),
         }
-
-
-class Steps:
-    """Counts the steps of a region: its transactions that write, and the
-    writes to its cloud; and does something before one of them."""
-
-    def __init__(
-        self,
-        region: Region,
-        number: int = 0,
-        then: Hook = lambda step: None,
-    ) -> None:
-        self.number = number
-        self.taken: list[str] = []
-        self._then = then
-        self._region = region
-        self._lock = threading.Lock()
-
-    @property
-    def reached(self) -> bool:
-        return len(self.taken) >= self.number
-
-    def __enter__(self) -> 'Steps':
-        self._region.database.before = self._step
-        self._region.cloud.before = self._step
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._region.database.before = lambda step: None
-        self._region.cloud.before = lambda step: None
-
-    def _step(self, name: str) -> None:
-        with self._lock:
-            self.taken.append(name)
-            is_last = len(self.taken) == self.number
-        if is_last:
-            self._then(name)
 
 
 @functools.cache

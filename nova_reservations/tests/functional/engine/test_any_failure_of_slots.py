@@ -20,6 +20,8 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_instances
 
@@ -180,12 +182,12 @@ class Machine(stateful.RuleBasedStateMachine):
     @stateful.rule(number=st.integers(1, 16))
     def crash(self, number):
         def kill(step):
-            raise regions.Killed
+            raise Killed
 
         self.crashes += 1
         victim = self.region.worker(f'victim {self.crashes}', threads=1)
-        with regions.Steps(self.region, number, kill):
-            with contextlib.suppress(regions.Killed):
+        with Steps(self.region, number, kill):
+            with contextlib.suppress(Killed):
                 victim.tick(self.region.now)
             victim.drain()
 

@@ -16,6 +16,8 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
 
 pytestmark = pytest.mark.fuzz
@@ -159,12 +161,12 @@ class Machine(stateful.RuleBasedStateMachine):
     @stateful.rule(number=st.integers(1, 12))
     def crash(self, number):
         def kill(step):
-            raise regions.Killed
+            raise Killed
 
         self.crashes += 1
         victim = self.region.worker(f'victim {self.crashes}', threads=1)
-        with regions.Steps(self.region, number, kill):
-            with contextlib.suppress(regions.Killed):
+        with Steps(self.region, number, kill):
+            with contextlib.suppress(Killed):
                 victim.tick(self.region.now)
             victim.drain()
 

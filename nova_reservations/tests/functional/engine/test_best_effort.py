@@ -16,10 +16,10 @@ from nova_reservations.db import hosts as host_rows
 from nova_reservations.engine import audit
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.testing import options
-from nova_reservations.testing.region import Killed
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
-from nova_reservations.testing.region import Steps
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 GREEN = {'resource_properties': '["==", "$service_name", "green"]'}

@@ -14,9 +14,9 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.testing import fake_cloud
-from nova_reservations.testing.region import Killed
 from nova_reservations.testing.region import minutes
-from nova_reservations.testing.region import Steps
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 from nova_reservations.tests.functional.engine import stories
 
 pytestmark = pytest.mark.fuzz

@@ -16,6 +16,8 @@ from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import region as regions
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 
 VIRTUAL = 'virtual:instance'
 FLAVOR = 'flavor:instance'
@@ -334,7 +336,7 @@ def test_a_flavor_that_is_not_there_is_refused(cloud_of_two):
 
 
 def kill(step):
-    raise regions.Killed
+    raise Killed
 
 
 @pytest.mark.fuzz
@@ -342,8 +344,8 @@ def test_another_worker_finishes_a_start_that_a_killed_one_began(make_region):
     for number in itertools.count(1):
         region = make_region('one', 'two', types=TYPES)
         lease = region.lease_of(slots(9), start=5, end=60)
-        with regions.Steps(region, number, kill) as steps:
-            with contextlib.suppress(regions.Killed):
+        with Steps(region, number, kill) as steps:
+            with contextlib.suppress(Killed):
                 region.forward(until=6)
         if not steps.reached:
             break
@@ -363,8 +365,8 @@ def test_another_worker_finishes_an_end_that_a_killed_one_began(make_region):
         region = make_region('one', 'two', types=TYPES)
         lease = active(region, *slots(9))
         boot(region, lease)
-        with regions.Steps(region, number, kill) as steps:
-            with contextlib.suppress(regions.Killed):
+        with Steps(region, number, kill) as steps:
+            with contextlib.suppress(Killed):
                 region.forward(until=61)
         if not steps.reached:
             break
@@ -392,11 +394,11 @@ def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
     for number in itertools.count(1):
         region = make_region('one', 'two', types=TYPES)
         lease, failed = failing(region)
-        with regions.Steps(region, number, kill) as steps:
+        with Steps(region, number, kill) as steps:
             victim = region.worker('victim')
             for _ in range(3):
                 # Seen, healed in our database, healed in Nova.
-                with contextlib.suppress(regions.Killed):
+                with contextlib.suppress(Killed):
                     victim.tick(region.now)
                 victim.drain()
         if not steps.reached:

@@ -11,7 +11,7 @@ from nova_reservations import exception
 from nova_reservations.db import leases
 from nova_reservations.engine import leftovers
 from nova_reservations.testing.region import minutes
-from nova_reservations.testing.region import Steps
+from nova_reservations.testing.steps import Steps
 from nova_reservations.tests.functional.engine import stories
 
 pytestmark = pytest.mark.fuzz

@@ -11,10 +11,10 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
-from nova_reservations.testing.region import Killed
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
-from nova_reservations.testing.region import Steps
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 from nova_reservations.tests.functional.engine.test_instances import slots
 from nova_reservations.tests.functional.engine.test_instances import TYPES
 

@@ -14,9 +14,9 @@ from nova_reservations.db import leased_servers
 from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
-from nova_reservations.testing.region import Killed
 from nova_reservations.testing.region import minutes
-from nova_reservations.testing.region import Steps
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from nova_reservations import objects
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import server as server_plugin
-from nova_reservations.testing.region import Killed
 from nova_reservations.testing.region import minutes
-from nova_reservations.testing.region import Steps
+from nova_reservations.testing.steps import Killed
+from nova_reservations.testing.steps import Steps
 
 TYPES = {objects.SERVER: server_plugin.Server}
 

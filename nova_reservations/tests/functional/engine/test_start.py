@@ -12,7 +12,7 @@ from nova_reservations.engine import claims
 from nova_reservations.engine import steps
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
-from nova_reservations.testing.region import Steps
+from nova_reservations.testing.steps import Steps
 
 SECOND = datetime.timedelta(seconds=1)
 
