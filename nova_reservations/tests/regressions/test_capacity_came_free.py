@@ -24,7 +24,7 @@ from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.examples import licences
-from nova_reservations.tests.functional.engine.test_guaranteed import HALF
+from nova_reservations.tests.functional.engine.guaranteed import places
 
 TYPES = {
     objects.HOST: host.PhysicalHost,
@@ -92,7 +92,7 @@ def a_start_that_is_missed(region):
 
 
 def a_request_for_servers_that_nova_refuses(region):
-    region.cloud.known_flavors['half'] = HALF
+    region.cloud.known_flavors['half'] = places.HALF
     lease = region.server_leases.request(
         lease_requests.NewLease(
             name='a lease',
