@@ -9,16 +9,16 @@ from nova.tests.functional.api import client as api_client
 from nova_reservations import objects
 from nova_reservations.engine import server_leases
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import lifespan
 from nova_reservations.tests.functional.nova import test_open_reservations
-from nova_reservations.tests.functional.nova import test_shelving
 
-HINTS = test_shelving.HINTS
+HINTS = lifespan.HINTS
 UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 
 class GuaranteedTestCase(
-    test_shelving.LifespanTestCase, test_open_reservations.OpenTestCase
+    lifespan.LifespanTestCase, test_open_reservations.OpenTestCase
 ):
     def _install(self, directory) -> None:
         super()._install(directory)
