@@ -7,12 +7,12 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.tests.functional.api import test_server_leases
+from nova_reservations.tests.functional.api import server_requests
 
-boot = test_server_leases.boot
-leases = test_server_leases.leases
-only_lease = test_server_leases.only_lease
-reason = test_server_leases.reason
+boot = server_requests.boot
+leases = server_requests.leases
+only_lease = server_requests.only_lease
+reason = server_requests.reason
 
 SMALL = ports.KnownFlavor(
     'small',
@@ -35,12 +35,12 @@ HUGE = ports.KnownFlavor(
 """Of which a host has room for one."""
 
 
-class Nova(test_server_leases.Nova):
+class Nova(server_requests.Nova):
     """Puts servers where they were guaranteed a place."""
 
     def _make(self, project_id):
         super()._make(project_id)
-        carried = self.bodies[-1][test_server_leases.KEYS[0]]['lease_params']
+        carried = self.bodies[-1][server_requests.KEYS[0]]['lease_params']
         if carried in self.cloud.classes:
             [host, *_] = self.cloud.free_slots(carried)
             server = self.cloud.boot(host, project_id, self.made[-1])
@@ -64,7 +64,7 @@ def behind(cloud):
 def ask(person, flavor='small', server=None, **params):
     return boot(
         person,
-        test_server_leases.text(guaranteed=True, **params),
+        server_requests.text(guaranteed=True, **params),
         server={'flavorRef': flavor, **(server or {})},
     )
 
@@ -161,7 +161,7 @@ def test_what_can_not_have_a_place_is_refused(
 ):
     answer = boot(
         member,
-        test_server_leases.text(**{'guaranteed': True, **params}),
+        server_requests.text(**{'guaranteed': True, **params}),
         server={'flavorRef': 'small', **server},
     )
     assert answer.status_int == 400, answer.text
@@ -193,7 +193,7 @@ def test_what_no_database_takes_is_bad_input(
 ):
     answer = boot(
         member,
-        test_server_leases.text(guaranteed=True),
+        server_requests.text(guaranteed=True),
         server={'flavorRef': 'small', name: text},
     )
     assert answer.status_int == 400
