@@ -254,7 +254,7 @@ class Subject:
             [
                 sys.executable,
                 '-m',
-                'sandbox.bench.probe',
+                'sandbox.bench.probes',
                 name,
                 str(self.layout.directory),
                 json.dumps(arguments),

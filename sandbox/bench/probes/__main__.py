@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run one probe; print, last, JSON of what it found.
+
+Arguments: the name of the probe, the folder of the sandbox, and JSON of what
+the probe takes.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+from sandbox import layout as lo
+from sandbox.bench.probes import aggregates
+from sandbox.bench.probes import breakdown
+from sandbox.bench.probes import cpu
+from sandbox.bench.probes import memory
+
+PROBES: Mapping[str, Callable[..., Any]] = {
+    'aggregate': aggregates.one_by_one,
+    'boot': cpu.boot,
+    'create': breakdown.create,
+    'explain': breakdown.explain,
+    'listing': memory.listing,
+    'memory': memory.growth,
+    'schedule': cpu.schedule,
+}
+
+
+def main() -> None:
+    name, directory, arguments = sys.argv[1:]
+    layout = lo.Layout.load(pathlib.Path(directory))
+    found = PROBES[name](layout, **json.loads(arguments))
+    print(f'\n{json.dumps(found)}', flush=True)
+    # Without waiting for threads of the message bus.
+    os._exit(0)
+
+
+if __name__ == '__main__':
+    main()
