@@ -318,14 +318,16 @@ class Region:
     def work(self, worker: workers.Worker | None = None) -> None:
         """Do all that is due at this instant."""
         worker = worker or self._anybody()
-        while True:
+        while self._is_due():
             worker.tick(self.now)
             worker.drain()
-            with self.database.reader() as session:
-                if not due_leases.find(
-                    session, self.now, limit=1
-                ) and not tasks.due(session, self.now):
-                    return
+
+    def _is_due(self) -> bool:
+        with self.database.reader() as session:
+            return bool(
+                due_leases.find(session, self.now, limit=1)
+                or tasks.due(session, self.now)
+            )
 
     def soon(self, task: str) -> None:
         """Make a periodic task due."""

@@ -48,12 +48,12 @@ def test_an_end_leaves_a_server_that_it_has_not_let_in(
     region, project, action
 ):
     lease, _own, stranger = with_stranger(region, project, end_action=action)
-    region.forward(until=65)
+    region.forward(until=61)
     assert set(region.cloud.instances) == {stranger}
     assert region.cloud.instances[stranger].condition == 'active'
     assert region.status(lease) == 'TERMINATING'
     del region.cloud.instances[stranger]
-    region.forward(until=70)
+    region.forward(until=61.1)
     assert region.status(lease) == 'TERMINATED'
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.plugins.event_actions import offered as before_end
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 from nova_reservations.tests.examples import wall
 from nova_reservations.tests.functional.engine import test_end_actions
 
@@ -75,7 +77,7 @@ class TestSnapshot:
         lease, (server,) = with_servers(region, end=120, before_end='snapshot')
         region.cloud.slow_servers.add(server)
         region.change(lease, before_end=119)
-        region.forward(until=121)
+        region.forward(until=120.1)
         assert region.status(lease) == 'TERMINATING'
         assert 'snapshots' in region.see(lease).status_reason
         assert region.cloud.instances[server].task is None
@@ -104,7 +106,9 @@ class TestSnapshot:
     def test_the_end_does_not_wait_for_ever(self, region):
         lease, (server,) = with_servers(region, end=120, before_end='snapshot')
         region.cloud.slow_servers.add(server)
-        region.forward(until=71)
+        region.forward(until=60.1)
+        region.now = NOON + minutes(71)
+        region.work()
         assert warning(region, lease) == 'ERROR'
 
     def test_there_is_another_when_the_end_was_moved(self, region):

@@ -122,8 +122,8 @@ def test_a_failed_start_spares_the_servers_of_the_lease_before(make_region):
     first = region.active_lease(end=60)
     server = region.cloud.boot('one', 'lessee')
     region.cloud.slow_servers.add(server)
-    second = region.lease(start=60, end=62)
-    region.forward(until=63)
+    second = region.lease(start=60, end=61)
+    region.forward(until=61.1)
     assert region.status(second) == 'ERROR'
     assert region.aggregate_of(second) is None
     assert region.hosts_of(second) == set()

@@ -69,18 +69,18 @@ def test_the_more_servers_leave_the_less_often_they_are_looked_at(
     (host,) = region.hosts_of(lease)
     for _ in range(servers - 1):
         region.cloud.slow_servers.add(region.cloud.boot(host, 'lessee'))
-    region.forward(until=61)
+    region.forward(until=60.5)
     assert region.see(lease).due_at == region.now + seconds * SECOND
 
 
 def test_a_server_that_was_let_in_just_before_the_end_goes_too(make_region):
-    region = make_region('one', settle=datetime.timedelta(minutes=2))
+    region = make_region('one', settle=30 * SECOND)
     lease = region.active_lease(end=60)
     region.forward(until=60)
     assert region.status(lease) == 'TERMINATING'
     server = region.cloud.intrude('one', lease.project_id)
     region.cloud.hints[server] = lease.reservations[0].id
-    region.forward(until=63)
+    region.forward(until=61)
     assert region.status(lease) == 'TERMINATED'
     assert not region.cloud.instances
 
@@ -133,13 +133,13 @@ def test_a_server_of_others_is_told_of_and_left(region):
 def test_an_end_that_takes_too_long_is_an_error_until_it_is_over(make_region):
     region = make_region('one', end_timeout=minutes(1))
     lease, server = with_slow_server(region)
-    region.forward(until=62)
+    region.forward(until=61.1)
     lease = region.see(lease)
     assert lease.status == 'ERROR'
     assert server in lease.status_reason
     assert region.hosts_of(lease) == {'one'}
     region.cloud.finish_tasks()
-    region.forward(until=64)
+    region.forward(until=62.2)
     lease = region.see(lease)
     assert lease.status == 'TERMINATED'
     assert lease.status_reason is None
@@ -150,12 +150,12 @@ def test_an_end_that_takes_too_long_is_an_error_until_it_is_over(make_region):
 def test_a_lease_in_error_can_be_deleted_and_is_gone_when_empty(make_region):
     region = make_region('one', end_timeout=minutes(1))
     lease, _ = with_slow_server(region)
-    region.forward(until=62)
+    region.forward(until=61.1)
     region.delete(lease)
-    region.forward(until=63)
+    region.forward(until=61.2)
     assert region.status(lease) == 'DELETING'
     region.cloud.finish_tasks()
-    region.forward(until=65)
+    region.forward(until=62.3)
     assert list(region.picture()['leases']) == []
 
 

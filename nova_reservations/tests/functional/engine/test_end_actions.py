@@ -95,7 +95,7 @@ class TestGrace:
     def test_servers_are_asked_to_stop_and_then_are_acted_on(
         self, region, action
     ):
-        lease, (server,) = with_servers(region, end_action=action, end_grace=5)
+        lease, (server,) = with_servers(region, end_action=action, end_grace=2)
         region.cloud.slow_servers.add(server)
         region.forward(until=61)
         (host,) = region.hosts_of(lease)
@@ -103,10 +103,10 @@ class TestGrace:
         assert region.see(lease).status_reason == (
             f'server {server} (active, powering-off) on host {host} is to stop'
         )
-        region.forward(until=64.9)
+        region.forward(until=61.9)
         assert state_of(region, server) == 'active, powering-off'
         # It never stops: its time is over.
-        region.forward(until=65)
+        region.forward(until=62)
         assert state_of(region, server) != 'active, powering-off'
 
     def test_no_more_time_passes_than_it_takes_to_stop(self, region):
@@ -119,7 +119,7 @@ class TestGrace:
         assert region.status(lease) == 'TERMINATED'
 
     def test_who_starts_a_server_again_is_not_asked_twice(self, region):
-        lease, (server,) = with_servers(region, end_grace=5)
+        lease, (server,) = with_servers(region, end_grace=1)
         region.cloud.slow_servers.add(server)
         region.forward(until=60.1)
         region.cloud.slow_servers.clear()
@@ -127,25 +127,25 @@ class TestGrace:
         region.cloud.instances[server] = type(stopped)(
             server, 'lessee', stopped.host, 'active'
         )
-        region.forward(until=64)
+        region.forward(until=60.9)
         assert state_of(region, server) == 'active'
         assert 'does not stop' in region.see(lease).status_reason
-        region.forward(until=66)
+        region.forward(until=61.1)
         assert region.status(lease) == 'TERMINATED'
 
     def test_it_is_the_lessees_time_and_no_one_elses(self, make_region):
         """The next lease is not promised the host before it is over."""
         region = make_region('one')
-        lease, (server,) = with_servers(region, end=60, end_grace=10)
+        lease, (server,) = with_servers(region, end=60, end_grace=2)
         with pytest.raises(exception.NotEnoughResources):
             region.lease(start=60, end=90, project='next')
-        following = region.lease(start=70, end=90, project='next')
+        following = region.lease(start=62, end=90, project='next')
         region.cloud.slow_servers.add(server)
-        region.forward(until=69)
+        region.forward(until=61.9)
         assert region.status(lease) == 'TERMINATING'
         region.cloud.slow_servers.clear()
         region.cloud.instances.clear()
-        region.forward(until=70)
+        region.forward(until=62)
         assert region.status(following) == 'ACTIVE'
 
     def test_it_has_to_be_free_after_the_lease(self, make_region):
@@ -161,11 +161,11 @@ class TestGrace:
 
     def test_an_end_is_late_only_when_it_is_over(self, make_region):
         region = make_region('one', end_timeout=minutes(1))
-        lease, (server,) = with_servers(region, end_grace=10)
+        lease, (server,) = with_servers(region, end_grace=2)
         region.cloud.slow_servers.add(server)
-        region.forward(until=70)
+        region.forward(until=61.9)
         assert region.status(lease) == 'TERMINATING'
-        region.now = NOON + minutes(72)
+        region.now = NOON + minutes(64)
         region.work()
         assert region.status(lease) == 'ERROR'
 

@@ -210,7 +210,7 @@ def test_of_back_to_back_leases_the_end_runs_before_the_start(make_region):
     region.forward(until=59)
     server = region.cloud.boot('one', 'lessee')
     region.cloud.slow_servers.add(server)
-    region.forward(until=61)
+    region.forward(until=60.2)
     assert region.status(first) == 'TERMINATING'
     assert region.status(second) == 'PENDING'
     assert region.see(second).status_detail == (
@@ -230,7 +230,7 @@ def test_who_leaves_a_host_wakes_the_lease_that_waits_for_it(make_region):
     region.forward(until=59)
     server = region.cloud.boot('one', 'lessee')
     region.cloud.slow_servers.add(server)
-    region.forward(until=61)
+    region.forward(until=60.2)
     with region.database.writer() as session:
         session.execute(
             sa.update(models.Lease)
@@ -343,9 +343,9 @@ def test_a_lease_that_nobody_started_before_its_end_is_an_error(region):
 def test_a_lease_kept_waiting_until_its_end_says_for_what(make_region):
     region = make_region('one')
     region.active_lease(end=60, project='slow')
-    second = region.lease(start=60, end=62)
+    second = region.lease(start=60, end=61)
     region.cloud.boot('one', 'somebody else')
-    region.forward(until=63)
+    region.forward(until=61.1)
     second = region.see(second)
     assert second.status == 'ERROR'
     assert second.status_detail == (
