@@ -163,7 +163,7 @@ def assemble(parts: Parts) -> Services:
 
 
 def _lifecycle(parts: Parts, queue: retry.Retries) -> lifecycle.Lifecycle:
-    hunt = best_effort.BestEffort(
+    best_effort_leases = best_effort.BestEffort(
         parts.database,
         parts.nova,
         parts.plugins.types,
@@ -178,7 +178,7 @@ def _lifecycle(parts: Parts, queue: retry.Retries) -> lifecycle.Lifecycle:
         parts.notify,
         clock=parts.clock.now,
         queue=queue,
-        hunt=hunt,
+        best_effort_leases=best_effort_leases,
     )
 
 

@@ -42,7 +42,7 @@ NAMESPACE = 'nova.compute.resources'
 USAGE = 'nova_reservations'
 """A key in Nova's usage dicts, which Nova does not look at."""
 
-_LEDGERS: weakref.WeakKeyDictionary[Any, TrackerPlugins] = (
+_PLUGINS: weakref.WeakKeyDictionary[Any, TrackerPlugins] = (
     weakref.WeakKeyDictionary()
 )
 """Resource tracker -> what we keep beside it."""
@@ -83,13 +83,15 @@ class TrackerPlugins:
         self._reported.pop(node, None)
 
     def restart(self) -> None:
-        for kept in self._nodes.values():
-            kept.restart()
+        for node in self._nodes.values():
+            node.restart()
 
 
-def ledger(tracker: resource_tracker.ResourceTracker) -> TrackerPlugins | None:
+def plugins_of(
+    tracker: resource_tracker.ResourceTracker,
+) -> TrackerPlugins | None:
     """Return the plugins of a resource tracker; None if none is configured."""
-    return _LEDGERS.get(tracker)
+    return _PLUGINS.get(tracker)
 
 
 def install() -> None:
@@ -97,16 +99,16 @@ def install() -> None:
     tracker = resource_tracker.ResourceTracker
     for target, name, wrapper in (
         (tracker, '__init__', _init),
-        (tracker, '_init_compute_node', wrapping.before(ledger, _report)),
+        (tracker, '_init_compute_node', wrapping.before(plugins_of, _report)),
         (
             tracker,
             '_update_usage_from_instances',
-            wrapping.before(ledger, _reset),
+            wrapping.before(plugins_of, _reset),
         ),
         (tracker, '_get_usage_dict', _get_usage_dict),
-        (tracker, '_update_usage', wrapping.after(ledger, _count)),
-        (tracker, '_update', wrapping.before(ledger, _write)),
-        (tracker, 'remove_node', wrapping.after(ledger, _remove)),
+        (tracker, '_update_usage', wrapping.after(plugins_of, _count)),
+        (tracker, '_update', wrapping.before(plugins_of, _write)),
+        (tracker, 'remove_node', wrapping.after(plugins_of, _remove)),
         (claims.Claim, '_claim_test', _claim_test),
         (
             manager.ComputeManager,
@@ -119,8 +121,8 @@ def install() -> None:
 
 
 def _restart(_: Any, __: Any) -> None:
-    for kept in list(_LEDGERS.values()):
-        kept.restart()
+    for plugins in list(_PLUGINS.values()):
+        plugins.restart()
 
 
 def _init(
@@ -132,31 +134,31 @@ def _init(
     wrapped(*args, **kwargs)
     if not CONF.compute_resources:
         return
-    plugins = plugin_loader.load(
+    loaded = plugin_loader.load(
         NAMESPACE,
         CONF.compute_resources,
         resources.Resource,  # type: ignore[type-abstract]
         '[DEFAULT] compute_resources',
         is_name=stats.is_name,
     )
-    kept = _LEDGERS[tracker] = TrackerPlugins(plugins)
-    _offer_inventories(tracker.driver, kept)
+    plugins = _PLUGINS[tracker] = TrackerPlugins(loaded)
+    _offer_inventories(tracker.driver, plugins)
 
 
 def _report(
-    kept: TrackerPlugins,
+    plugins: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
-    kept.report(call['resources'])
+    plugins.report(call['resources'])
 
 
 def _reset(
-    kept: TrackerPlugins,
+    plugins: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
-    kept.reset(tracker.compute_nodes[call['nodename']], tracker.driver)
+    plugins.reset(tracker.compute_nodes[call['nodename']], tracker.driver)
 
 
 def _get_usage_dict(
@@ -166,7 +168,7 @@ def _get_usage_dict(
     kwargs: Any,
 ) -> dict[str, Any]:
     usage = wrapped(*args, **kwargs)
-    if ledger(tracker) is not None:
+    if plugins_of(tracker) is not None:
         call = hooks.arguments(wrapped, args, kwargs)
         usage[USAGE] = _whose(call['object_or_dict'], call['instance'])
     return usage
@@ -200,14 +202,14 @@ def _usage(
 
 
 def _count(
-    kept: TrackerPlugins,
+    plugins: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
     whose = call['usage'].get(USAGE)
     if whose is None:
         return
-    node = kept.of(call['nodename'])
+    node = plugins.of(call['nodename'])
     if call['sign'] > 0:
         node.add(whose)
     else:
@@ -215,7 +217,7 @@ def _count(
 
 
 def _write(
-    kept: TrackerPlugins,
+    plugins: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
@@ -224,17 +226,17 @@ def _write(
     figures = tracker.stats[node]
     for key in [key for key in figures if key.startswith(stats.PREFIX)]:
         del figures[key]
-    figures.update(kept.of(node).report())
+    figures.update(plugins.of(node).report())
     # The node has a copy of them, as text.
     compute_node.stats = figures
 
 
 def _remove(
-    kept: TrackerPlugins,
+    plugins: TrackerPlugins,
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
-    kept.remove(call['nodename'])
+    plugins.remove(call['nodename'])
 
 
 def _claim_test(
@@ -244,12 +246,12 @@ def _claim_test(
     kwargs: Any,
 ) -> None:
     wrapped(*args, **kwargs)
-    kept = ledger(claim.tracker)
-    if kept is None:
+    plugins = plugins_of(claim.tracker)
+    if plugins is None:
         return
     moved = isinstance(claim, claims.MoveClaim)
     flavor = claim.flavor if moved else claim.instance.flavor
-    reasons = kept.of(claim.nodename).test(_usage(flavor, claim.instance))
+    reasons = plugins.of(claim.nodename).test(_usage(flavor, claim.instance))
     if reasons:
         text = '; '.join(reasons)
         LOG.info('Failed to claim: %s', text, instance=claim.instance)
@@ -262,24 +264,24 @@ def _check_can_live_migrate(
     args: Any,
     kwargs: Any,
 ) -> Any:
-    kept = ledger(compute.rt)
-    if kept is None:
+    plugins = plugins_of(compute.rt)
+    if plugins is None:
         return wrapped(*args, **kwargs)
     instance = hooks.arguments(wrapped, args, kwargs)['instance']
     return _let_in(
-        compute, kept, instance, functools.partial(wrapped, *args, **kwargs)
+        compute, plugins, instance, functools.partial(wrapped, *args, **kwargs)
     )
 
 
 def _let_in(
     compute: manager.ComputeManager,
-    kept: TrackerPlugins,
+    plugins: TrackerPlugins,
     instance: objects.Instance,
     check: Callable[[], Any],
 ) -> Any:
     """Nova claims nothing here for a live migration, but for NUMA."""
     usage = _usage(instance.flavor, instance)
-    node = kept.of(compute._get_nodename(instance))
+    node = plugins.of(compute._get_nodename(instance))
 
     @_one_at_a_time
     def promise() -> list[str]:
@@ -303,7 +305,7 @@ _one_at_a_time = utils.synchronized(
 )
 
 
-def _offer_inventories(driver: Any, kept: TrackerPlugins) -> None:
+def _offer_inventories(driver: Any, plugins: TrackerPlugins) -> None:
     """Add our inventories to those that this driver gives placement.
 
     Drivers write the whole inventory of a node each time.
@@ -318,7 +320,7 @@ def _offer_inventories(driver: Any, kept: TrackerPlugins) -> None:
             dict(found.inventory), frozenset(found.traits)
         )
         tell(provider_tree, nodename, allocations=allocations)
-        node = kept.of(nodename)
+        node = plugins.of(nodename)
         offered = node.inventory(before)
         provider_tree.update_inventory(
             nodename,

@@ -18,7 +18,7 @@ from sandbox.story import until
 
 HOST = 'OS-EXT-SRV-ATTR:host'
 
-DONORS = 'donors'
+DRAINABLE = 'donors'
 """The aggregate that the sandbox's nova.conf names."""
 
 #: Seconds that a lease may be late.
@@ -172,8 +172,8 @@ class _LeaseTypes(cast.Cast):
             seen(self.operator.lease(lease['id'])['status_reason'])
 
     def divide_hosts(self) -> None:
-        *pool, donor, place = self.hosts
-        with self.step(f'{donor} may be emptied for leases') as seen:
+        *pool, drainable, place = self.hosts
+        with self.step(f'{drainable} may be emptied for leases') as seen:
             for key, name in self.operator.enrolled().items():
                 if name not in pool:
                     body(
@@ -182,30 +182,30 @@ class _LeaseTypes(cast.Cast):
                     )
             made = body(
                 self.operator.compute.post(
-                    '/os-aggregates', json={'aggregate': {'name': DONORS}}
+                    '/os-aggregates', json={'aggregate': {'name': DRAINABLE}}
                 )
             )['aggregate']
             body(
                 self.operator.compute.post(
                     f'/os-aggregates/{made["id"]}/action',
-                    json={'add_host': {'host': donor}},
+                    json={'add_host': {'host': drainable}},
                 )
             )
             seen(f"the pool is {', '.join(pool)}; {place} is everybody's")
         with self.step(
-            f'demo has two servers on {donor}, one stopped'
+            f'demo has two servers on {drainable}, one stopped'
         ) as seen:
             self.operator.set_compute(place, 'disabled')
             self.servers = [self._boot(f'old-{each}') for each in range(2)]
             self.operator.set_compute(place, 'enabled')
             for server in self.servers:
-                expect('host', donor, self._server(server)[HOST])
+                expect('host', drainable, self._server(server)[HOST])
             cast.act(self.demo, self.servers[1], {'os-stop': None})
             self._wait_for_server(self.servers[1], 'SHUTOFF')
             seen(', '.join(self.servers))
 
     def empty_hosts(self) -> None:
-        *pool, donor, place = self.hosts
+        *pool, drainable, place = self.hosts
         with self.step('alt asks for more hosts than there are') as seen:
             asked = self._ask(
                 'too many',
@@ -235,22 +235,24 @@ class _LeaseTypes(cast.Cast):
                 shown = self._wait_for_server(server, status)
                 expect('host', place, shown[HOST])
             seen('one runs, one is stopped, as before')
-        with self.step(f'alt has a server on {donor}, where demo gets none'):
-            traits = self.operator.provider(donor, 'traits')
+        with self.step(
+            f'alt has a server on {drainable}, where demo gets none'
+        ):
+            traits = self.operator.provider(drainable, 'traits')
             expect('trait', True, person.POOL_TRAIT in traits)
             reservation = lease['reservations'][0]['id']
             for number in range(len(pool) + 1):
                 mine = cast.accepted(
                     self.alt.boot(f'mine-{number}', reservation)
                 )
-                self.expect_on(mine, [*pool, donor])
+                self.expect_on(mine, [*pool, drainable])
             self.servers.append(self._boot('new'))
             expect('host', place, self._server(self.servers[-1])[HOST])
-        with self.step(f"when it is over {donor} is everybody's") as seen:
+        with self.step(f"when it is over {drainable} is everybody's") as seen:
             self.delete_lease(lease['id'])
             until(
                 'no trait',
-                lambda: self.operator.provider(donor, 'traits'),
+                lambda: self.operator.provider(drainable, 'traits'),
                 lambda traits: person.POOL_TRAIT not in traits,
             )
             expect(
@@ -267,11 +269,11 @@ class _LeaseTypes(cast.Cast):
             seen('and no host of the pool')
 
     def give_up(self) -> None:
-        *pool, donor, place = self.hosts
+        *pool, drainable, place = self.hosts
         with self.step('demo has a server there, which has no place to go'):
             self.operator.set_compute(place, 'disabled')
             self.servers.append(self._boot('settled'))
-            expect('host', donor, self._server(self.servers[-1])[HOST])
+            expect('host', drainable, self._server(self.servers[-1])[HOST])
         with self.step('so alt waits, and nothing is moved') as seen:
             lease = self._accepted(
                 self._ask(
@@ -290,9 +292,9 @@ class _LeaseTypes(cast.Cast):
         with self.step('until its time is up') as seen:
             self.wait_for(lease['id'], 'TIMEDOUT', 90)
             seen(self.operator.lease(lease['id'])['status_reason'])
-            traits = self.operator.provider(donor, 'traits')
+            traits = self.operator.provider(drainable, 'traits')
             expect('trait', False, person.POOL_TRAIT in traits)
-            expect('host', donor, self._server(self.servers[-1])[HOST])
+            expect('host', drainable, self._server(self.servers[-1])[HOST])
         with self.step('demo deletes its servers'):
             self.operator.set_compute(place, 'enabled')
             for server in self.servers:

@@ -63,14 +63,14 @@ class Lifecycle:
         notify: ports.Notifier,
         clock: Callable[[], datetime.datetime],
         queue: retry.Retries,
-        hunt: best_effort.BestEffort,
+        best_effort_leases: best_effort.BestEffort,
     ) -> None:
         self.database = database
         self.options = options
         self.notify = notify
         self.clock = clock
         self.queue = queue
-        self.hunt = hunt
+        self.best_effort_leases = best_effort_leases
         self.bookings = bookings.Bookings(database, types, options)
         self.joint_starts = joint_starts.JointStarts(
             database, self.bookings, options, notify
@@ -79,7 +79,7 @@ class Lifecycle:
         self.steps: Mapping[steps.Step, Perform] = {
             steps.Step.WAIT: self._wait_on,
             steps.Step.RESOLVE: self._resolve,
-            steps.Step.HUNT: self._empty_hosts,
+            steps.Step.EMPTY_HOSTS: self._empty_hosts,
             steps.Step.PREPARE: self._prepare,
             steps.Step.START: self._start,
             steps.Step.MISS: self._miss,
@@ -201,7 +201,7 @@ class Lifecycle:
     def _empty_hosts(
         self, held: claims.Held, now: datetime.datetime
     ) -> steps.Next:
-        return self.hunt.advance(held.lease, now, held.check)
+        return self.best_effort_leases.advance(held.lease, now, held.check)
 
     def _resolve(
         self, held: claims.Held, now: datetime.datetime

@@ -105,12 +105,12 @@ def test_other_open_reservations_of_its_project_can_be_used(region):
     assert len(region.access.open_to('lessee')) == 1
 
 
-def test_a_hunt_for_it_is_given_up(region):
+def test_a_best_effort_lease_that_asks_for_it_fails(region):
     region.add_host('away', enrol=False)
     region.donate('four')
     region.active_lease(minimum=3)
-    hunt = region.best_effort(hypervisor_properties=HERE)
+    lease = region.best_effort(hypervisor_properties=HERE)
     rename(region)
     region.work()
-    assert region.status(hunt) == states.Lease.ERROR
-    assert 'Elsewhere' in region.see(hunt).status_reason
+    assert region.status(lease) == states.Lease.ERROR
+    assert 'Elsewhere' in region.see(lease).status_reason

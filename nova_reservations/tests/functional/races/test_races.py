@@ -436,7 +436,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
             party.lifecycle.notify,
             clock=lambda: later,
             queue=party.lifecycle.queue,
-            hunt=party.lifecycle.hunt,
+            best_effort_leases=party.lifecycle.best_effort_leases,
         ),
         party.tasks,
         1,

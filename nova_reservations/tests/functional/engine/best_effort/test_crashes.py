@@ -38,7 +38,8 @@ in_parts = pytest.mark.parametrize('part', range(1, PARTS + 1))
 
 
 def in_all_places(make_clouds, part, act, check):
-    """Kill the worker of a hunt at each step, act, and let another go on."""
+    """Kill the worker of a best effort lease at each step, act, and let
+    another go on."""
     for number in itertools.count(part, PARTS):
         region = make_clouds(
             'green', 'red', 'blue', best_effort_timeout=minutes(5)

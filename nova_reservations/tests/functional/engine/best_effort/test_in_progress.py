@@ -109,7 +109,7 @@ def test_a_lease_of_hosts_with_other_requirements_for_each(region):
     assert region.aggregate_of(lease) == {'green'}
 
 
-# The end of a hunt
+# The end of the search
 
 
 def test_it_is_timed_out_and_all_is_as_it_was(region):
