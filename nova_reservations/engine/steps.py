@@ -21,7 +21,7 @@ waits so long, and a server that it creates after that is refused."""
 class Step(enum.Enum):
     WAIT = 'see whether it may wait on'
     RESOLVE = 'find out whether Nova has made its servers'
-    EMPTY_HOSTS = 'empty hosts for it'
+    DRAIN = 'empty hosts for it'
     PREPARE = 'make its resources ready in Nova, before its time'
     START = 'give it its resources'
     MISS = 'give up a start that its own end has overtaken'
@@ -66,7 +66,7 @@ def step(
         case states.Lease.CREATING:
             return Step.WAIT
         case states.Lease.IN_PROGRESS:
-            return Step.EMPTY_HOSTS
+            return Step.DRAIN
         case states.Lease.PENDING | states.Lease.STARTING:
             return _before_start(lease, now, options)
         case states.Lease.ACTIVE:

@@ -79,7 +79,7 @@ class Lifecycle:
         self.steps: Mapping[steps.Step, Perform] = {
             steps.Step.WAIT: self._wait_on,
             steps.Step.RESOLVE: self._resolve,
-            steps.Step.EMPTY_HOSTS: self._empty_hosts,
+            steps.Step.DRAIN: self._empty_hosts,
             steps.Step.PREPARE: self._prepare,
             steps.Step.START: self._start,
             steps.Step.MISS: self._miss,

@@ -73,7 +73,7 @@ def lease(status, warned=False, **columns):
     ('one', 'minute', 'expected'),
     [
         (lease('PENDING'), 49, None),
-        (lease('IN_PROGRESS'), 0, Step.EMPTY_HOSTS),
+        (lease('IN_PROGRESS'), 0, Step.DRAIN),
         (lease('PENDING'), 50, Step.PREPARE),
         (lease('PENDING', prepared=True), 50, None),
         (lease('PENDING', prepared=True), 60, Step.START),
