@@ -9,14 +9,14 @@ Issue 13, item 3.
 """
 
 from nova_reservations.scheduler import request_filter
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
 class Bug(Exception):
     pass
 
 
-class ClaimUndoneTest(base.NovaTestCase):
+class ClaimUndoneTest(shared.SharedNova):
     hosts = ('host1', 'host2')
 
     def _break(self):

@@ -8,10 +8,10 @@ Issue 13, item 13.
 
 from nova.compute import api as compute_api
 
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class DeletionTest(base.NovaTestCase):
+class DeletionTest(shared.SharedNova):
     hosts = ('host1',)
 
     def _tokens_of_deletions(self):

@@ -25,7 +25,7 @@ import pytest
 from nova_reservations import ports
 from nova_reservations.objects import states
 from nova_reservations.testing.region import minutes
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 ACTIONS = ['delete', 'shelve', 'migrate']
 
@@ -135,7 +135,7 @@ def test_a_server_that_is_built_without_the_reservation_is_left(region):
     assert 'other' in region.cloud.instances
 
 
-class EndOnNovaTest(base.NovaTestCase):
+class EndOnNovaTest(shared.SharedNova):
     def test_an_ordinary_server_of_the_lessee_outlives_the_lease(self):
         self.enrol('host1')
         lease = self.lease()

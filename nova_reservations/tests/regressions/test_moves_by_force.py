@@ -10,11 +10,11 @@ from nova.conductor import manager
 from nova.conductor import rpcapi
 from nova.conductor.tasks import live_migrate
 
-from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import conductor
+from nova_reservations.tests.functional.nova import shared
 
 
-class MovesByForceTest(base.NovaTestCase):
+class MovesByForceTest(shared.SharedNova):
     hosts = ('host1', 'host2')
 
     def setUp(self):
@@ -82,7 +82,7 @@ class MovesByForceTest(base.NovaTestCase):
         self.assert_it_stays()
 
 
-class NotGuardedTest(base.NovaTestCase):
+class NotGuardedTest(shared.SharedNova):
     """Such a move is waited for where nova-conductors are not guarded."""
 
     hosts = ('host1', 'host2', 'host3')

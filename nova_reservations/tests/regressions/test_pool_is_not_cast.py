@@ -4,10 +4,10 @@
 Issue 13, item 14.
 """
 
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class PoolTest(base.NovaTestCase):
+class PoolTest(shared.SharedNova):
     def seen_in(self, aggregate):
         """Return the hosts that nova-scheduler knows to be in it."""
         known = self.aggregates()[aggregate]['id']

@@ -8,10 +8,10 @@ as long as wanted, and the next lease there did not start.
 Issue 13, seen from a member.
 """
 
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class RescuedTest(base.NovaTestCase):
+class RescuedTest(shared.SharedNova):
     def setUp(self):
         super().setUp()
         self.trust()

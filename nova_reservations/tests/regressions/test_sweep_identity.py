@@ -13,7 +13,7 @@ from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.engine import leftovers
 from nova_reservations.plugins.resource_types import instance
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 TYPES = {'virtual:instance': instance.VirtualInstance}
 
@@ -189,7 +189,7 @@ def test_an_aggregate_bears_no_name_that_it_had_before(
     assert cloud.signed[lease.reservations[0].id] == ours
 
 
-class SweepOnNovaTest(base.NovaTestCase):
+class SweepOnNovaTest(shared.SharedNova):
     hosts = ('host1',)
 
     def test_aggregates_bear_the_name_of_the_database(self):

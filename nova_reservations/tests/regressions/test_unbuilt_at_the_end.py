@@ -15,10 +15,10 @@ from unittest import mock
 from nova import exception as nova_exception
 from nova.conductor import manager
 
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class UnbuiltTest(base.NovaTestCase):
+class UnbuiltTest(shared.SharedNova):
     def test_a_server_beyond_the_quota_does_not_keep_its_host(self):
         self.trust()
         self.enrol('host1')

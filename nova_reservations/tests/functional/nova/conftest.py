@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Iterator
-
 import pytest
 
 from nova_reservations.tests.functional.nova import shared
@@ -14,19 +12,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
-@pytest.fixture(scope='module', autouse=True)
-def shared_nova_is_of_a_module() -> Iterator[None]:
-    """Stop the Nova that tests of a module have shared."""
-    yield
-    shared.stop()
-
-
-@pytest.fixture(scope='class', autouse=True)
-def shared_nova_is_alone(request: pytest.FixtureRequest) -> None:
-    """Stop it before tests that start another one."""
-    if not _shares(request):
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Stop the Nova that tests share before one that starts another, or that
+    needs none."""
+    if nextitem is None or not _shares(nextitem):
         shared.stop()
 
 
-def _shares(test: pytest.Item | pytest.FixtureRequest) -> bool:
+def _shares(test: pytest.Item) -> bool:
     return issubclass(getattr(test, 'cls', None) or object, shared.SharedNova)

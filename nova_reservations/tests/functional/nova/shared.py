@@ -76,6 +76,10 @@ class SharedNova(base.NovaTestCase):
         self.addCleanup(self._running.clean)
         for name, value in vars(self._running.nova).items():
             self.__dict__.setdefault(name, value)
+        # A test may ask in words of another microversion than those after it.
+        self.api = copy.copy(self.api)
+        self.admin_api = copy.copy(self.admin_api)
+        self.others_api = copy.copy(self.others_api)
         self.computes = dict(self.computes)
         self.now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
         self.services = bootstrap.build(CONF)

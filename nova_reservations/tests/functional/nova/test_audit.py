@@ -7,9 +7,10 @@ from nova_reservations.cloud import placement
 from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class AuditTest(base.NovaTestCase):
+class AuditTest(shared.SharedNova):
     def setUp(self):
         super().setUp()
         self.auditor = audit.Audit(

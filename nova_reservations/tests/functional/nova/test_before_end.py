@@ -10,13 +10,14 @@ from nova_reservations import ports
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 from nova_reservations.tests.functional.nova import test_guaranteed
 from nova_reservations.tests.functional.nova import test_instances
 
 HOUR = datetime.timedelta(hours=1)
 
 
-class BeforeEndTestCase(base.NovaTestCase):
+class BeforeEndTestCase(shared.SharedNova):
     def setUp(self):
         super().setUp()
         self.trust()

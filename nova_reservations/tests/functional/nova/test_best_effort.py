@@ -17,9 +17,10 @@ from nova_reservations.engine import audit
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class HuntingTest(base.NovaTestCase):
+class HuntingTest(shared.SharedNova):
     """host1 is of the pool, host2 a donor, host3 everybody's."""
 
     def _install(self, directory):

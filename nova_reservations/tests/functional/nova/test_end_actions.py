@@ -13,11 +13,12 @@ from nova_reservations import ports
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 MINUTE = datetime.timedelta(minutes=1)
 
 
-class EndingsTest(base.NovaTestCase):
+class EndingsTest(shared.SharedNova):
     def setUp(self):
         super().setUp()
         self.trust()

@@ -9,9 +9,10 @@ from nova.compute import task_states
 
 from nova_reservations import ports
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class HealingTest(base.NovaTestCase):
+class HealingTest(shared.SharedNova):
     hosts = ('host1', 'host2', 'host3')
 
     def setUp(self):

@@ -10,6 +10,7 @@ from nova.tests.functional.api import client as api_client
 from nova_reservations import exception
 from nova_reservations.engine import hosts
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
 def past_the_scheduler(host):
@@ -30,7 +31,7 @@ def past_the_scheduler(host):
     ]
 
 
-class MoveTest(base.NovaTestCase):
+class MoveTest(shared.SharedNova):
     hosts = ('host1', 'host2', 'host3', 'host4')
 
     def setUp(self):
