@@ -19,6 +19,7 @@ class FakeAggregates:
 
     def ensure_pool(self) -> None:
         self._state.write('ensure_pool')
+        self._state.has_pool = True
 
     def mark(self, host: objects.Resource) -> None:
         self._state.write('mark')
@@ -34,13 +35,16 @@ class FakeAggregates:
 
     def join_pool(self, host: objects.Resource) -> None:
         self._state.write('join_pool')
+        self._state.has_pool = True
         self._state.pool.add(host.name)
 
     def leave_pool(self, host: objects.Resource) -> None:
         self._state.write('leave_pool')
         self._state.pool.discard(host.name)
 
-    def find_pool(self) -> ports.Pool:
+    def find_pool(self) -> ports.Pool | None:
+        if not self._state.has_pool:
+            return None
         return ports.Pool(
             POOL, frozenset(self._state.pool), self._state.pool_zone
         )
@@ -87,9 +91,11 @@ class FakeAggregates:
         changes: dict[str, ports.GenerationChange] = {}
         for host in hosts:
             check()
-            if host.name not in self._state.known:
+            known = self._state.known.get(host.name)
+            if known is None or known.uuid != host.uuid:
                 raise exception.CloudRefused(
-                    what=f'Host {host.name}', reason='Nova does not know it'
+                    what=f'Host {host.name} ({host.uuid})',
+                    reason='Nova does not know it',
                 )
             self._state.write('add host')
             if host.name not in members:

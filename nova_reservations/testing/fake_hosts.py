@@ -51,4 +51,8 @@ class FakeHosts:
         }
 
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
-        return {name: self._state.cells.get(name, 'a cell') for name in names}
+        return {
+            name: self._state.cells.get(name, 'a cell')
+            for name in names
+            if name in self._state.known
+        }

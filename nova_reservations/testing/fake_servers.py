@@ -2,6 +2,7 @@
 """The servers of a cloud in memory."""
 
 from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -11,6 +12,17 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import amounts
 from nova_reservations.testing import fake_state
+
+_FAILED = 'Nova has failed at it, and is asked again within a minute'
+
+_AT_REST = frozenset(
+    {
+        ports.ServerState.SHELVED_OFFLOADED,
+        ports.ServerState.SOFT_DELETED,
+        ports.ServerState.STOPPED,
+        ports.ServerState.SUSPENDED,
+    }
+)
 
 
 class FakeServers:
@@ -52,10 +64,35 @@ class FakeServers:
     def find_servers(
         self, servers: Collection[str]
     ) -> dict[str, ports.Server]:
-        known = (
-            self._state.unbuilt | self._state.at_rest | self._state.instances
-        )
+        known = self._all()
         return {uuid: known[uuid] for uuid in servers if uuid in known}
+
+    def _all(self) -> Mapping[str, ports.Server]:
+        return (
+            self._state.unbuilt
+            | self._state.at_rest
+            | self._state.elsewhere
+            | self._state.instances
+        )
+
+    def _each(
+        self, servers: Collection[ports.Server], check: ports.Check
+    ) -> Iterator[ports.Server]:
+        """Yield them as they are now, without those that are gone."""
+        for server in servers:
+            check()
+            yield from self.find_servers([server.uuid]).values()
+
+    def _busy(self, server: ports.Server) -> str | None:
+        """Return why nothing can be asked of the server now."""
+        service = self._state.services.get(server.host)
+        if server.task is not None:
+            return f'it is still {server.task}'
+        if not server.host:
+            return 'it has no host yet'
+        if service is not None and not service.is_heard:
+            return 'its host is down'
+        return None
 
     def gone_servers(self, servers: Collection[str]) -> frozenset[str]:
         return frozenset(servers) - self.find_servers(servers).keys()
@@ -72,15 +109,20 @@ class FakeServers:
     def in_flight(
         self, hosts: Collection[objects.Resource]
     ) -> dict[str, set[str]]:
-        return {host.name: set(self._state.unbuilt) for host in hosts}
+        building = {
+            server.uuid
+            for server in self._all().values()
+            if server.state == ports.ServerState.BUILDING
+        }
+        return {host.name: set(building) for host in hosts}
 
     def building_servers(
         self, reservation_id: str, project_id: str
     ) -> list[ports.Server]:
         return [
             server
-            for server in self._state.instances.values()
-            if server.state == 'building'
+            for server in self._all().values()
+            if server.state == ports.ServerState.BUILDING
             and server.project_id == project_id
             and self._state.hints.get(server.uuid) == reservation_id
         ]
@@ -101,7 +143,8 @@ class FakeServers:
             fits={
                 server.uuid: []
                 if server.uuid in self._state.homeless
-                else [name for name in open_hosts if name != server.host]
+                or server.uuid not in self._state.instances
+                else open_hosts
                 for server in servers
             },
             free={
@@ -115,9 +158,9 @@ class FakeServers:
     def release_claims(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> None:
-        for server in servers:
-            check()
-            self._state.instances[server.uuid] = dataclasses.replace(
+        for server in self._each(servers, check):
+            self._state.instances.pop(server.uuid, None)
+            self._state.unbuilt[server.uuid] = dataclasses.replace(
                 server, host=''
             )
 
@@ -128,8 +171,7 @@ class FakeServers:
         keep_images: bool = False,
         now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
-        for server in servers:
-            check()
+        for server in self._each(servers, check):
             self._state.write('delete server')
             self._state.begin(server, 'deleting')
         return {}
@@ -142,9 +184,11 @@ class FakeServers:
         now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
         refused = {}
-        for server in servers:
-            check()
+        for server in self._each(servers, check):
             if server.task == 'powering-off':
+                continue
+            if refusal := self._busy(server):
+                refused[server.uuid] = refusal
                 continue
             if (server.uuid, key, 'stop') in self._state.orders:
                 refused[server.uuid] = 'it runs although it was asked to stop'
@@ -161,20 +205,23 @@ class FakeServers:
         check: ports.Check,
         now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
-        for server in servers:
-            check()
-            if (
-                server.uuid in self._state.refusals
-                or server.task == 'shelving'
+        refused = {}
+        for server in self._each(servers, check):
+            if server.task == 'shelving':
+                continue
+            begun = (server.uuid, key, 'shelve') in self._state.orders
+            if refusal := (
+                self._state.refusals.get(server.uuid)
+                or self._busy(server)
+                or (_FAILED if begun else None)
             ):
+                refused[server.uuid] = refusal
                 continue
             self._state.write('shelve server')
-            self._state.begin(server, 'shelving')
-        return {
-            server.uuid: self._state.refusals[server.uuid]
-            for server in servers
-            if server.uuid in self._state.refusals
-        }
+            self._state.orders.add((server.uuid, key, 'shelve'))
+            if server.uuid not in self._state.broken:
+                self._state.begin(server, 'shelving')
+        return refused
 
     def unshelve_servers(
         self,
@@ -183,9 +230,8 @@ class FakeServers:
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
-        for server in servers:
-            check()
-            if server.uuid in self._state.instances:
+        for server in self._each(servers, check):
+            if server.uuid not in self._state.at_rest:
                 if server.task:
                     waiting[server.uuid] = f'it is still {server.task}'
                 continue
@@ -203,7 +249,7 @@ class FakeServers:
                 hosts = [
                     name for name, count in self._state.rooms.items() if count
                 ]
-            if not hosts:
+            if not hosts or server.uuid not in self._state.at_rest:
                 continue
             host = hosts[0]
             if host in self._state.rooms:
@@ -224,13 +270,17 @@ class FakeServers:
         now: datetime.datetime | None = None,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
-        for server in servers:
-            check()
-            if server.uuid in self._state.homeless:
-                failed[server.uuid] = 'it has found no place'
-                continue
+        hosts = {server.host for server in servers}
+        for server in self._each(servers, check):
             waiting[server.uuid] = 'is being migrated'
-            if server.task != 'migrating':
+            if server.task == 'migrating':
+                continue
+            if refusal := self._busy(server):
+                waiting[server.uuid] = f'can not be migrated: {refusal}'
+            elif server.uuid in self._state.homeless:
+                del waiting[server.uuid]
+                failed[server.uuid] = 'it has found no place'
+            elif server.host in hosts:
                 self._state.write('migrate server')
                 self._state.begin(server, 'migrating')
         return ports.Outcome(waiting, failed)
@@ -243,17 +293,37 @@ class FakeServers:
         now: datetime.datetime | None = None,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
-        for server in servers:
-            check()
-            if server.uuid in self._state.broken:
+        for server in self._each(servers, check):
+            begun = (server.uuid, key, 'snapshot') in self._state.orders
+            if self._is_made(server, key):
+                if server.uuid in self._state.slow_servers:
+                    waiting[server.uuid] = 'is being made'
+            elif server.uuid in self._state.at_rest:
+                failed[server.uuid] = f'it is in state {server.state}'
+            elif begun:
                 failed[server.uuid] = 'Nova has failed at it'
-                continue
-            if server.uuid in self._state.slow_servers:
-                waiting[server.uuid] = 'is being made'
-            if (server.uuid, key) not in self._state.images:
-                self._state.write('snapshot server')
-                self._state.images.append((server.uuid, key))
+            elif refusal := self._busy(server):
+                waiting[server.uuid] = refusal
+            else:
+                waiting |= self._snapshot(server, key)
         return ports.Outcome(waiting, failed)
+
+    def _is_made(self, server: ports.Server, key: ports.RequestKey) -> bool:
+        """Return whether there is an image by this attempt or another."""
+        return (server.uuid, key.reason) in {
+            (uuid, made.reason) for uuid, made in self._state.images
+        }
+
+    def _snapshot(
+        self, server: ports.Server, key: ports.RequestKey
+    ) -> dict[str, str]:
+        self._state.write('snapshot server')
+        self._state.orders.add((server.uuid, key, 'snapshot'))
+        if server.uuid not in self._state.broken:
+            self._state.images.append((server.uuid, key))
+        if {server.uuid} & (self._state.slow_servers | self._state.broken):
+            return {server.uuid: 'is being made'}
+        return {}
 
     def save_servers(
         self,
@@ -262,29 +332,12 @@ class FakeServers:
         check: ports.Check,
         now: datetime.datetime | None = None,
     ) -> ports.Outcome:
-        made = {uuid for uuid, _ in self._state.images}
         running = [
             server
             for server in servers
             if server.uuid in self._state.instances
         ]
-        outcome = self.snapshot_servers(
-            [server for server in running if server.uuid not in made],
-            key,
-            check,
-        )
-        slow = made & self._state.slow_servers
-        return ports.Outcome(
-            {
-                **outcome.waiting,
-                **{
-                    server.uuid: 'is being made'
-                    for server in running
-                    if server.uuid in slow
-                },
-            },
-            outcome.failed,
-        )
+        return self.snapshot_servers(running, key, check, now)
 
     def suspend_servers(
         self,
@@ -293,17 +346,23 @@ class FakeServers:
         check: ports.Check,
         now: datetime.datetime | None = None,
     ) -> ports.Outcome:
-        waiting = {}
-        for server in servers:
-            check()
-            if server.state != 'active':
+        waiting, failed = {}, {}
+        for server in self._each(servers, check):
+            if server.task is None and server.state in _AT_REST:
                 continue
             waiting[server.uuid] = 'is being suspended'
-            if (server.uuid, key, 'suspend') not in self._state.orders:
+            if server.task == 'suspending':
+                continue
+            if refusal := self._busy(server):
+                waiting[server.uuid] = refusal
+            elif server.state != ports.ServerState.ACTIVE:
+                del waiting[server.uuid]
+                failed[server.uuid] = f'it is in state {server.state}'
+            elif (server.uuid, key, 'suspend') not in self._state.orders:
                 self._state.write('suspend server')
                 self._state.orders.add((server.uuid, key, 'suspend'))
                 self._state.begin(server, 'suspending')
-        return ports.Outcome(waiting, {})
+        return ports.Outcome(waiting, failed)
 
     def drain_servers(
         self,
@@ -313,24 +372,37 @@ class FakeServers:
         check: ports.Check,
     ) -> ports.Outcome:
         waiting, failed = {}, {}
-        for server in servers:
-            check()
-            if server.task == 'migrating':
-                waiting[server.uuid] = 'is being moved'
-                continue
-            if (server.uuid, key, 'drain') in self._state.orders:
-                failed[server.uuid] = 'Nova has failed to move it'
-                continue
-            self._state.write('drain server')
-            self._state.orders.add((server.uuid, key, 'drain'))
+        hosts = {server.host for server in servers}
+        for server in self._each(servers, check):
+            begun = (server.uuid, key, 'drain') in self._state.orders
             waiting[server.uuid] = 'is being moved'
-            if server.uuid in self._state.slow_servers:
-                self._state.instances[server.uuid] = dataclasses.replace(
-                    server, task='migrating'
+            if server.task == 'migrating' or server.host not in hosts:
+                continue
+            if refusal := self._busy(server):
+                waiting[server.uuid] = refusal
+            elif begun or server.state not in ports.MOVABLE:
+                del waiting[server.uuid]
+                failed[server.uuid] = (
+                    'Nova has failed to move it'
+                    if begun
+                    else f'it is in state {server.state}'
                 )
-            elif server.uuid not in self._state.broken:
-                self._state.move(server)
+            else:
+                self._drain(server, key)
         return ports.Outcome(waiting, failed)
+
+    def _drain(self, server: ports.Server, key: ports.RequestKey) -> None:
+        self._state.write('drain server')
+        self._state.orders.add((server.uuid, key, 'drain'))
+        if server.uuid not in self._state.instances:
+            # It was deleted meanwhile.
+            return
+        if server.uuid in self._state.slow_servers:
+            self._state.instances[server.uuid] = dataclasses.replace(
+                server, task='migrating'
+            )
+        elif server.uuid not in self._state.broken:
+            self._state.move(server)
 
     def settle_servers(
         self,
@@ -341,7 +413,7 @@ class FakeServers:
     ) -> Mapping[str, str]:
         return {
             server.uuid: 'is being moved'
-            for server in servers
+            for server in self._each(servers, check)
             if server.task == 'migrating'
             and (server.uuid, key, 'drain') in self._state.orders
         }
@@ -352,10 +424,10 @@ class FakeServers:
         """Put them on the first host of an aggregate that theirs was in, or
         into the first slot of their reservation that is free."""
         refused = {}
-        for server in servers:
-            check()
+        for server in self._each(servers, check):
             self._state.write('evacuate')
             if server.uuid not in self._state.instances:
+                # It was deleted meanwhile.
                 continue
             if server.uuid in self._state.tenancy:
                 targets = self._state.free_slots(

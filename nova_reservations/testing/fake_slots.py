@@ -17,12 +17,13 @@ class FakeSlots:
     def find_flavor(
         self, flavor_id: str, project_id: str
     ) -> ports.KnownFlavor:
-        try:
-            return self._state.known_flavors[flavor_id]
-        except KeyError:
+        known = self._state.known_flavors.get(flavor_id)
+        users = self._state.flavor_projects.get(flavor_id, ())
+        if known is None or not (known.is_public or project_id in users):
             raise exception.CloudRefused(
                 what=f'Flavor {flavor_id}', reason='it could not be found'
-            ) from None
+            )
+        return known
 
     def ensure_slots(
         self, slots: ports.ReservedSlots, check: ports.Check
@@ -36,6 +37,10 @@ class FakeSlots:
             self._state.write('set slots')
             offered.pop(name, None)
             if name in wanted:
+                if name not in self._state.known:
+                    raise exception.CloudRefused(
+                        what=f'Host {name}', reason='it is unknown'
+                    )
                 offered[name] = wanted[name]
         if slots.flavor is not None:
             check()
@@ -58,6 +63,11 @@ class FakeSlots:
     ) -> None:
         if slots.flavor is None:
             return
+        if slots.reservation_id not in self._state.flavors:
+            raise exception.CloudRefused(
+                what=f'Flavor {slots.reservation_id}',
+                reason='somebody has deleted it',
+            )
         check()
         self._state.write('admit')
         self._state.admitted[slots.reservation_id] = slots.project_id
@@ -90,10 +100,11 @@ class FakeSlots:
         hosts: Collection[objects.Resource],
         servers: Collection[str],
     ) -> ports.Occupancy:
+        known = self._state.at_rest | self._state.instances
         return ports.Occupancy(
             servers=tuple(
                 server
-                for server in self._state.instances.values()
+                for server in known.values()
                 if self._holds(server, reservation_id)
                 or server.uuid in servers
             ),
@@ -108,7 +119,11 @@ class FakeSlots:
 
     def slots_taken(self, reservation_id: str, project_id: str) -> int:
         occupancy = self.servers_in_slots(reservation_id, (), ())
-        return sum(1 for server in occupancy.servers if server.host)
+        return sum(
+            1
+            for server in occupancy.servers
+            if server.host and server.project_id == project_id
+        )
 
     def forget_slots(
         self,
@@ -124,7 +139,12 @@ class FakeSlots:
     def offered_slots(
         self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Mapping[str, int]]:
-        return {key: dict(slots) for key, slots in self._state.classes.items()}
+        names = {host.name for host in hosts}
+        found = {
+            key: {name: slots[name] for name in names & slots.keys()}
+            for key, slots in self._state.classes.items()
+        }
+        return {key: slots for key, slots in found.items() if slots}
 
     def owns_slots(self, reservation_id: str) -> bool:
         return reservation_id not in self._state.foreign

@@ -15,7 +15,7 @@ from nova_reservations import ports
 _TASKS = {
     'deleting': 'deleted',
     'powering-off': 'stopped',
-    'migrating': 'elsewhere',
+    'migrating': 'migrated',
     'shelving': 'shelved_offloaded',
     'suspending': 'suspended',
     'unshelving': 'active',
@@ -37,6 +37,7 @@ class State:
     :ivar refusals: server -> why it can not be shelved.
     :ivar shelved: servers that are on no host.
     :ivar migrated: servers that are outside of the pool now.
+    :ivar elsewhere: UUID -> server, of these.
     :ivar homeless: servers that find no place there.
     :ivar images: (server, why) of the snapshots that there are.
     :ivar broken: servers of which no snapshot can be made.
@@ -51,6 +52,7 @@ class State:
         or could not.
     :ivar rooms: host -> how many more can be unshelved there.
     :ivar room: how many servers each host outside of the pool has room for.
+    :ivar flavor_projects: flavor -> who may use it, if it is not public.
     :ivar classes: reservation id -> host -> slots.
     :ivar tenancy: server -> the reservation whose flavor it has, or in
         which it was guaranteed a place.
@@ -62,6 +64,7 @@ class State:
         self.known = dict(known)
         self.marked: set[str] = set()
         self.pool: set[str] = set()
+        self.has_pool = False
         self.pool_zone: str | None = None
         self.aggregate_hosts: dict[str, set[str]] = {}
         self.owners: dict[str, str] = {}
@@ -74,6 +77,7 @@ class State:
         self.refusals: dict[str, str] = {}
         self.shelved: set[str] = set()
         self.migrated: set[str] = set()
+        self.elsewhere: dict[str, ports.Server] = {}
         self.homeless: set[str] = set()
         self.images: list[tuple[str, ports.RequestKey]] = []
         self.broken: set[str] = set()
@@ -90,6 +94,7 @@ class State:
         self.unbuilt: dict[str, ports.Server] = {}
         self.rooms: dict[str, int] = {'elsewhere': 1000}
         self.known_flavors: dict[str, ports.KnownFlavor] = {}
+        self.flavor_projects: dict[str, set[str]] = {}
         self.classes: dict[str, dict[str, int]] = {}
         self.flavors: dict[str, ports.Flavor] = {}
         self.admitted: dict[str, str] = {}
@@ -135,6 +140,7 @@ class State:
             state,
             'scheduling' if state == 'building' else None,
             None if state == 'building' else 'No valid host was found.',
+            unbuilt=state == 'error',
         )
 
     def finish_tasks(self) -> None:
@@ -185,6 +191,7 @@ class State:
     def begin(self, server: ports.Server, task: str) -> None:
         if task == 'deleting':
             self.at_rest.pop(server.uuid, None)
+            self.elsewhere.pop(server.uuid, None)
             self.unbuilt.pop(server.uuid, None)
         if server.uuid not in self.instances:
             return
@@ -207,8 +214,11 @@ class State:
             self.at_rest[server.uuid] = dataclasses.replace(
                 server, host='', state=state, task=None
             )
-        if state == 'elsewhere':
+        if state == 'migrated':
             self.migrated.add(server.uuid)
+            self.elsewhere[server.uuid] = dataclasses.replace(
+                server, host='elsewhere', task=None
+            )
 
     def move(self, server: ports.Server) -> None:
         targets = set(self.known) - self.marked - {server.host}

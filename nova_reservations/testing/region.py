@@ -133,6 +133,7 @@ class Region:
         if enrolled:
             self.cloud.marked.update(names)
             self.cloud.pool.update(names)
+            self.cloud.has_pool = True
         else:
             for name in names:
                 self.enrol(name)

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clouds that the contract is held to, and what a user does on them."""
+"""The clouds that the contract is held to, and what users and administrators
+do on them."""
 
 from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import datetime
 import uuid
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.testing import fake_cloud
@@ -11,81 +18,316 @@ from nova_reservations.tests.functional.nova import base
 
 HOSTS = ('host1', 'host2', 'host3')
 PROJECT = base.MINE
+OTHERS = base.OTHERS
+
+RESERVATION = 'c0c0c0c0-0000-4000-8000-0000000000c0'
+DATABASE = 'd0d0d0d0-0000-4000-8000-0000000000d0'
+
+SLOT = ports.Flavor(vcpus=1, memory_mb=512, root_gb=1)
+
+
+def go_on() -> None:
+    """The claim stands."""
+
+
+def lost() -> None:
+    raise exception.ClaimLost(id='lease', worker='me')
 
 
 class World:
     """:ivar cloud: the ports.
     :ivar hosts: three hosts that nobody has enrolled, and that are empty.
+    :ivar now: what the engine says it is.
     """
 
-    def __init__(self, cloud: ports.Cloud) -> None:
-        self.cloud = cloud
+    cloud: ports.Cloud
+    now: datetime.datetime
+
+    def __init__(self) -> None:
         self.hosts = [self.host(name) for name in HOSTS]
 
     def host(self, name: str) -> objects.Resource:
         [host] = self.cloud.hosts.find_hosts(name)
         return host
 
-    def boot(self, host: objects.Resource) -> str:
-        """Return a server of the project's that runs on the host."""
-        raise NotImplementedError
+    def known(self, server: str) -> ports.Server:
+        [found] = self.cloud.servers.find_servers([server]).values()
+        return found
 
     def eventually(self, holds: Callable[[], bool]) -> None:
         """Wait for what Nova has been asked for."""
         raise NotImplementedError
 
+    # What users do
+
+    def boot(self, host: objects.Resource) -> str:
+        """Return a server of the project's that runs on the host."""
+        raise NotImplementedError
+
+    def begin_to_build(self, reservation_id: str | None = None) -> str:
+        """Return a server that no host has been chosen for yet."""
+        raise NotImplementedError
+
+    def fail_to_build(self) -> str:
+        """Return a server that no host has been found for."""
+        raise NotImplementedError
+
+    def start(self, server: str) -> None:
+        raise NotImplementedError
+
+    def stop(self, server: str) -> None:
+        raise NotImplementedError
+
+    def shelve(self, server: str) -> None:
+        raise NotImplementedError
+
+    # What leases do
+
+    def enrol(self, host: objects.Resource) -> None:
+        raise NotImplementedError
+
+    def lease(self) -> str:
+        """Return a reservation, whose lease has begun, of the first host."""
+        raise NotImplementedError
+
+    def boot_in(self, reservation_id: str) -> str:
+        """Return a server that runs there."""
+        raise NotImplementedError
+
+    def lease_slots(self) -> str:
+        """Return a reservation, whose lease has begun, of two slots on the
+        first host."""
+        raise NotImplementedError
+
+    def boot_in_slot(self, reservation_id: str) -> str:
+        raise NotImplementedError
+
+    # What administrators do
+
+    def disable(self, host: objects.Resource, by_nova: bool = False) -> None:
+        raise NotImplementedError
+
+    def force_down(self, host: objects.Resource) -> None:
+        raise NotImplementedError
+
+    def silent_at(self) -> datetime.datetime:
+        """Return a time at which no host has reported for long."""
+        raise NotImplementedError
+
+    def gather(self, name: str, host: objects.Resource) -> None:
+        """Put the host into an aggregate of the administrators'."""
+        raise NotImplementedError
+
+    def move_to_zone(self, host: objects.Resource, name: str) -> None:
+        raise NotImplementedError
+
+    def make_flavor(self, flavor_id: str, *projects: str) -> None:
+        """Make a flavor of one VCPU: of these projects, or of all."""
+        raise NotImplementedError
+
+    def reset_to_error(self, server: str) -> None:
+        raise NotImplementedError
+
+    def have_no_room(self, server: str) -> None:
+        """See that the server could be nowhere but where it is."""
+        raise NotImplementedError
+
+    def have_room(self, server: str) -> None:
+        raise NotImplementedError
+
+    def distrust(self) -> None:
+        """Have no credentials to act for projects."""
+        raise NotImplementedError
+
+    # What others do
+
+    def claim(self, host: objects.Resource) -> str:
+        """Return a consumer of placement that holds something of the host,
+        and is no server."""
+        raise NotImplementedError
+
+    def claim_slot(self, reservation_id: str, host: objects.Resource) -> str:
+        """Return a consumer of placement that holds a slot there, and is no
+        server."""
+        raise NotImplementedError
+
+    def claim_unbuilt(self, host: objects.Resource) -> str:
+        """Return a server that Nova has given up before it was built, and
+        whose claim it has forgotten."""
+        raise NotImplementedError
+
+    def make_foreign_slots(self, reservation_id: str) -> None:
+        """Make what Blazar would."""
+        raise NotImplementedError
+
+    def failing(self, server: str) -> contextlib.AbstractContextManager[None]:
+        """Have what hosts do with the server fail, until it is over."""
+        raise NotImplementedError
+
+    # What there is to see
+
+    def images(self, server: str) -> Sequence[str]:
+        """Return the owners of the images that were made of the server."""
+        raise NotImplementedError
+
+    def may_use(self, project_id: str, flavor_id: str) -> bool:
+        raise NotImplementedError
+
+    def group_policy(self, reservation_id: str) -> str | None:
+        raise NotImplementedError
+
 
 class Fake(World):
+    cloud: fake_cloud.FakeCloud
+
     def __init__(self) -> None:
-        cloud = fake_cloud.FakeCloud(*HOSTS)
-        super().__init__(cloud)
-
-    def boot(self, host: objects.Resource) -> str:
-        return self.cloud.boot(host.name, PROJECT, str(uuid.uuid4()))
+        self.cloud = fake_cloud.FakeCloud(*HOSTS)
+        self.now = datetime.datetime.now(datetime.UTC)
+        super().__init__()
 
     def eventually(self, holds: Callable[[], bool]) -> None:
-        assert holds()
-
-
-class Started(base.NovaTestCase):
-    """A Nova that is started once, and shared by tests that clean up."""
-
-    hosts = HOSTS
-
-    def setUp(self) -> None:
-        super().setUp()
-        # To shelve a server is asked for in its project's name.
-        self.trust()
-
-    def runTest(self) -> None:
-        """No test of its own."""
-
-
-class Nova(World):
-    def __init__(self, nova: Started) -> None:
-        self.nova = nova
-        super().__init__(nova.services.hosts.cloud)
+        # Who has asked for something looks once more.
+        assert holds() or holds()
 
     def boot(self, host: objects.Resource) -> str:
-        return self.nova.boot(az=f'nova:{host.name}')['id']
+        return self.cloud.boot(host.name, PROJECT)
 
-    def eventually(self, holds: Callable[[], bool]) -> None:
-        # A busy machine takes longer than what Nova waits for by itself.
-        self.nova._wait_for_assert(
-            lambda: self.nova.assertTrue(holds()), max_retries=120
+    def begin_to_build(self, reservation_id: str | None = None) -> str:
+        return self._unbuilt('building', reservation_id)
+
+    def fail_to_build(self) -> str:
+        return self._unbuilt('error', None)
+
+    def _unbuilt(self, state: str, reservation_id: str | None) -> str:
+        server = str(uuid.uuid4())
+        self.cloud.build(server, PROJECT, state)
+        if reservation_id is not None:
+            self.cloud.hints[server] = reservation_id
+        return server
+
+    def start(self, server: str) -> None:
+        self._set_state(server, 'active')
+
+    def stop(self, server: str) -> None:
+        self._set_state(server, 'stopped')
+
+    def _set_state(self, server: str, state: str) -> None:
+        self.cloud.instances[server] = dataclasses.replace(
+            self.cloud.instances[server], state=state
         )
 
-    def clean(self) -> None:
-        """Take away all that a test may have made."""
-        servers = [one['id'] for one in self.nova.api.get_servers()]
-        for server in servers:
-            self.nova.api.delete_server(server)
-        for server in servers:
-            self.nova._wait_until_deleted({'id': server})
-        for reservation_id in self.cloud.aggregates.lease_aggregates():
-            self.cloud.aggregates.delete_aggregate(
-                reservation_id, lambda: None
-            )
+    def shelve(self, server: str) -> None:
+        self.cloud.begin(self.cloud.instances[server], 'shelving')
+
+    def enrol(self, host: objects.Resource) -> None:
+        self.cloud.aggregates.ensure_pool()
+        self.cloud.aggregates.mark(host)
+        self.cloud.aggregates.join_pool(host)
+
+    def lease(self) -> str:
+        self.enrol(self.hosts[0])
+        self.cloud.aggregates.set_aggregate_hosts(
+            RESERVATION, PROJECT, self.hosts[:1], go_on, DATABASE
+        )
+        return RESERVATION
+
+    def boot_in(self, reservation_id: str) -> str:
+        return self.boot(self.hosts[0])
+
+    def lease_slots(self) -> str:
+        self.lease()
+        slots = ports.ReservedSlots(
+            RESERVATION, PROJECT, 'user', SLOT, None, ((self.hosts[0], 2),)
+        )
+        self.cloud.slots.ensure_slots(slots, go_on)
+        self.cloud.slots.allow_flavor(slots, go_on)
+        return RESERVATION
+
+    def boot_in_slot(self, reservation_id: str) -> str:
+        server = self.boot(self.hosts[0])
+        self.cloud.tenancy[server] = reservation_id
+        return server
+
+    def disable(self, host: objects.Resource, by_nova: bool = False) -> None:
+        self.cloud.services[host.name] = ports.ComputeService(
+            up=True, disabled=True, forced_down=False, gave_up=by_nova
+        )
+
+    def force_down(self, host: objects.Resource) -> None:
+        self.cloud.fail(host.name, forced_down=True)
+
+    def silent_at(self) -> datetime.datetime:
         for host in self.hosts:
-            self.cloud.aggregates.leave_pool(host)
-            self.cloud.aggregates.unmark(host)
+            self.cloud.fail(host.name)
+        return self.now
+
+    def gather(self, name: str, host: objects.Resource) -> None:
+        self.cloud.members = {host.name}
+
+    def move_to_zone(self, host: objects.Resource, name: str) -> None:
+        self.cloud.known[host.name] = dataclasses.replace(
+            self.cloud.known[host.name], availability_zone=name
+        )
+
+    def make_flavor(self, flavor_id: str, *projects: str) -> None:
+        self.cloud.known_flavors[flavor_id] = ports.KnownFlavor(
+            flavor_id,
+            flavor_id,
+            not projects,
+            SLOT,
+            {'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1},
+            frozenset(),
+            frozenset(),
+        )
+        self.cloud.flavor_projects[flavor_id] = set(projects)
+
+    def reset_to_error(self, server: str) -> None:
+        self._set_state(server, 'error')
+
+    def have_no_room(self, server: str) -> None:
+        self.cloud.homeless.add(server)
+        self.cloud.rooms['elsewhere'] = 0
+
+    def have_room(self, server: str) -> None:
+        self.cloud.homeless.discard(server)
+        self.cloud.rooms['elsewhere'] = 1
+
+    def distrust(self) -> None:
+        self.cloud.trusted = False
+
+    def claim(self, host: objects.Resource) -> str:
+        consumer = str(uuid.uuid4())
+        self.cloud.leftovers[host.name].add(consumer)
+        return consumer
+
+    def claim_slot(self, reservation_id: str, host: objects.Resource) -> str:
+        consumer = str(uuid.uuid4())
+        self.cloud.stuck[reservation_id] = {consumer}
+        return consumer
+
+    def claim_unbuilt(self, host: objects.Resource) -> str:
+        server = str(uuid.uuid4())
+        self.cloud.instances[server] = ports.Server(
+            server, PROJECT, host.name, 'error', unbuilt=True
+        )
+        return server
+
+    def make_foreign_slots(self, reservation_id: str) -> None:
+        self.cloud.classes[reservation_id] = {}
+        self.cloud.foreign.add(reservation_id)
+
+    @contextlib.contextmanager
+    def failing(self, server: str) -> Iterator[None]:
+        self.cloud.broken.add(server)
+        yield
+        self.cloud.broken.discard(server)
+
+    def images(self, server: str) -> Sequence[str]:
+        return [PROJECT for made, _ in self.cloud.images if made == server]
+
+    def may_use(self, project_id: str, flavor_id: str) -> bool:
+        return self.cloud.admitted.get(flavor_id) == project_id
+
+    def group_policy(self, reservation_id: str) -> str | None:
+        affinity = self.cloud.groups.get(reservation_id)
+        return {True: 'affinity', False: 'anti-affinity', None: None}[affinity]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promises of ``ports.Hosts``."""
+
+import uuid
+
+import pytest
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.tests.contract import worlds
+
+
+def _gather(world, host):
+    world.cloud.aggregates.set_aggregate_hosts(
+        worlds.RESERVATION,
+        worlds.PROJECT,
+        [host],
+        worlds.go_on,
+        worlds.DATABASE,
+    )
+
+
+def _move_to_zone(world, host):
+    world.move_to_zone(host, 'there')
+
+
+class TestFinding:
+    def test_one_is_found_by_each_of_its_names_exactly(self, world):
+        host = world.hosts[0]
+        assert world.cloud.hosts.find_hosts(host.uuid) == [host]
+        assert (host.id, host.name) == (0, 'host1')
+        for name in ('host', 'host%', 'HOST1', str(uuid.uuid4())):
+            assert list(world.cloud.hosts.find_hosts(name)) == []
+
+    def test_each_is_in_a_cell(self, cloud):
+        cells = cloud.hosts.cells_of([*worlds.HOSTS, 'gone'])
+        assert set(cells) == set(worlds.HOSTS)
+        assert len(set(cells.values())) == 1
+
+
+class TestFacts:
+    def test_they_are_of_those_that_exist(self, world):
+        gone = objects.Resource(0, objects.HOST, 'gone', str(uuid.uuid4()))
+        [facts] = world.cloud.hosts.facts([world.hosts[0], gone])
+        assert (facts.uuid, facts.service_host) == (
+            world.hosts[0].uuid,
+            'host1',
+        )
+        assert {one.resource_class for one in facts.inventories} == {
+            'DISK_GB',
+            'MEMORY_MB',
+            'VCPU',
+        }
+
+    def test_generations_are_of_marked_hosts(self, world):
+        cloud, host = world.cloud, world.hosts[0]
+        cloud.aggregates.ensure_pool()
+        assert cloud.hosts.pool_generations() == {}
+        for _ in range(2):
+            cloud.aggregates.mark(host)
+        seen = cloud.hosts.pool_generations()
+        assert set(seen) == {host.uuid}
+        assert cloud.hosts.pool_generations() == seen
+        for _ in range(2):
+            cloud.aggregates.unmark(host)
+        assert cloud.hosts.pool_generations() == {}
+
+    @pytest.mark.parametrize('change', [_gather, _move_to_zone])
+    def test_generations_are_others_when_facts_may_be(self, world, change):
+        cloud, host = world.cloud, world.hosts[0]
+        cloud.aggregates.ensure_pool()
+        cloud.aggregates.mark(host)
+        seen = cloud.hosts.pool_generations()
+        change(world, host)
+        changed = cloud.hosts.pool_generations()
+        assert changed.keys() == seen.keys()
+        assert changed != seen
+        [facts] = cloud.hosts.facts([host])
+        assert changed[host.uuid] == ports.HostVersion(
+            facts.provider_generation, facts.availability_zone
+        )
+
+
+class TestServices:
+    def test_each_has_one_that_works(self, world):
+        for now in (world.now, None):
+            services = world.cloud.hosts.compute_services(now)
+            assert set(services) == set(worlds.HOSTS)
+            assert all(service.is_working for service in services.values())
+
+    def test_one_is_asked_for_alone(self, world):
+        services = world.cloud.hosts.compute_services
+        assert set(services(world.now, 'host1')) == {'host1'}
+        assert services(world.now, 'nobody') == {}
+
+    def test_one_that_is_disabled_still_acts_on_its_servers(self, world):
+        world.disable(world.hosts[0])
+        service = world.cloud.hosts.compute_services(world.now)['host1']
+        assert service.disabled
+        assert service.is_heard
+        assert not service.is_working
+        assert not service.is_down
+
+    def test_one_that_nova_has_disabled_itself_is_down(self, world):
+        world.disable(world.hosts[0], by_nova=True)
+        service = world.cloud.hosts.compute_services(world.now)['host1']
+        assert service.gave_up
+        assert service.is_down
+
+    def test_one_that_is_forced_down_is_not_heard(self, world):
+        world.force_down(world.hosts[0])
+        services = world.cloud.hosts.compute_services(world.now)
+        assert services['host1'].forced_down
+        assert not services['host1'].is_heard
+        assert not services['host1'].is_working
+        assert services['host2'].is_working
+
+    def test_one_that_is_silent_is_down(self, world):
+        services = world.cloud.hosts.compute_services(world.silent_at())
+        assert all(service.is_down for service in services.values())

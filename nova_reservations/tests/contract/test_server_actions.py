@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promises of ``ports.Servers``: what Nova is asked to do with them."""
+
+import uuid
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.tests.contract import worlds
+from nova_reservations.tests.contract.worlds import go_on
+from nova_reservations.tests.contract.worlds import lost
+
+KEY = ports.RequestKey('a3a3a3a3-0000-4000-8000-0000000000a3')
+AGAIN = ports.RequestKey(KEY.reason, attempt=1)
+VERBS = (
+    'drain_servers',
+    'migrate_servers',
+    'save_servers',
+    'shelve_servers',
+    'snapshot_servers',
+    'stop_servers',
+    'suspend_servers',
+    'unshelve_servers',
+)
+
+
+def ask(world, verb, server, key=KEY, check=go_on, now=None):
+    """Ask for it once; return the server's outcome: waiting, failed."""
+    found = server
+    if isinstance(server, str):
+        found = world.known(server)
+    call = getattr(world.cloud.servers, verb)
+    now = now or world.now
+    if verb == 'drain_servers':
+        outcome = call([found], key, now, check)
+    elif verb == 'unshelve_servers':
+        outcome = call([found], key, check)
+    else:
+        outcome = call([found], key, check, now)
+    if not isinstance(outcome, ports.Outcome):
+        outcome = ports.Outcome({}, outcome)
+    return (
+        outcome.waiting.get(found.uuid),
+        outcome.failed.get(found.uuid),
+    )
+
+
+def until_done(world, verb, server, key=KEY):
+    """Ask until nothing is waited for; return why it has failed."""
+    seen = []
+
+    def is_done():
+        seen.append(ask(world, verb, server, key))
+        return seen[-1][0] is None
+
+    world.eventually(is_done)
+    return seen[-1][1]
+
+
+def until(world, server, state, host=None):
+    """Wait until it is in the state, and is not being changed."""
+
+    def is_there():
+        found = world.known(server)
+        return (found.state, found.task) == (state, None) and (
+            host is None or found.host == host
+        )
+
+    world.eventually(is_there)
+
+
+def until_left(world, server, state):
+    """Wait until it is in the state on a host that is not the first."""
+    world.eventually(
+        lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
+    )
+    until(world, server, state)
+    assert world.known(server).host not in ('', 'host1')
+
+
+class TestEach:
+    def test_who_lost_the_claim_begins_nothing(self, world):
+        server = world.boot(world.hosts[0])
+        before = world.known(server)
+        for verb in VERBS:
+            with pytest.raises(exception.ClaimLost):
+                ask(world, verb, server, check=lost)
+        for method in ('delete_servers', 'evacuate'):
+            with pytest.raises(exception.ClaimLost):
+                getattr(world.cloud.servers, method)([before], lost)
+        assert world.known(server) == before
+        assert list(world.images(server)) == []
+
+    def test_one_that_is_gone_is_done(self, world):
+        gone = ports.Server(
+            str(uuid.uuid4()), worlds.PROJECT, 'host1', 'active'
+        )
+        for verb in VERBS:
+            assert ask(world, verb, gone) == (None, None), verb
+        servers = world.cloud.servers
+        assert servers.delete_servers([gone], go_on) == {}
+        assert servers.settle_servers([gone], KEY, world.now, go_on) == {}
+        assert servers.evacuate([gone], go_on) == {}
+
+    def test_nothing_is_begun_where_the_host_is_down(self, world):
+        server = world.boot(world.hosts[0])
+        before = world.known(server)
+        at = world.silent_at()
+        for verb in VERBS:
+            if verb != 'unshelve_servers':
+                waiting, failed = ask(world, verb, server, now=at)
+                assert 'its host is down' in (waiting or failed), verb
+        assert world.known(server) == before
+        assert list(world.images(server)) == []
+
+
+class TestDelete:
+    def test_one_is_deleted_and_may_be_again(self, world):
+        server = world.boot(world.hosts[0])
+        found = world.known(server)
+        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        world.eventually(
+            lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
+        )
+        assert set(world.cloud.servers.gone_servers([server])) == {server}
+        assert world.cloud.servers.delete_servers([found], go_on) == {}
+
+    def test_one_on_a_shelf_is_deleted(self, world):
+        server = world.boot(world.hosts[0])
+        world.shelve(server)
+        found = world.known(server)
+        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        world.eventually(
+            lambda: set(world.cloud.servers.gone_servers([server])) == {server}
+        )
+
+
+class TestStop:
+    def test_one_is_stopped_where_it_is_once_for_a_key(self, world):
+        server = world.boot(world.hosts[0])
+        assert ask(world, 'stop_servers', server) == (None, None)
+        until(world, server, 'stopped', 'host1')
+        world.start(server)
+        _, refused = ask(world, 'stop_servers', server)
+        assert refused == 'it runs although it was asked to stop'
+        assert world.known(server).state == 'active'
+        assert ask(world, 'stop_servers', server, AGAIN) == (None, None)
+        until(world, server, 'stopped', 'host1')
+
+
+class TestShelve:
+    def test_one_is_shelved_and_leaves_its_host(self, world):
+        server = world.boot(world.hosts[0])
+        assert ask(world, 'shelve_servers', server) == (None, None)
+        until(world, server, 'shelved_offloaded', '')
+        world.eventually(
+            lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
+        )
+        assert set(world.cloud.servers.gone_servers([server])) == set()
+
+    def test_one_that_can_not_be_is_tried_anew_and_not_before(self, world):
+        server = world.boot(world.hosts[0])
+        with world.failing(server):
+            ask(world, 'shelve_servers', server)
+            until(world, server, 'active', 'host1')
+        _, why = ask(world, 'shelve_servers', server)
+        assert 'Nova has failed at it' in why
+        assert ask(world, 'shelve_servers', server, AGAIN) == (None, None)
+        until(world, server, 'shelved_offloaded', '')
+
+
+class TestUnshelve:
+    def test_one_comes_back(self, world):
+        server = world.boot(world.hosts[0])
+        world.shelve(server)
+        waiting, failed = ask(world, 'unshelve_servers', server)
+        assert (waiting, failed) == ('is being unshelved', None)
+        assert until_done(world, 'unshelve_servers', server) is None
+        until(world, server, 'active')
+        assert world.known(server).host
+
+    def test_one_that_is_on_no_shelf_is_done(self, world):
+        server = world.boot(world.hosts[0])
+        assert ask(world, 'unshelve_servers', server) == (None, None)
+        assert world.known(server).state == 'active'
+
+    def test_where_there_is_no_room_it_fails_and_is_tried_anew(self, world):
+        server = world.boot(world.hosts[0])
+        world.shelve(server)
+        world.have_no_room(server)
+        why = until_done(world, 'unshelve_servers', server)
+        assert why == 'no host has room for it'
+        assert world.known(server).state == 'shelved_offloaded'
+        world.have_room(server)
+        assert until_done(world, 'unshelve_servers', server) == why
+        assert until_done(world, 'unshelve_servers', server, AGAIN) is None
+        until(world, server, 'active')
+
+
+class TestMigrate:
+    @pytest.mark.parametrize('state', ['active', 'stopped'])
+    def test_one_goes_to_where_servers_without_reservation_are(
+        self, world, state
+    ):
+        world.enrol(world.hosts[1])
+        server = world.boot(world.hosts[0])
+        if state == 'stopped':
+            world.stop(server)
+        left = world.known(server)
+        waiting, failed = ask(world, 'migrate_servers', server)
+        assert (waiting, failed) == ('is being migrated', None)
+
+        def has_left():
+            ask(world, 'migrate_servers', left)
+            return world.cloud.servers.occupancy(world.hosts)['host1'].empty
+
+        world.eventually(has_left)
+        until(world, server, state)
+        assert world.known(server).host not in ('', 'host1', 'host2')
+        assert set(world.cloud.servers.gone_servers([server])) == set()
+
+    @pytest.mark.parametrize('state', ['active', 'stopped'])
+    def test_one_that_finds_no_place_has_failed(self, world, state):
+        server = world.boot(world.hosts[0])
+        if state == 'stopped':
+            world.stop(server)
+        world.have_no_room(server)
+        why = until_done(world, 'migrate_servers', server)
+        assert why == 'it has found no place'
+        until(world, server, state, 'host1')
+
+
+class TestSnapshot:
+    def test_there_is_one_of_each_for_a_key_and_it_is_its_projects(
+        self, world
+    ):
+        server = world.boot(world.hosts[0])
+        for key in (KEY, KEY, AGAIN):
+            assert until_done(world, 'snapshot_servers', server, key) is None
+            assert list(world.images(server)) == [worlds.PROJECT]
+        until(world, server, 'active', 'host1')
+        another = ports.RequestKey(worlds.RESERVATION)
+        assert until_done(world, 'snapshot_servers', server, another) is None
+        assert len(world.images(server)) == 2
+
+    def test_one_that_can_not_be_made_is_tried_anew(self, world):
+        server = world.boot(world.hosts[0])
+        with world.failing(server):
+            why = until_done(world, 'snapshot_servers', server)
+            assert why == 'Nova has failed at it'
+        assert until_done(world, 'snapshot_servers', server) == why
+        assert until_done(world, 'snapshot_servers', server, AGAIN) is None
+        assert list(world.images(server)) == [worlds.PROJECT]
+
+    def test_there_is_none_of_what_is_on_a_shelf(self, world):
+        server = world.boot(world.hosts[0])
+        world.shelve(server)
+        before = list(world.images(server))
+        _, why = ask(world, 'snapshot_servers', server)
+        assert why == 'it is in state shelved_offloaded'
+        assert list(world.images(server)) == before
+
+
+class TestSave:
+    def test_an_image_is_made_of_what_runs(self, world):
+        server = world.boot(world.hosts[0])
+        for key in (KEY, AGAIN):
+            assert until_done(world, 'save_servers', server, key) is None
+            assert list(world.images(server)) == [worlds.PROJECT]
+
+    def test_what_was_never_built_needs_none(self, world):
+        server = world.fail_to_build()
+        assert ask(world, 'save_servers', server) == (None, None)
+        assert list(world.images(server)) == []
+
+    def test_what_is_on_a_shelf_is_an_image_already(self, world):
+        server = world.boot(world.hosts[0])
+        world.shelve(server)
+        before = list(world.images(server))
+        assert ask(world, 'save_servers', server) == (None, None)
+        assert list(world.images(server)) == before
+
+
+class TestSuspend:
+    def test_one_that_runs_is_suspended(self, world):
+        server = world.boot(world.hosts[0])
+        waiting, failed = ask(world, 'suspend_servers', server)
+        assert (waiting, failed) == ('is being suspended', None)
+        assert until_done(world, 'suspend_servers', server) is None
+        until(world, server, 'suspended', 'host1')
+
+    def test_one_that_does_not_run_rests_already(self, world):
+        server = world.boot(world.hosts[0])
+        world.stop(server)
+        assert ask(world, 'suspend_servers', server) == (None, None)
+        assert world.known(server).state == 'stopped'
+
+    def test_one_in_error_can_not_be(self, world):
+        server = world.boot(world.hosts[0])
+        world.reset_to_error(server)
+        _, why = ask(world, 'suspend_servers', server)
+        assert why == 'it is in state error'
+
+
+class TestDrain:
+    @pytest.mark.parametrize('state', ['active', 'stopped'])
+    def test_one_is_moved_and_is_as_it_was(self, world, state):
+        server = world.boot(world.hosts[0])
+        if state == 'stopped':
+            world.stop(server)
+        left = world.known(server)
+        waiting, failed = ask(world, 'drain_servers', server)
+        assert (waiting, failed) == ('is being moved', None)
+
+        def has_settled():
+            return (
+                world.cloud.servers.settle_servers(
+                    [left], KEY, world.now, go_on
+                )
+                == {}
+            )
+
+        world.eventually(has_settled)
+        until_left(world, server, state)
+
+    def test_one_that_has_moved_holds_its_host_a_moment_more(self, world):
+        server = world.boot(world.hosts[0])
+        left = world.known(server)
+        ask(world, 'drain_servers', left)
+        until_left(world, server, 'active')
+        assert ask(world, 'drain_servers', left) == ('is being moved', None)
+
+    def test_one_that_fails_is_as_it_was_and_is_not_tried_again(self, world):
+        server = world.boot(world.hosts[0])
+        with world.failing(server):
+            why = until_done(world, 'drain_servers', server)
+        assert why == 'Nova has failed to move it'
+        until(world, server, 'active', 'host1')
+        assert until_done(world, 'drain_servers', server) == why
+
+    def test_one_that_can_not_be_moved_is_left_as_it_is(self, world):
+        server = world.boot(world.hosts[0])
+        assert until_done(world, 'suspend_servers', server) is None
+        _, why = ask(world, 'drain_servers', server)
+        assert why == 'it is in state suspended'
+        until(world, server, 'suspended', 'host1')
+
+    def test_to_settle_begins_nothing(self, world):
+        server = world.boot(world.hosts[0])
+        before = world.known(server)
+        settle = world.cloud.servers.settle_servers
+        assert settle([before], KEY, world.now, go_on) == {}
+        assert world.known(server) == before
+
+
+class TestEvacuate:
+    def test_one_is_refused_whose_host_is_not_down(self, world):
+        server = world.boot(world.hosts[0])
+        before = world.known(server)
+        assert set(world.cloud.servers.evacuate([before], go_on)) == {server}
+        assert world.known(server) == before
+
+
+class TestActing:
+    def test_with_credentials_it_acts_for_projects(self, cloud):
+        assert cloud.servers.acts_for_projects()
+        cloud.servers.check_acting()
+
+    def test_without_it_says_so(self, world):
+        world.distrust()
+        assert not world.cloud.servers.acts_for_projects()
+        with pytest.raises(exception.CloudRefused):
+            world.cloud.servers.check_acting()
