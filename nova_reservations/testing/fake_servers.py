@@ -24,6 +24,10 @@ _AT_REST = frozenset(
     }
 )
 
+_NOT_TO_BE_COPIED = frozenset(
+    {ports.ServerState.ERROR, ports.ServerState.SHELVED_OFFLOADED}
+)
+
 
 class FakeServers:
     def __init__(self, state: fake_state.State) -> None:
@@ -298,7 +302,7 @@ class FakeServers:
             if self._is_made(server, key):
                 if server.uuid in self._state.slow_servers:
                     waiting[server.uuid] = 'is being made'
-            elif server.uuid in self._state.at_rest:
+            elif server.task is None and server.state in _NOT_TO_BE_COPIED:
                 failed[server.uuid] = f'it is in state {server.state}'
             elif begun:
                 failed[server.uuid] = 'Nova has failed at it'

@@ -274,6 +274,13 @@ class TestSave:
         assert ask(world, 'save_servers', server) == (None, None)
         assert list(world.images(server)) == []
 
+    def test_what_is_in_error_can_not_be(self, world):
+        server = world.boot(world.hosts[0])
+        world.reset_to_error(server)
+        _, why = ask(world, 'save_servers', server)
+        assert why == 'it is in state error'
+        assert list(world.images(server)) == []
+
     def test_what_is_on_a_shelf_is_an_image_already(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)

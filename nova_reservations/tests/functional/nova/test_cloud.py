@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port of the cloud on Nova's own objects and a real placement."""
+"""What else the cloud is on Nova's own objects and a real placement, beyond
+the promises of its ports, which ``tests/contract`` proves."""
 
 import uuid
 
@@ -15,7 +16,6 @@ from oslo_messaging import transport
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.cloud import parallel
-from nova_reservations.cloud import placement
 from nova_reservations.db import hosts as hosts_db
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
@@ -59,13 +59,8 @@ class CloudTest(shared.SharedNova):
             },
         )
 
-    def test_gathering_twice_is_gathering_once(self):
-        for _ in range(2):
-            self._gather(*self.resources[:2])
-            self.assertEqual(
-                ({'host1', 'host2'},) * 2, self._members(RESERVATION)
-            )
-        self.assertEqual([RESERVATION], list(self.aggregates()))
+    def test_an_aggregate_says_what_it_is_for(self):
+        self._gather(self.resources[0])
         self.assertEqual(
             {
                 'reservations:reservation': RESERVATION,
@@ -74,10 +69,6 @@ class CloudTest(shared.SharedNova):
                 'reservations:database': DATABASE,
             },
             self.aggregates()[RESERVATION]['metadata'],
-        )
-        self.assertEqual(
-            {RESERVATION: {'host1', 'host2'}},
-            self.cloud.aggregates.lease_aggregates(),
         )
 
     def test_gathering_mends_what_others_changed(self):
@@ -161,16 +152,6 @@ class CloudTest(shared.SharedNova):
         self.services.hosts.refresh(self.now)
         self.assertEqual(set(), self._not_seen())
 
-    def test_an_unknown_host_is_named(self):
-        for unknown in (
-            objects.Resource(0, objects.HOST, 'host9', self.resources[0].uuid),
-            objects.Resource(0, objects.HOST, 'host1', str(uuid.uuid4())),
-        ):
-            refusal = self.assertRaises(
-                exception.CloudRefused, self._gather, unknown
-            )
-            self.assertRegex(str(refusal), f'{unknown.name}|{unknown.uuid}')
-
     def test_disbanding_finds_what_only_placement_has(self):
         self._gather(*self.resources[:2])
         self._set_aggregate(self.resources[2].uuid, RESERVATION)
@@ -202,37 +183,6 @@ class CloudTest(shared.SharedNova):
             exception.CloudRefused, self.cloud.aggregates.ensure_pool
         )
 
-    def test_a_mark_leaves_other_traits(self):
-        host1 = self.resources[0]
-        before = self._get_provider_traits(host1.uuid)
-        self.cloud.aggregates.ensure_pool()
-        for _ in range(2):
-            self.cloud.aggregates.mark(host1)
-        self.assertCountEqual(
-            [*before, placement.POOL_TRAIT],
-            self._get_provider_traits(host1.uuid),
-        )
-        for _ in range(2):
-            self.cloud.aggregates.unmark(host1)
-        self.assertCountEqual(before, self._get_provider_traits(host1.uuid))
-
-    def test_a_survey_shows_marked_hosts_and_what_changed(self):
-        self.assertEqual({}, self.cloud.hosts.pool_generations())
-        self.cloud.aggregates.ensure_pool()
-        self.cloud.aggregates.mark(self.resources[0])
-        first = self.cloud.hosts.pool_generations()
-        self.assertEqual([self.resources[0].uuid], list(first))
-        self.assertEqual(first, self.cloud.hosts.pool_generations())
-        self._reserve_placement_resource('host1', 'VCPU', 1)
-        aggregate = self._create_aggregate('zone', availability_zone='a')
-        self.admin_api.add_host_to_aggregate(aggregate, 'host1')
-        [sighting] = self.cloud.hosts.pool_generations().values()
-        self.assertEqual('a', sighting.availability_zone)
-        self.assertGreater(
-            sighting.provider_generation,
-            first[self.resources[0].uuid].provider_generation,
-        )
-
     def test_facts_are_those_of_nova_and_placement(self):
         flavor = self._create_flavor(
             memory_mb=512, disk=3, ephemeral=0, swap=0
@@ -258,25 +208,6 @@ class CloudTest(shared.SharedNova):
         self.assertEqual(
             inventories['DISK_GB'].capacity - 3, facts.free_disk_gb
         )
-
-    def test_who_holds_what_without_a_server_is_told(self):
-        stranger = str(uuid.uuid4())
-        self.placement.put(
-            f'/allocations/{stranger}',
-            {
-                'allocations': {
-                    self.resources[0].uuid: {'resources': {'VCPU': 1}}
-                },
-                'project_id': base.MINE,
-                'user_id': 'user',
-                'consumer_generation': None,
-                'consumer_type': 'UNKNOWN',
-            },
-            version='1.38',
-        )
-        occupancy = self.cloud.servers.occupancy(self.resources)
-        self.assertEqual((stranger,), occupancy['host1'].leftovers)
-        self.assertTrue(occupancy['host2'].empty)
 
     def test_a_resized_server_is_on_both_its_hosts(self):
         server = self.boot()

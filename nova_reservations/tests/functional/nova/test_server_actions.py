@@ -6,10 +6,8 @@ from nova import context
 from nova import objects
 from nova.compute import api as compute_api
 from nova.tests import fixtures as nova_fixtures
-from nova.virt import fake
 
 from nova_reservations import ports
-from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 
 
@@ -91,41 +89,6 @@ class RestingTest(shared.SharedNova):
 
     # Finding them
 
-    def test_servers_are_found_wherever_they_are(self):
-        running = self.boot()
-        shelved = self._shelve(self.boot())
-        homeless = self.post(flavor_id=self._huge())
-        homeless = self._wait_for_state_change(homeless, 'ERROR')
-        gone = self.boot()
-        self._delete_server(gone)
-        found = self._find(running, shelved, homeless, gone)
-        self.assertEqual(
-            [
-                ('active', 'host1'),
-                ('shelved_offloaded', ''),
-                ('error', ''),
-            ],
-            [(server.state, server.host) for server in found],
-        )
-        self.assertIn('No valid host', found[-1].fault)
-
-    def test_a_server_that_no_host_was_chosen_for_yet_is_being_built(self):
-        with fixtures.MonkeyPatch(
-            'nova.conductor.api.ComputeTaskAPI.schedule_and_build_instances',
-            lambda *args, **kwargs: None,
-        ):
-            server = self.post()
-        [found] = self._find(server)
-        self.assertEqual(('building', 'scheduling'), (found.state, found.task))
-        self.assertEqual(
-            frozenset(), self.cloud.servers.gone_servers([server['id']])
-        )
-        self.api.delete_server(server['id'])
-        self.assertEqual([], self._find(server))
-        self.assertEqual(
-            {server['id']}, self.cloud.servers.gone_servers([server['id']])
-        )
-
     def test_only_servers_that_nova_has_deleted_are_gone(self):
         servers = [self.boot() for _ in range(3)]
         self._delete_server(servers[0])
@@ -145,41 +108,7 @@ class RestingTest(shared.SharedNova):
     def _admin(self):
         return context.get_admin_context()
 
-    def _huge(self):
-        return self._create_flavor(memory_mb=40_000)
-
     # Saving
-
-    def test_an_image_is_made_of_each_and_only_once(self):
-        servers = [self.boot(name='one'), self.boot(name='two')]
-        self.assertEqual(
-            {}, self._until_done(self.cloud.servers.save_servers, *servers)
-        )
-        # Another attempt finds it as well.
-        self.assertEqual(
-            {},
-            self._until_done(
-                self.cloud.servers.save_servers, *servers, attempt=7
-            ),
-        )
-        for name in ('reserved_one', 'reserved_two'):
-            [image] = self._images(name)
-            self.assertEqual(base.MINE, image['owner'])
-
-    def test_what_could_not_be_saved_is_saved_by_another_attempt(self):
-        server = self.boot(name='one')
-        with fixtures.MockPatchObject(
-            fake.FakeDriver, 'snapshot', side_effect=OSError('disk full')
-        ):
-            failed = self._until_done(self.cloud.servers.save_servers, server)
-        self.assertEqual({server['id']: 'Nova has failed at it'}, failed)
-        self.assertEqual(
-            {},
-            self._until_done(
-                self.cloud.servers.save_servers, server, attempt=1
-            ),
-        )
-        self.assertEqual(1, len(self._images('reserved_one')))
 
     def test_a_copy_under_way_is_not_begun_again_by_a_later_attempt(self):
         server = self.boot(name='one')
@@ -261,13 +190,6 @@ class RestingTest(shared.SharedNova):
             self._wait_until_deleted(server)
             self.assertEqual(images, len(self._images(f'{name}-shelved')))
 
-    def test_a_server_that_never_ran_has_nothing_to_save(self):
-        server = self.post(flavor_id=self._huge())
-        self._wait_for_state_change(server, 'ERROR')
-        self.assertEqual(
-            {}, self._until_done(self.cloud.servers.save_servers, server)
-        )
-
     # Suspending
 
     def test_servers_that_run_are_suspended_and_others_rest_already(self):
@@ -300,16 +222,6 @@ class RestingTest(shared.SharedNova):
             shown = self.api.get_server(server['id'])
             self.assertEqual(status, shown['status'])
 
-    def test_a_server_in_error_can_not_be_suspended(self):
-        server = self.boot()
-        self.admin_api.post_server_action(
-            server['id'], {'os-resetState': {'state': 'error'}}
-        )
-        self.assertEqual(
-            {server['id']: 'it is in state error'},
-            self._until_done(self.cloud.servers.suspend_servers, server),
-        )
-
     def test_a_worker_that_died_while_suspending_leaves_no_server_stuck(self):
         for step in (
             'nova.objects.Instance.save',
@@ -329,55 +241,6 @@ class RestingTest(shared.SharedNova):
             self._wait_for_state_change(server, 'SUSPENDED')
 
     # Bringing back
-
-    def test_servers_are_brought_back_from_their_shelves(self):
-        offloaded = self._shelve(self.boot())
-        self.flags(shelved_offload_time=-1)
-        kept = self.boot()
-        self.api.post_server_action(kept['id'], {'shelve': None})
-        self._wait_for_state_change(kept, 'SHELVED')
-        running = self.boot()
-        self.assertEqual(
-            {},
-            self._until_done(
-                self.cloud.servers.unshelve_servers, offloaded, kept, running
-            ),
-        )
-        for server in (offloaded, kept, running):
-            self._wait_for_state_change(server, 'ACTIVE')
-
-    def test_a_server_on_a_volume_is_brought_back(self):
-        server = self._boot_of_volume()
-        self.cloud.servers.shelve_servers(
-            self._find(server), ports.RequestKey('a lease'), go_on
-        )
-        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
-        self.assertEqual(
-            {}, self._until_done(self.cloud.servers.unshelve_servers, server)
-        )
-        self._wait_for_state_change(server, 'ACTIVE')
-
-    def test_where_no_host_has_room_it_is_said_and_tried_again(self):
-        server = self._shelve(self.boot())
-        self._set_host('disabled')
-        unshelve = self.cloud.servers.unshelve_servers
-
-        def is_refused():
-            self.assertEqual(
-                'no host has room for it', self._once(unshelve, server)
-            )
-
-        self._wait_for_assert(is_refused)
-        shown = self.api.get_server(server['id'])
-        self.assertEqual('SHELVED_OFFLOADED', shown['status'])
-        self._set_host('enabled')
-        self.assertEqual({}, self._until_done(unshelve, server, attempt=1))
-        self._wait_for_state_change(server, 'ACTIVE')
-
-    def _set_host(self, status):
-        self.admin_api.put_service(
-            self.computes['host1'].service_ref.uuid, {'status': status}
-        )
 
     def test_a_worker_that_died_while_unshelving_leaves_no_server_stuck(self):
         for step in (
@@ -450,8 +313,20 @@ class RestingTest(shared.SharedNova):
         self._wait_for_state_change(server, 'ACTIVE')
 
     def test_nothing_is_begun_without_a_token(self):
-        server = self._shelve(self.boot())
+        running, shelved = self.boot(), self._shelve(self.boot())
         self.distrust()
+        for server, verb in (
+            (shelved, self.cloud.servers.unshelve_servers),
+            (running, self.cloud.servers.save_servers),
+            (running, self.cloud.servers.migrate_servers),
+        ):
+            with self.assertRaisesRegex(
+                Exception, 'Keystone can not be reached'
+            ):
+                self._once(verb, server)
+            self.assertIsNone(self._task(server))
         with self.assertRaisesRegex(Exception, 'Keystone can not be reached'):
-            self._once(self.cloud.servers.unshelve_servers, server)
-        self.assertIsNone(self._task(server))
+            self.cloud.servers.shelve_servers(
+                self._find(running), ports.RequestKey('a lease'), go_on
+            )
+        self.assertIsNone(self._task(running))
