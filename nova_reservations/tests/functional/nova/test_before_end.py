@@ -4,20 +4,19 @@
 import datetime
 
 import fixtures
-from nova.virt import fake
 
 from nova_reservations import ports
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
-from nova_reservations.tests.functional.nova import test_guaranteed
-from nova_reservations.tests.functional.nova import test_instances
 
 HOUR = datetime.timedelta(hours=1)
 
 
-class BeforeEndTestCase(shared.SharedNova):
+class BeforeEndTest(shared.SharedNova):
+    hosts = ('host1',)
+
     def setUp(self):
         super().setUp()
         self.trust()
@@ -49,14 +48,6 @@ class BeforeEndTestCase(shared.SharedNova):
             if image['name'] == f'reserved_{name}'
         ]
 
-    def assert_saved(self, server, name):
-        [image] = self._snapshots(name)
-        self.assertEqual(base.MINE, image['owner'])
-        self.assertEqual(server['id'], image['properties']['instance_uuid'])
-        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
-
-
-class HostsTest(BeforeEndTestCase):
     def lease_for_two_hours(self, **asked):
         """Return a lease that is warned in an hour."""
         lease = self.lease(**asked)
@@ -71,38 +62,14 @@ class HostsTest(BeforeEndTestCase):
         server = self.boot(lease, name='precious')
         self.admin_api.post_server_action(server['id'], {'lock': {}})
         self.assertEqual(states.Event.DONE, self.warn(lease))
-        self.assert_saved(server, 'precious')
         [image] = self._snapshots('precious')
+        self.assertEqual(base.MINE, image['owner'])
+        self.assertEqual(server['id'], image['properties']['instance_uuid'])
+        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
         self.assertEqual('private', image['visibility'])
         # It is not made anew by whoever looks again.
         self.end(lease)
         self.assertEqual(1, len(self._snapshots('precious')))
-
-    def test_one_that_fails_does_not_keep_the_others(self):
-        lease = self.lease_for_two_hours(before_end='snapshot')
-        broken = self.boot(lease, name='broken')
-        self.boot(lease, name='sound')
-        snapshot = fake.FakeDriver.snapshot
-
-        def fail_for_one(driver, context, instance, *args):
-            if instance.uuid == broken['id']:
-                raise OSError('disk full')
-            snapshot(driver, context, instance, *args)
-
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                'nova.virt.fake.FakeDriver.snapshot', fail_for_one
-            )
-        )
-        self.assertEqual(states.Event.ERROR, self.warn(lease))
-        self.assertEqual(1, len(self._snapshots('sound')))
-        self.assertEqual(0, len(self._snapshots('broken')))
-        shown = self.services.leases.get(lease.id)
-        self.assertEqual(states.Lease.ACTIVE, shown.status)
-        self.assertIn(
-            f'server {broken["id"]}: Nova has failed at it',
-            shown.status_reason,
-        )
 
     def test_a_server_on_a_volume_is_told_of(self):
         lease = self.lease_for_two_hours(before_end='snapshot')
@@ -136,53 +103,6 @@ class HostsTest(BeforeEndTestCase):
         self.assertEqual(ports.Outcome({}, {}), outcome)
         [image] = self._snapshots('precious')
         self.assertNotEqual(left['id'], image['id'])
-
-
-class SlotsTest(BeforeEndTestCase, test_instances.InstancesTestCase):
-    def _of_those_in_slots(self, **asked):
-        lease = self.slots(1, lasts=2 * HOUR, before_end='snapshot', **asked)
-        server = self.boot_in(lease, name='in a slot')
-        self.boot(name='beside')
-        self.assertEqual(states.Event.DONE, self.warn(lease))
-        self.assert_saved(server, 'in a slot')
-        self.assertEqual([], self._snapshots('beside'))
-
-    def test_servers_in_slots_of_a_size_have_an_image(self):
-        self._of_those_in_slots()
-
-    def test_servers_in_slots_of_a_flavor_have_an_image(self):
-        self._of_those_in_slots(flavor_id='1')
-
-
-class ServersTest(BeforeEndTestCase, test_guaranteed.GuaranteedTestCase):
-    def _of_itself(self, **asked):
-        server = self._build_server(
-            name='leased', networks='none', flavor_id='1'
-        )
-        found = self.ask(server=server, before_end='snapshot', **asked)
-        self._wait_for_state_change(found, 'ACTIVE')
-        lease = self.until('ACTIVE')
-        self.assertEqual(states.Event.DONE, self.warn(lease))
-        self.assert_saved(found, 'leased')
-
-    def test_a_server_with_a_lease_has_an_image(self):
-        self._of_itself()
-
-    def test_so_has_one_in_a_place_of_its_own(self):
-        self._of_itself(guaranteed=True)
-
-    def test_one_on_its_shelf_is_told_of(self):
-        """The image that it was shelved as goes with it, at the end."""
-        server = self.ask(before_end='snapshot', on_end=['delete'])
-        self._wait_for_state_change(server, 'ACTIVE')
-        lease = self.until('ACTIVE')
-        self.api.post_server_action(server['id'], {'shelve': {}})
-        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
-        self.assertEqual(states.Event.ERROR, self.warn(lease))
-        self.assertIn(
-            f'server {server["id"]}: it is in state shelved_offloaded',
-            self.services.leases.get(lease.id).status_reason,
-        )
 
 
 class Killed(BaseException):
