@@ -45,6 +45,19 @@ class TestShelve:
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.shelved == {failed, sound}
 
+    def test_what_nova_fails_at_is_tried_again_after_a_minute(self, region):
+        lease, (server,) = with_servers(region, end_action='shelve')
+        region.cloud.broken.add(server)
+        region.forward(until=60.5)
+        assert region.cloud.writes.count('shelve server') == 1
+        assert 'Nova has failed at it' in region.see(lease).status_reason
+        region.cloud.broken.clear()
+        region.forward(until=60.9)
+        assert server in region.cloud.instances
+        region.forward(until=61.2)
+        assert region.cloud.shelved == {server}
+        assert region.status(lease) == 'TERMINATED'
+
     def test_a_deleted_lease_shelves_too(self, region):
         lease, servers = with_servers(region, end_action='shelve')
         region.delete(lease)

@@ -12,7 +12,6 @@ from nova.compute import rpcapi
 from nova.scheduler.client import report
 from nova.virt import fake
 
-from nova_reservations import exception
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import shared
@@ -229,11 +228,3 @@ class EndTest(shared.SharedNova):
         self.assertEqual(
             'SHUTOFF', self.api.get_server(server['id'])['status']
         )
-
-    def test_a_host_with_a_server_is_not_enrolled(self):
-        server = self.boot()
-        host = self.host_of(server)
-        refusal = self.assertRaises(exception.HostInUse, self.enrol, host)
-        self.assertIn(server['id'], str(refusal))
-        # And is open, as before.
-        self.boot(az=f'nova:{host}')

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers at the end of their lease, where they are not deleted."""
 
-import datetime
 from unittest import mock
 
 import fixtures
 from nova import objects
 from nova.compute import rpcapi
-from nova.virt import fake
 
 from nova_reservations import ports
 from nova_reservations.cloud.servers import instance_actions
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
-
-MINUTE = datetime.timedelta(minutes=1)
 
 
 class EndingsTest(shared.SharedNova):
@@ -106,45 +102,6 @@ class EndingsTest(shared.SharedNova):
         self.assertEqual('SHELVED_OFFLOADED', server['status'])
         self.assertEqual([], self._images_named('of a volume-shelved'))
 
-    def test_what_fails_is_tried_again_after_a_minute(self):
-        lease = self.lease(end_action='shelve')
-        server = self.boot(lease)
-        with fixtures.MockPatchObject(
-            fake.FakeDriver, 'snapshot', side_effect=OSError('disk full')
-        ) as failing:
-            self.end(lease)
-            self._wait_for_server_parameter(
-                server, {'OS-EXT-STS:task_state': None}
-            )
-            for _ in range(3):
-                self.pass_time(seconds=5)
-                ended = self.end(lease)
-            self.assertEqual(1, failing.mock.call_count)
-        self.assertIn('Nova has failed at it', ended.status_reason)
-        self.assertNotIn('disk full', ended.status_reason)
-        self.pass_time(minutes=1)
-        self.end_completely(lease)
-        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
-
-    def test_nothing_is_begun_on_a_host_that_is_down(self):
-        lease = self.lease(end_action='shelve')
-        server = self.boot(lease)
-        self.stop_host('host1')
-        ended = self.end(lease)
-        self.assertIn('its host is down', ended.status_reason)
-        self.assertIsNone(
-            self.api.get_server(server['id'])['OS-EXT-STS:task_state']
-        )
-
-    def test_nothing_is_begun_on_a_host_that_our_time_finds_silent(self):
-        self.flags(service_down_time=60)
-        lease = self.lease(end_action='shelve')
-        server = self.boot(lease)
-        # For Nova itself it is up: its clock stands.
-        ended = self.end(lease)
-        self.assertIn('its host is down', ended.status_reason)
-        self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
-
     def test_a_host_is_asked_once_for_all_its_servers(self):
         lease = self.lease(end_action='shelve')
         servers = [
@@ -161,29 +118,6 @@ class EndingsTest(shared.SharedNova):
             )
         self.assertEqual({}, refused)
         self.assertEqual(1, asked.call_count)
-
-    def test_nothing_is_begun_without_a_token(self):
-        lease = self.lease(end_action='shelve')
-        server = self.boot(lease)
-        self.distrust()
-        ended = self.end(lease)
-        self.assertEqual(states.Lease.TERMINATING, ended.status)
-        self.assertIn('Keystone can not be reached', ended.status_reason)
-        self.assertIsNone(
-            self.api.get_server(server['id'])['OS-EXT-STS:task_state']
-        )
-        self.trust()
-        self.end_completely(lease)
-
-    def test_servers_have_time_to_stop(self):
-        lease = self.lease(end_action='shelve', end_grace=5)
-        server = self.boot(lease)
-        self.admin_api.post_server_action(server['id'], {'lock': {}})
-        stopping = self.end(lease)
-        self.assertIn('is to stop', stopping.status_reason)
-        self._wait_for_state_change(server, 'SHUTOFF')
-        self.end_completely(lease)
-        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
 
     def test_a_worker_that_died_in_the_middle_leaves_no_server_stuck(self):
         """Killed when Nova has set the task, and not sent the message."""
@@ -217,30 +151,3 @@ class EndingsTest(shared.SharedNova):
                 self.end_completely(lease)
             self._wait_until_deleted(server)
             self._assert_empty('host1')
-
-    def test_servers_are_migrated_out_of_the_pool(self):
-        lease = self.lease(end_action='migrate')
-        running, stopped = self.boot(lease), self.boot(lease)
-        self._stop_server(stopped)
-        self.end_completely(lease)
-        self._assert_empty('host1')
-        for server, status in ((running, 'ACTIVE'), (stopped, 'SHUTOFF')):
-            shown = self.admin_api.get_server(server['id'])
-            self.assertEqual(status, shown['status'])
-            self.assertIn(shown['OS-EXT-SRV-ATTR:host'], ('host2', 'host3'))
-
-    def test_what_finds_no_place_is_shelved(self):
-        lease = self.lease(end_action='migrate')
-        servers = self.boot(lease), self.boot(lease)
-        self._stop_server(servers[1])
-        for host in ('host2', 'host3'):
-            self.admin_api.put_service(
-                self.computes[host].service_ref.uuid, {'status': 'disabled'}
-            )
-        self.end_completely(lease)
-        self._assert_empty('host1')
-        for server in servers:
-            self.assertEqual(
-                'SHELVED_OFFLOADED',
-                self.api.get_server(server['id'])['status'],
-            )
