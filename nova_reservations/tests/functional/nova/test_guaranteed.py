@@ -8,12 +8,10 @@ from nova.tests.functional.api import client as api_client
 
 from nova_reservations import objects
 from nova_reservations.engine import server_leases
-from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import lifespan
 from nova_reservations.tests.functional.nova import test_open_reservations
 
 HINTS = lifespan.HINTS
-UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 
@@ -89,27 +87,6 @@ class GuaranteedTestCase(
         )
         self.assertEqual(['freepool'], list(self.aggregates()))
 
-    def until_there_are_none(self) -> None:
-        """Work until all leases are gone."""
-
-        def are_gone():
-            self.pass_time(seconds=1)
-            self.work()
-            self.assertEqual([], self.leases())
-
-        self._wait_for_assert(are_gone)
-
-    def is_refused(self, **asked) -> str:
-        """Return why a request is refused with 409, before it makes any."""
-        before = self.leases(), self.api.get_servers()
-        refusal = self.assertRaises(
-            base.api_client.OpenStackApiException,
-            lambda: self.sure(**asked),
-        )
-        self.assertEqual(409, refusal.response.status_code)
-        self.assertEqual(before, (self.leases(), self.api.get_servers()))
-        return str(refusal)
-
 
 class FromNowOnTest(GuaranteedTestCase):
     def test_a_server_has_its_place_until_the_end(self):
@@ -128,30 +105,6 @@ class FromNowOnTest(GuaranteedTestCase):
         self._wait_until_deleted(server)
         self.assert_nothing_is_left()
 
-    def test_without_room_it_is_refused(self):
-        self.assertIn('0 hosts match', self.is_refused())
-        self.enrol('host1')
-        self.in_place()
-        self.assertIn('room for 0 servers', self.is_refused())
-
-    def test_it_counts_with_other_leases(self):
-        self.enrol('host1')
-        slots = self.slots(1, memory_mb=5000)
-        self.assertIn('room for 0 servers', self.is_refused())
-        self.services.leases.delete(slots.id, self.now)
-        self.until_there_are_none()
-        self.in_place()
-
-    def test_several_servers_have_one_each(self):
-        for server in self.two_in_place():
-            self.assertEqual('ACTIVE', server['status'])
-        self.assertEqual(
-            {'host1': 1, 'host2': 1}, self.inventories(self.only_lease())
-        )
-        self.end_completely(self.only_lease())
-        self.assertEqual([], self.api.get_servers())
-        self.assert_nothing_is_left()
-
     def test_the_zone_of_the_server_is_that_of_its_place(self):
         self.enrol('host1', 'host2')
         [_, second] = self.services.hosts.find(objects.HostQuery())
@@ -164,36 +117,6 @@ class FromNowOnTest(GuaranteedTestCase):
         self.services.hosts.refresh(self.now)
         server = self.in_place(az='there')
         self.assertEqual(second.facts.service_host, self.host_of(server))
-
-    def test_what_nova_refuses_leaves_no_place(self):
-        self.enrol('host1')
-        status = self.status_of_refusal(lambda: self.sure(image_uuid=UNKNOWN))
-        self.assertEqual(400, status)
-        self.until_there_are_none()
-        self.assert_nothing_is_left()
-        self.assertEqual([], self.api.get_servers())
-
-    def test_on_end_must_delete(self):
-        self.enrol('host1')
-        self.flags(instance_on_end=['suspend'], group='reservations')
-        self.assertEqual(400, self.status_of_refusal(self.sure))
-
-    def test_deleted_by_its_user_it_gives_its_place_back(self):
-        self.enrol('host1')
-        server = self.in_place()
-        self.api.delete_server(server['id'])
-        self._wait_until_deleted(server)
-        self.look_for_the_deserted()
-        self.until('TERMINATED')
-        self.assert_nothing_is_left()
-
-    def test_deleted_by_its_lease_it_is_gone(self):
-        self.enrol('host1')
-        server = self.in_place()
-        self.services.leases.delete(self.only_lease().id, self.now)
-        self.until_there_are_none()
-        self._wait_until_deleted(server)
-        self.assert_nothing_is_left()
 
 
 class LaterTest(GuaranteedTestCase):
@@ -218,15 +141,6 @@ class LaterTest(GuaranteedTestCase):
         self.until_shelved(server)
         self._unshelve_server(server)
         self.assertIn(self.host_of(server), test_open_reservations.OUTSIDE)
-        self.until_the_start()
-        self.until('ACTIVE')
-        self.assert_in_place(server)
-
-    def test_no_server_takes_the_place_meanwhile(self):
-        self.enrol('host1')
-        server = self.sure(starts_in=20)
-        self.until_shelved(server)
-        self.assertIn('room for 0 servers', self.is_refused())
         self.until_the_start()
         self.until('ACTIVE')
         self.assert_in_place(server)
