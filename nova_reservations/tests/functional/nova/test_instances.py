@@ -9,9 +9,7 @@ from nova.tests.functional.api import client as api_client
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import identity
 from nova_reservations.engine import lease_requests
-from nova_reservations.engine import leftovers
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 
@@ -142,16 +140,6 @@ class TestSlots(InstancesTestCase):
         self.boot_in(lease)
         self.assertIn('No valid host', self.why_not())
 
-    def test_the_flavor_is_of_the_project_and_of_nobody_else(self):
-        self.enrol('host1')
-        lease = self.slots(1)
-        shown = self.api.get_flavor(self.id_of(lease))
-        self.assertEqual(f'reservation:{self.id_of(lease)}', shown['name'])
-        status = self.status_of_refusal(
-            self.others_api.get_flavor, self.id_of(lease)
-        )
-        self.assertEqual(404, status)
-
     def test_an_administrator_of_another_project_gets_no_slot(self):
         self.enrol('host1')
         lease = self.slots(1, project_id=base.OTHERS)
@@ -275,28 +263,6 @@ class TestEnd(InstancesTestCase):
         self.end_completely(lease)
         self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
 
-    def test_a_shelved_server_ends_too(self):
-        self.enrol('host1')
-        lease = self.slots(1)
-        server = self.boot_in(lease)
-        self._shelve_server(server)
-        self.end_completely(lease)
-        self._wait_until_deleted(server)
-
-    def test_servers_are_shelved_and_live_on_outside_of_the_pool(self):
-        self.trust()
-        self.enrol('host1')
-        lease = self.slots(1, end_action='shelve')
-        server = self.boot_in(lease)
-        self.end_completely(lease)
-        self.assertNotIn(objects.slot_class(self.id_of(lease)), self.classes())
-        server = self.api.get_server(server['id'])
-        self.assertEqual('SHELVED_OFFLOADED', server['status'])
-        # Of what it asks for, the slot is no more.
-        self.api.post_server_action(server['id'], {'unshelve': None})
-        server = self._wait_for_state_change(server, 'ACTIVE')
-        self.assertNotEqual('host1', self.host_of(server))
-
     def test_servers_are_moved_and_live_on_outside_of_the_pool(self):
         self.trust()
         self.enrol('host1')
@@ -306,26 +272,6 @@ class TestEnd(InstancesTestCase):
         self.assertNotIn(objects.slot_class(self.id_of(lease)), self.classes())
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assertNotEqual('host1', self.host_of(server))
-
-    def test_what_blazar_has_made_is_left_alone(self):
-        theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
-        name = objects.slot_class(theirs)
-        self._create_resource_class(name)
-        self._create_flavor(id=theirs, name=f'reservation:{theirs}')
-        mine = '3f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
-        self._create_resource_class(objects.slot_class(mine))
-        cloud = self.services.hosts.cloud
-        cloud.aggregates.set_aggregate_hosts(
-            mine,
-            base.MINE,
-            [],
-            lambda: None,
-            identity.of(self.services.database),
-        )
-        leftovers.sweep(self.services.database, cloud)
-        self.assertIn(name, self.classes())
-        self.assertNotIn(objects.slot_class(mine), self.classes())
-        self.assertIsNotNone(self.admin_api.get_flavor(theirs))
 
 
 class TestMoves(InstancesTestCase):

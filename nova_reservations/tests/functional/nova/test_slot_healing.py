@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes with slots that really stop, on a whole Nova."""
 
-import datetime
-
-from nova_reservations import objects
 from nova_reservations.tests.functional.nova import test_instances
 
 HOSTS = ('host1', 'host2', 'host3', 'host4')
@@ -47,40 +44,6 @@ class TestSlotHealing(SlotHealingTestCase):
             self.assertEqual(other, self.host_of(self.boot_in(lease)))
         self.assertIn('No valid host', self.refused_in(lease))
 
-    def test_servers_that_are_apart_stay_apart(self):
-        self.enrol('host1', 'host2', 'host3')
-        lease = self.slots(2, affinity=False)
-        kept, failed = sorted(self.hosts_of(lease))
-        [spare] = {'host1', 'host2', 'host3'} - {kept, failed}
-        self.stop_host(failed)
-        self.look()
-        self.assert_in_nova(lease, {kept: 1, spare: 1})
-        hosts = {self.host_of(self.boot_in(lease)) for _ in range(2)}
-        self.assertEqual({kept, spare}, hosts)
-
-    def test_servers_that_are_together_stay_together(self):
-        self.enrol('host1', 'host2')
-        lease = self.slots(2, affinity=True)
-        [failed] = self.hosts_of(lease)
-        [other] = {'host1', 'host2'} - {failed}
-        self.stop_host(failed)
-        self.look()
-        self.assert_in_nova(lease, {other: 2})
-        group = self.api.api_get(
-            f'/os-server-groups/{objects.group_id(self.id_of(lease))}'
-        ).body['server_group']
-        self.assertEqual('affinity', group['policy'])
-        hosts = {self.host_of(self.boot_in(lease)) for _ in range(2)}
-        self.assertEqual({other}, hosts)
-
-    def test_apart_is_not_given_up_for_a_place(self):
-        self.enrol('host1', 'host2')
-        lease = self.slots(2, affinity=False)
-        self.stop_host('host1')
-        self.look()
-        self.assertEqual((True, False), self.shown(lease))
-        self.assert_in_nova(lease, {'host2': 1})
-
     def test_without_room_it_lacks_slots_until_the_host_is_back(self):
         self.enrol('host1')
         lease = self.slots(2)
@@ -94,16 +57,6 @@ class TestSlotHealing(SlotHealingTestCase):
         self.assertEqual((False, False), self.shown(lease))
         self.assert_in_nova(lease, {'host1': 2})
         self.assertEqual('host1', self.host_of(self.boot_in(lease)))
-
-    def test_a_host_that_is_enrolled_heals_who_lacks_slots(self):
-        self.enrol('host1')
-        lease = self.slots(2)
-        self.stop_host('host1')
-        self.look()
-        self.enrol('host2')
-        self.look()
-        self.assertEqual((False, True), self.shown(lease))
-        self.assert_in_nova(lease, {'host2': 2})
 
     def test_servers_are_evacuated_into_slots(self):
         self.trust()
@@ -144,25 +97,3 @@ class TestSlotHealing(SlotHealingTestCase):
         [reservation] = lease.reservations
         shown = self.services.leases.usage(lease, reservation)
         self.assertEqual([server['id']], shown['servers'])
-
-    def test_servers_on_a_failed_host_go_with_the_lease(self):
-        self.enrol('host1', 'host2')
-        lease = self.slots(1)
-        server = self.boot_in(lease)
-        self.stop_host(self.host_of(server))
-        self.look()
-        self.end_completely(lease)
-        self._wait_until_deleted(server)
-
-    def test_a_pending_lease_has_slots_elsewhere_and_nothing_was_changed(self):
-        self.enrol('host1', 'host2')
-        lease = self.slots(1, starts_in=datetime.timedelta(minutes=5))
-        [failed] = self.hosts_of(lease)
-        [other] = {'host1', 'host2'} - {failed}
-        self.stop_host(failed)
-        self.look()
-        self.assertEqual((False, False), self.shown(lease))
-        self.pass_time(minutes=5)
-        self.work()
-        self.assert_in_nova(lease, {other: 1})
-        self.assertEqual(other, self.host_of(self.boot_in(lease)))
