@@ -5,10 +5,8 @@ import datetime
 import threading
 
 import fixtures
-from nova import exception as nova_exception
 from nova.virt import fake
 
-from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.cloud import placement
 from nova_reservations.cloud.servers import instance_actions
@@ -136,50 +134,6 @@ class HuntingTest(shared.SharedNova):
         self.wait_until_given_back()
         self.boot_on_donor()
 
-    def test_it_waits_in_vain_where_servers_have_nowhere_to_go(self):
-        server = self.boot_on_donor()
-        self.set_service('host3', 'disabled')
-        lease = self.best_effort()
-        self.work()
-        self.assertIn('nowhere to go', self.see(lease).status_reason)
-        self.assertEqual([], self.fenced())
-        self.pass_time(seconds=1200)
-        self.wait_for_status(lease, states.Lease.TIMEDOUT)
-        self.wait_until_given_back()
-        self.assertEqual('host2', self.host_of(server))
-        self.assertEqual(
-            [], self.admin_api.api_get('/os-migrations').body['migrations']
-        )
-
-    def test_a_server_that_is_too_large_for_the_rest_has_nowhere_to_go(self):
-        flavor = self._create_flavor(vcpu=1, memory_mb=5000, disk=1)
-        self.boot_on_donor(flavor_id=flavor)
-        self.boot_beside('host2', 'host3', flavor_id=flavor)
-        lease = self.best_effort()
-        self.work()
-        self.assertIn('nowhere to go', self.see(lease).status_reason)
-
-    def test_what_fails_is_given_back_and_nothing_is_lost(self):
-        server = self.boot_on_donor()
-        with fixtures.MockPatchObject(
-            fake.FakeDriver,
-            'check_can_live_migrate_destination',
-            side_effect=nova_exception.MigrationPreCheckError(reason='no'),
-        ):
-            lease = self.best_effort()
-            ended = self.wait_for_status(lease, states.Lease.ERROR)
-        self.assertIn(
-            f'server {server["id"]} stays on host host2: Nova has failed to '
-            'move it',
-            ended.status_detail,
-        )
-        self.wait_until_given_back()
-        shown = self.admin_api.get_server(server['id'])
-        self.assertEqual('ACTIVE', shown['status'])
-        self.assertEqual('host2', shown['OS-EXT-SRV-ATTR:host'])
-        # And may be tried for another.
-        self.wait_for_status(self.best_effort(), states.Lease.ACTIVE)
-
     def test_nothing_that_its_owner_has_begun_is_ended_by_us(self):
         """A resize is not confirmed, what was deleted is kept."""
         self.flags(reclaim_instance_interval=3600)
@@ -239,22 +193,6 @@ class HuntingTest(shared.SharedNova):
         self.assertEqual('ACTIVE', shown['status'])
         self.assertEqual('host3', shown['OS-EXT-SRV-ATTR:host'])
 
-    def test_a_cold_move_is_confirmed_though_the_lease_is_gone(self):
-        server = self.boot_on_donor()
-        self._stop_server(server)
-        confirm = 'nova.compute.api.API.confirm_resize'
-        with fixtures.MonkeyPatch(confirm, lambda *args, **kwargs: None):
-            lease = self.best_effort()
-            self.wait_for(
-                lambda: self.assertEqual(
-                    'VERIFY_RESIZE',
-                    self.admin_api.get_server(server['id'])['status'],
-                )
-            )
-            self.services.leases.delete(lease.id, self.now)
-        self.wait_until_given_back()
-        self._wait_for_state_change(server, 'SHUTOFF')
-
     def test_a_worker_that_died_in_the_middle_leaves_no_server_stuck(self):
         """Killed when Nova has set the task, and not sent the message."""
         server = self.boot_on_donor()
@@ -279,9 +217,3 @@ class HuntingTest(shared.SharedNova):
         shown = self.admin_api.get_server(server['id'])
         self.assertIsNone(shown['OS-EXT-STS:task_state'])
         self.assertEqual('host2', shown['OS-EXT-SRV-ATTR:host'])
-
-    def test_too_few_are_refused(self):
-        self.assertRaises(
-            exception.NotEnoughResources, self.best_effort, hosts=3
-        )
-        self.assertEqual([], self.fenced())
