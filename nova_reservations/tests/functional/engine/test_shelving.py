@@ -246,6 +246,16 @@ class TestEnd:
         assert region.status(lease) == 'TERMINATED'
         assert region.cloud.images == []
 
+    def test_the_operator_says_what_is_done_otherwise(self, region):
+        region.opts.set_override(
+            'instance_on_end', ['suspend'], 'reservations'
+        )
+        lease, (server,) = asked_for(region)
+        region.forward(until=61)
+        region.opts.clear_override('instance_on_end', 'reservations')
+        assert state_of(region, server) == 'suspended'
+        assert region.status(lease) == 'TERMINATED'
+
     def test_what_is_wanted_is_done_in_its_order(self, region):
         lease, _ = asked_for(
             region, on_end=['delete', 'suspend', 'create_image']

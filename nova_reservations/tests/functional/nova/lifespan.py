@@ -88,12 +88,6 @@ class LifespanTestCase(test_server_leases.CarriedTestCase):
     def allocations(self, server):
         return self._get_allocations_by_server_uuid(server['id'])
 
-    def set_hosts(self, status):
-        for compute in self.computes.values():
-            self.admin_api.put_service(
-                compute.service_ref.uuid, {'status': status}
-            )
-
     def look_for_the_deserted(self):
         with self.services.database.writer() as session:
             tasks.hurry(session, deleted_servers.TASK, self.now)

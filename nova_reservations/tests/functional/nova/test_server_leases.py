@@ -11,7 +11,6 @@ from nova import context as nova_context
 from nova import objects as nova_objects
 from nova.compute import api as compute_api
 from nova.conductor import api as conductor_api
-from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional.api import client as api_client
 from oslo_messaging import exceptions as messaging_exc
 
@@ -98,13 +97,6 @@ class CarriedTest(CarriedTestCase):
         server = self._wait_for_state_change(self.carry(), 'ACTIVE')
         self.assertEqual('host3', self.host_of(server))
 
-    def test_the_lease_is_active_when_the_server_is(self):
-        with nova_fixtures.SpawnIsSynchronousFixture():
-            server = self.carry()
-        self.assertEqual(states.Lease.PENDING, self.only_lease().status)
-        self._wait_for_state_change(server, 'ACTIVE')
-        self.until('ACTIVE')
-
     def test_nova_keeps_by_which_lease_it_was_asked(self):
         server = self._wait_for_state_change(self.carry(), 'ACTIVE')
         spec = nova_objects.RequestSpec.get_by_instance_uuid(
@@ -165,26 +157,6 @@ class CarriedTest(CarriedTestCase):
         self.assertEqual(2, len(self.leases()))
         self._wait_for_state_change(server, 'ACTIVE')
 
-    def test_it_works_for_servers_on_volumes(self):
-        self.useFixture(nova_fixtures.CinderFixture(self))
-        body = self.body(
-            block_device_mapping_v2=[
-                {
-                    'boot_index': 0,
-                    'source_type': 'volume',
-                    'destination_type': 'volume',
-                    'uuid': nova_fixtures.CinderFixture.IMAGE_BACKED_VOL,
-                    'delete_on_termination': False,
-                }
-            ]
-        )
-        body['server']['imageRef'] = ''
-        server = self.api.post_server(body)
-        self._wait_for_state_change(server, 'ACTIVE')
-        lease = self.until('ACTIVE')
-        self.end_completely(lease)
-        self.assertEqual([], self.api.get_servers())
-
     def test_it_can_be_moved_as_any_server(self):
         server = self._wait_for_state_change(self.carry(), 'ACTIVE')
         before = self.host_of(server)
@@ -240,14 +212,6 @@ class RefusedTest(CarriedTestCase):
             )
         self.flags(instances=0, group='quota')
         self.assertEqual(403, self.status_of_refusal(self.carry))
-        self._assert_nothing_is_left()
-
-    def test_bad_params_are_refused_before_nova_looks(self):
-        body = self.body()
-        body[HINTS] = {'lease_params': '{"name": "a"}'}
-        self.assertEqual(
-            400, self.status_of_refusal(self.api.post_server, body)
-        )
         self._assert_nothing_is_left()
 
     def test_servers_that_nova_takes_back_leave_nothing(self):
