@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else the cloud is on Nova's own objects and a real placement, beyond
-the promises of its ports, which ``tests/contract`` proves."""
+"""The cloud on Nova's own objects and a real placement, beyond the promises
+of its ports, which ``tests/contract`` proves."""
 
 import uuid
 
