@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One started Nova, which the tests of a module share.
+"""One started Nova, which tests share, also those of several modules.
 
 To start and to stop a whole Nova takes longer than most tests do with it.
 After each test all databases get back the content that they had when Nova had
