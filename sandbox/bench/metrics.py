@@ -160,17 +160,17 @@ class Measured:
         self.collector.choose()
 
     def audit(self) -> None:
-        self.collector.roster.replace('node', instances(self._count))
+        self.collector.servers.replace('node', instances(self._count))
 
     def round(self) -> None:
         self._moment += 60
         self.collector.round(samples.Moment(time.time(), self._moment))
-        for lane in self.collector.lanes.values():
-            lane.wait()
+        for thread in self.collector.threads.values():
+            thread.wait()
 
     def close(self) -> None:
-        for lane in self.collector.lanes.values():
-            lane.stop()
+        for thread in self.collector.threads.values():
+            thread.stop()
 
 
 def row(names: Sequence[str], count: int, rounds: int) -> report.Row:

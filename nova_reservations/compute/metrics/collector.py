@@ -50,27 +50,27 @@ class Collector:
     """One for each compute host.
 
     :ivar host: its name.
-    :ivar roster: the servers there.
-    :ivar lanes: name -> the plugin and its thread.
+    :ivar servers: those on the host.
+    :ivar threads: name -> the plugin and its thread.
     """
 
     def __init__(
         self,
         host: str,
         driver: Any,
-        roster: servers.Servers,
+        known: servers.Servers,
         conf: cfg.ConfigOpts,
     ) -> None:
         self.host = host
         self._conf = conf
-        self.roster = roster
-        self._interview = DriverReader(driver)
+        self.servers = known
+        self._reader = DriverReader(driver)
         self._files = files.Files(conf)
         self._history = samples.History()
         # Of Nova's volume poll, which is another thread's.
         self._volumes = samples.History()
         self._present: dict[str, base.Server] = {}
-        self.lanes: dict[str, plugin_thread.PluginThread] = {}
+        self.threads: dict[str, plugin_thread.PluginThread] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name='metrics', daemon=True
@@ -85,8 +85,8 @@ class Collector:
     def stop(self) -> None:
         self._stopping.set()
         self._thread.join(plugin_thread.PATIENCE)
-        for lane in self.lanes.values():
-            lane.stop()
+        for thread in self.threads.values():
+            thread.stop()
 
     def hand_on_resources(
         self,
@@ -149,15 +149,15 @@ class Collector:
         """
         wanted = set(self._conf.metrics_plugins.enabled)
         kept = {
-            name: lane
-            for name, lane in self.lanes.items()
-            if name in wanted and lane.guard.off is None
+            name: thread
+            for name, thread in self.threads.items()
+            if name in wanted and thread.guard.off is None
         }
         new = self._load(sorted(wanted - kept.keys()))
-        for lane in new.values():
-            lane.start()
+        for thread in new.values():
+            thread.start()
         # Nova's threads may be going through the one before.
-        before, self.lanes = self.lanes, kept | new
+        before, self.threads = self.threads, kept | new
         for name in before.keys() - kept.keys():
             before[name].stop()
 
@@ -183,7 +183,9 @@ class Collector:
 
     @property
     def wants_metadata(self) -> bool:
-        return any(lane.plugin.wants_metadata for lane in self.lanes.values())
+        return any(
+            thread.plugin.wants_metadata for thread in self.threads.values()
+        )
 
     def reload(self) -> None:
         """Obey the files of the configuration, if they have changed."""
@@ -194,12 +196,12 @@ class Collector:
 
     def round(self, moment: samples.Moment) -> None:
         """Measure all there is to measure, once."""
-        present = self.roster.servers()
+        present = self.servers.servers()
         calls: list[plugin_thread.Call] = []
         for uuid, (instance, server) in present.items():
             # Other threads, which may be green ones, have their turn.
             time.sleep(0)
-            reading = self._interview.server(instance)
+            reading = self._reader.server(instance)
             if reading is None:
                 continue
             seconds, before = self._history.swap(
@@ -219,12 +221,12 @@ class Collector:
         ]
         self._present = {uuid: server for uuid, (_, server) in present.items()}
         self._history.keep((*present, _HOST, f'{_HOST}nics'))
-        self._interview.sum_up()
+        self._reader.sum_up()
         self._put(calls)
 
     def _of_host(self, moment: samples.Moment) -> list[plugin_thread.Call]:
         calls: list[plugin_thread.Call] = []
-        stats = self._interview.host_cpu()
+        stats = self._reader.host_cpu()
         if stats is not None:
             seconds, before = self._history.swap(
                 _HOST, moment.monotonic, stats
@@ -242,8 +244,8 @@ class Collector:
         return calls
 
     def _put(self, batch: list[plugin_thread.Call]) -> None:
-        for lane in self.lanes.values():
-            lane.put(batch)
+        for thread in self.threads.values():
+            thread.put(batch)
 
     def _run(self) -> None:
         measure = look = time.monotonic()

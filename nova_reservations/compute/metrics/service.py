@@ -104,7 +104,7 @@ def _replace(
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
-    found.roster.replace(
+    found.servers.replace(
         call['nodename'],
         (
             instance
@@ -122,9 +122,9 @@ def _follow(
     instance = call['instance']
     # Nova has decided whether it counts; it is told so also when it boots.
     if instance.uuid in tracker.tracked_instances:
-        found.roster.add(call['nodename'], instance)
+        found.servers.add(call['nodename'], instance)
     else:
-        found.roster.discard(instance.uuid)
+        found.servers.discard(instance.uuid)
 
 
 def _forget(
@@ -132,7 +132,7 @@ def _forget(
     tracker: resource_tracker.ResourceTracker,
     call: wrapping.Call,
 ) -> None:
-    found.roster.replace(call['nodename'], ())
+    found.servers.replace(call['nodename'], ())
 
 
 def _get_by_host_and_node(

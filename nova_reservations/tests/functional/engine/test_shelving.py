@@ -361,7 +361,7 @@ class TestEnd:
         assert state_of(region, server) == 'gone'
 
 
-class TestDesertion:
+class TestDeletedServers:
     def test_the_lease_ends_with_the_last_of_its_servers(self, region):
         lease, servers = asked_for(region, 2)
         region.work()

@@ -18,7 +18,7 @@ from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 
 
-class HuntingTest(shared.SharedNova):
+class BestEffortTest(shared.SharedNova):
     """host1 is of the pool, host2 a donor, host3 everybody's."""
 
     def _install(self, directory):

@@ -5,10 +5,10 @@ import datetime
 
 from nova_reservations.engine import lease_requests
 from nova_reservations.tests.functional.nova import base
-from nova_reservations.tests.functional.nova import lifespan
+from nova_reservations.tests.functional.nova import shelving
 
 
-class DefaultTest(lifespan.LifespanTestCase):
+class DefaultTest(shelving.ShelvingTestCase):
     """Every server has a lease."""
 
     def _install(self, directory):
@@ -78,7 +78,7 @@ class DefaultTest(lifespan.LifespanTestCase):
 
     def test_other_hints_are_kept(self):
         other = self.boot()
-        for key in (lifespan.HINTS, 'OS-SCH-HNT:scheduler_hints'):
+        for key in (shelving.HINTS, 'OS-SCH-HNT:scheduler_hints'):
             server = self.api.post_server(
                 {
                     'server': self._build_server(
@@ -144,7 +144,7 @@ class DefaultTest(lifespan.LifespanTestCase):
         self.until('ACTIVE')
 
 
-class NoDefaultTest(lifespan.LifespanTestCase):
+class NoDefaultTest(shelving.ShelvingTestCase):
     def test_by_default_no_server_has_a_lease(self):
         self.boot()
         self.assertEqual([], self.leases())

@@ -14,7 +14,7 @@ from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 
 
-class EndingsTest(shared.SharedNova):
+class EndActionsTest(shared.SharedNova):
     def setUp(self):
         super().setUp()
         self.trust()

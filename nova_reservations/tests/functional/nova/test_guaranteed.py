@@ -8,15 +8,15 @@ from nova.tests.functional.api import client as api_client
 
 from nova_reservations import objects
 from nova_reservations.engine import server_leases
-from nova_reservations.tests.functional.nova import lifespan
+from nova_reservations.tests.functional.nova import shelving
 from nova_reservations.tests.functional.nova import test_open_reservations
 
-HINTS = lifespan.HINTS
+HINTS = shelving.HINTS
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 
 class GuaranteedTestCase(
-    lifespan.LifespanTestCase, test_open_reservations.OpenTestCase
+    shelving.ShelvingTestCase, test_open_reservations.OpenTestCase
 ):
     def _install(self, directory) -> None:
         super()._install(directory)

@@ -288,7 +288,7 @@ class TestUnknownName(MetricsTestCase):
 
     def test_the_rest_is_loaded(self):
         assert self.measuring is not None
-        assert [*self.measuring.lanes] == ['udp']
+        assert [*self.measuring.threads] == ['udp']
         [line] = [
             each
             for each in self.stdlog.logger.output.splitlines()

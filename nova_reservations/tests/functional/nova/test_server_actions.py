@@ -23,7 +23,7 @@ def go_on():
     pass
 
 
-class RestingTest(shared.SharedNova):
+class ServerActionsTest(shared.SharedNova):
     hosts = ('host1',)
 
     def setUp(self):

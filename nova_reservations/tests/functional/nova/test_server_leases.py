@@ -29,7 +29,7 @@ class Killed(BaseException):
     """nova-api is killed: nothing handles it."""
 
 
-class CarriedTestCase(shared.SharedNova):
+class ServerLeaseTestCase(shared.SharedNova):
     def _install(self, directory) -> None:
         super()._install(directory)
         self.flags(
@@ -83,7 +83,7 @@ class CarriedTestCase(shared.SharedNova):
         return self.only_lease()
 
 
-class CarriedTest(CarriedTestCase):
+class ServerLeaseTest(ServerLeaseTestCase):
     def test_a_server_runs_until_its_lease_is_over(self):
         server = self.carry()
         self.assertEqual([server['id']], self.servers_of(self.only_lease()))
@@ -193,7 +193,7 @@ class CarriedTest(CarriedTestCase):
         self.assertEqual([], self.leases())
 
 
-class RefusedTest(CarriedTestCase):
+class RefusedTest(ServerLeaseTestCase):
     """Nova says no, or nothing."""
 
     def _assert_nothing_is_left(self) -> None:
@@ -286,7 +286,7 @@ class RefusedTest(CarriedTestCase):
         self.assertEqual(states.Lease.ERROR, self.only_lease().status)
 
 
-class SchedulerAloneTest(CarriedTestCase):
+class SchedulerAloneTest(ServerLeaseTestCase):
     """Requests that nova-api would have refused reach the scheduler."""
 
     api_is_ours = False

@@ -4,10 +4,10 @@
 import fixtures
 
 from nova_reservations.objects import states
-from nova_reservations.tests.functional.nova import lifespan
+from nova_reservations.tests.functional.nova import shelving
 
 
-class LaterTest(lifespan.LifespanTestCase):
+class LaterTest(shelving.ShelvingTestCase):
     def _is_there_from_its_time_on(self, server=None):
         server = self.ask(starts_in=20, server=server)
         self.until_shelved(server)
@@ -39,7 +39,7 @@ class LaterTest(lifespan.LifespanTestCase):
         self.assertEqual([], self.images_named(name))
 
 
-class EndTest(lifespan.LifespanTestCase):
+class EndTest(shelving.ShelvingTestCase):
     def _ends(self, *, server=None, **params):
         server = self.ask(server=server, **params)
         self.until('ACTIVE')
@@ -100,7 +100,7 @@ class EndTest(lifespan.LifespanTestCase):
         self.assertEqual(1, len(self.images_named(f'{name}-shelved')))
 
 
-class DesertionTest(lifespan.LifespanTestCase):
+class DeletedServersTest(shelving.ShelvingTestCase):
     def test_a_soft_deleted_server_may_come_back(self):
         self.flags(reclaim_instance_interval=3600)
         server = self.ask()

@@ -11,7 +11,7 @@ from unittest import mock
 from nova_reservations.tests.functional.nova import tracking
 
 
-class LedgerTest(tracking.TrackingTestCase):
+class TrackerPluginsTest(tracking.TrackingTestCase):
     """:ivar small: 1 vcpu, 512 MiB, 10 units. :ivar large: 2, 1024 and 25."""
 
     compute_resources = ('vcpu', 'memory', 'cu')

@@ -55,7 +55,7 @@ class Recorder(base.MetricPlugin):
         return super().__getattribute__(name)
 
 
-class SynchronousLane(plugin_thread.PluginThread):
+class SynchronousPluginThread(plugin_thread.PluginThread):
     def put(self, batch):
         self.deliver(batch)
 
@@ -100,8 +100,8 @@ def measuring(driver, recorder):
     made = collector.Collector(
         'host1', driver, servers.Servers(), builders.make_conf()
     )
-    made.lanes = {'recorder': SynchronousLane('recorder', recorder)}
-    made.roster.replace('node', [make_instance()])
+    made.threads = {'recorder': SynchronousPluginThread('recorder', recorder)}
+    made.servers.replace('node', [make_instance()])
     return made
 
 
@@ -122,7 +122,7 @@ KINDS = ('on_cpu', 'on_ram', 'on_volume', 'on_bandwidth')
 
 
 def test_a_round_is_one_question_for_each_server(measuring, driver, recorder):
-    measuring.roster.replace('node', map(make_instance, 'abc'))
+    measuring.servers.replace('node', map(make_instance, 'abc'))
     measuring.round(at(0))
     assert driver.asked == ['get_diagnostics'] * 3 + ['get_host_cpu_stats']
     assert of_servers(recorder) == [
@@ -217,7 +217,7 @@ def test_a_server_that_is_not_there_yet_is_passed_over(
 def test_a_driver_that_fails_is_told_once_until_it_recovers(
     measuring, driver, recorder, caplog
 ):
-    measuring.roster.replace('node', map(make_instance, 'abc'))
+    measuring.servers.replace('node', map(make_instance, 'abc'))
     for second, answer in enumerate(
         (OSError('x'), OSError('x'), None, OSError('y'))
     ):
@@ -237,7 +237,7 @@ def test_a_driver_that_fails_is_told_once_until_it_recovers(
 
 def test_who_left_is_told_once(measuring, recorder):
     measuring.round(at(0))
-    measuring.roster.discard('server-1')
+    measuring.servers.discard('server-1')
     measuring.round(at(1))
     measuring.round(at(2))
     assert of_servers(recorder)[len(KINDS) :] == [('on_gone', 'server-1')]
@@ -245,25 +245,25 @@ def test_who_left_is_told_once(measuring, recorder):
 
 def test_who_comes_back_has_no_rate_of_its_absence(measuring, recorder):
     measuring.round(at(0))
-    measuring.roster.discard('server-1')
+    measuring.servers.discard('server-1')
     measuring.round(at(60))
-    measuring.roster.add('node', make_instance())
+    measuring.servers.add('node', make_instance())
     recorder.calls.clear()
     measuring.round(at(120))
     assert recorder.calls[0][2]['percent'] is None
 
 
 def test_an_audit_of_one_node_leaves_the_others(measuring, recorder):
-    measuring.roster.replace('other', [make_instance('server-2')])
-    measuring.roster.replace('node', [])
+    measuring.servers.replace('other', [make_instance('server-2')])
+    measuring.servers.replace('node', [])
     measuring.round(at(0))
     assert {uuid for _, uuid in of_servers(recorder)} == {'server-2'}
 
 
 def test_a_claim_does_not_forget_the_metadata(measuring, recorder):
-    measuring.roster.replace('node', [make_instance(metadata={'team': 'a'})])
+    measuring.servers.replace('node', [make_instance(metadata={'team': 'a'})])
     measuring.round(at(0))
-    measuring.roster.add('node', make_instance())
+    measuring.servers.add('node', make_instance())
     measuring.round(at(60))
     seen = {id(call[1]): call[1] for call in recorder.calls if call[1]}
     assert [each.metadata for each in seen.values()] == [{'team': 'a'}] * 2
@@ -303,34 +303,34 @@ class TestChoice:
         )
         made.choose()
         yield made
-        for lane in made.lanes.values():
-            lane.stop()
+        for thread in made.threads.values():
+            thread.stop()
 
     def choose(self, file, measuring, names):
         file.write_text(f'[metrics_plugins]\nenabled = {names}\n')
         measuring.reload()
 
     def test_plugins_come_and_go_with_the_file(self, file, measuring):
-        before = measuring.lanes['udp']
+        before = measuring.threads['udp']
         self.choose(file, measuring, 'udp, statsd')
-        assert [*measuring.lanes] == ['udp', 'statsd']
-        assert measuring.lanes['udp'] is before
+        assert [*measuring.threads] == ['udp', 'statsd']
+        assert measuring.threads['udp'] is before
         self.choose(file, measuring, 'statsd')
-        assert [*measuring.lanes] == ['statsd']
+        assert [*measuring.threads] == ['statsd']
         before._thread.join(10)
         assert not before._thread.is_alive()
 
     def test_a_change_gives_a_plugin_that_is_off_another_chance(
         self, file, measuring
     ):
-        lane = measuring.lanes['udp']
-        lane.guard.off = 'failed'
+        thread = measuring.threads['udp']
+        thread.guard.off = 'failed'
         measuring.reload()
-        assert measuring.lanes['udp'] is lane
+        assert measuring.threads['udp'] is thread
         self.choose(file, measuring, 'udp ')
-        assert measuring.lanes['udp'].guard.off is None
+        assert measuring.threads['udp'].guard.off is None
         # What it was told before is of then.
-        assert measuring.lanes['udp'].plugin is not lane.plugin
+        assert measuring.threads['udp'].plugin is not thread.plugin
 
     def test_a_name_that_nobody_knows_is_one_error(
         self, file, measuring, caplog
@@ -340,7 +340,7 @@ class TestChoice:
             record for record in caplog.records if record.levelname == 'ERROR'
         ]
         assert 'nonsense' in record.getMessage()
-        assert [*measuring.lanes] == ['udp']
+        assert [*measuring.threads] == ['udp']
 
     def test_metadata_are_read_if_a_plugin_wants_them(self, file, measuring):
         assert not measuring.wants_metadata

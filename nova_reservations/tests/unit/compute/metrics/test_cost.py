@@ -25,10 +25,12 @@ def test_a_round_of_two_hundred_servers_is_fifty_milliseconds_of_cpu():
     measuring = collector.Collector(
         'host1', fake.FakeDriver(None), servers.Servers(), conf
     )
-    measuring.lanes = {'it': test_collector.SynchronousLane('it', plugin)}
+    measuring.threads = {
+        'it': test_collector.SynchronousPluginThread('it', plugin)
+    }
     taken = []
     for minute in range(11):
-        measuring.roster.replace(
+        measuring.servers.replace(
             'node',
             [
                 test_collector.make_instance(str(uuid.UUID(int=number)))

@@ -46,20 +46,20 @@ def batch(number):
 
 
 def test_what_is_put_arrives_in_order(plugin):
-    lane = plugin_thread.PluginThread('plugin', plugin)
-    lane.start()
+    thread = plugin_thread.PluginThread('plugin', plugin)
+    thread.start()
     for number in range(10):
-        lane.put(batch(number))
-    lane.stop()
+        thread.put(batch(number))
+    thread.stop()
     assert plugin.seen == [*range(10), 'closed']
 
 
 def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
-    lane = plugin_thread.PluginThread('slow', plugin)
+    thread = plugin_thread.PluginThread('slow', plugin)
     plugin.may_go.clear()
-    lane.start()
+    thread.start()
     for number in range(100):
-        lane.put(batch(number))
+        thread.put(batch(number))
     warnings = [
         each.getMessage()
         for each in caplog.records
@@ -70,56 +70,56 @@ def test_who_puts_never_waits_and_what_is_oldest_is_lost(plugin, caplog):
         'measurements; the oldest are lost'
     ]
     plugin.may_go.set()
-    lane.put(batch(100))
-    lane.stop()
+    thread.put(batch(100))
+    thread.stop()
     assert plugin.seen[-2:] == [100, 'closed']
     assert len(plugin.seen) <= plugin_thread.DEPTH + 3
 
 
 def test_what_is_told_once_is_not_lost_with_the_oldest(plugin):
-    lane = plugin_thread.PluginThread('slow', plugin)
+    thread = plugin_thread.PluginThread('slow', plugin)
     plugin.may_go.clear()
-    lane.start()
+    thread.start()
     for number in range(100):
-        lane.put([*batch(number), ('on_gone', (f'server-{number}',))])
+        thread.put([*batch(number), ('on_gone', (f'server-{number}',))])
     plugin.may_go.set()
-    lane.wait()
-    lane.stop()
+    thread.wait()
+    thread.stop()
     assert {*plugin.gone} == {f'server-{number}' for number in range(100)}
     assert len(plugin.gone) == 100
 
 
 def test_a_plugin_that_raises_is_named_and_off_in_the_end(plugin, caplog):
-    lane = plugin_thread.PluginThread('wrong', plugin)
+    thread = plugin_thread.PluginThread('wrong', plugin)
     plugin.fails = True
     for number in range(10):
-        lane.deliver(batch(number))
-    assert lane.guard.off
+        thread.deliver(batch(number))
+    assert thread.guard.off
     errors = [each.getMessage() for each in caplog.records]
     assert len(errors) == plugin_breaker.LIMIT + 1
     assert all('wrong' in each for each in errors)
     plugin.fails = False
-    lane.deliver(batch(10))
+    thread.deliver(batch(10))
     assert plugin.seen == []
-    lane.guard.restart()
-    lane.deliver(batch(11))
+    thread.guard.restart()
+    thread.deliver(batch(11))
     assert plugin.seen == [11]
 
 
 def test_a_failure_now_and_then_is_forgiven(plugin):
-    lane = plugin_thread.PluginThread('moody', plugin)
+    thread = plugin_thread.PluginThread('moody', plugin)
     for number in range(20):
         plugin.fails = number % 2 == 0
-        lane.deliver(batch(number))
-    assert lane.guard.off is None
+        thread.deliver(batch(number))
+    assert thread.guard.off is None
     assert plugin.seen == [*range(1, 20, 2)]
 
 
 def test_one_that_is_off_is_closed_too(plugin):
-    lane = plugin_thread.PluginThread('wrong', plugin)
+    thread = plugin_thread.PluginThread('wrong', plugin)
     plugin.fails = True
     for number in range(10):
-        lane.deliver(batch(number))
-    lane.start()
-    lane.stop()
+        thread.deliver(batch(number))
+    thread.start()
+    thread.stop()
     assert plugin.seen == ['closed']

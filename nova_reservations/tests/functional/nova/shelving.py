@@ -12,7 +12,7 @@ from nova_reservations.tests.functional.nova import test_server_leases
 HINTS = test_server_leases.HINTS
 
 
-class LifespanTestCase(test_server_leases.CarriedTestCase):
+class ShelvingTestCase(test_server_leases.ServerLeaseTestCase):
     def setUp(self):
         super().setUp()
         self.trust()
