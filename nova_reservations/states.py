@@ -10,4 +10,5 @@ removals.removed_module(
     __name__,
     replacement='nova_reservations.objects.states',
     removal_version='0.3',
+    stacklevel=4,
 )

@@ -13,4 +13,5 @@ removals.removed_module(
     __name__,
     replacement='nova_reservations.plugins.drain_strategies.base',
     removal_version='0.3',
+    stacklevel=4,
 )

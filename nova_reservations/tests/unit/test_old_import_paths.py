@@ -2,6 +2,7 @@
 """Plugins written for the release before still import their base classes."""
 
 import importlib
+import runpy
 import sys
 
 import pytest
@@ -39,6 +40,17 @@ def test_an_old_path_gives_the_same_class_and_names_the_new_path(
         module = importlib.import_module(f'nova_reservations.{old}')
     wanted = importlib.import_module(f'nova_reservations.{new}')
     assert getattr(module, name) is getattr(wanted, name)
+
+
+def test_the_warning_names_the_file_that_imports_an_old_path(tmp_path):
+    sys.modules.pop('nova_reservations.plugins.base', None)
+    plugin = tmp_path / 'plugin.py'
+    plugin.write_text(
+        'from nova_reservations.plugins.base import ResourceType\n'
+    )
+    with pytest.warns(DeprecationWarning) as warned:
+        runpy.run_path(str(plugin))
+    assert [item.filename for item in warned] == [str(plugin)]
 
 
 def test_a_strategy_of_the_release_before_may_name_its_donor():
