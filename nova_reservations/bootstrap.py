@@ -31,6 +31,7 @@ from nova_reservations.engine import monitoring
 from nova_reservations.engine import resources
 from nova_reservations.engine import retry
 from nova_reservations.engine import retry_walk
+from nova_reservations.engine import server_failures
 from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
 from nova_reservations.engine.worker import lifecycle
@@ -155,6 +156,7 @@ def assemble(parts: Parts) -> Services:
             monitors,
             healer,
             deleted_servers.DeletedServers(database, nova),
+            server_failures.ServerFailures(database, nova, options, notify),
             drainables,
             retry_walk.Walk(queue),
             options,

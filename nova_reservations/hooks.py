@@ -40,21 +40,21 @@ nova-api, nova-scheduler
     nova.context:RequestContext is type
     nova.context:get_admin_context(read_deleted)
     nova.context:target_cell(context, cell_mapping)
-  hosts and servers of all cells
-    nova.context:CELL_TIMEOUT is int
-    nova.context:scatter_gather_cells
-        (context, cell_mappings, timeout, fn, args, kwargs)
+  hosts and servers of cells
+    nova.db.api.models:HostMapping.cell_id is object
+    nova.db.api.models:HostMapping.host is object
+    nova.db.api.models:InstanceMapping.cell_id is object
+    nova.db.api.models:InstanceMapping.instance_uuid is object
+    nova.db.api.models:InstanceMapping.project_id is object
+    nova.db.main.api:get_context_manager(context)
     nova.objects.cell_mapping:CellMapping is type
     nova.objects.cell_mapping:CellMapping.is_cell0(self)
     nova.objects.cell_mapping:CellMappingList.get_all(context)
-  cells that do not answer
-    nova.context:is_cell_failure_sentinel(record)
   the hosts of aggregates
     nova.db.api.api:context_manager.reader is object
     nova.db.api.api:context_manager.writer is object
     nova.db.api.models:AggregateHost.aggregate_id is object
     nova.db.api.models:AggregateHost.host is object
-    nova.db.api.models:HostMapping.host is object
   slots in placement
     nova.scheduler.client.report:SchedulerReportClient.delete
         (self, url, version, global_request_id)
@@ -75,17 +75,12 @@ nova-api, nova-scheduler
     nova.objects.instance_group:InstanceGroup.create(self)
     nova.objects.instance_group:InstanceGroup.destroy(self)
     nova.objects.instance_group:InstanceGroup.get_by_uuid(context, uuid)
-  which hosts may fail together
-    nova.objects.host_mapping:HostMappingList.get_all(context)
   builds in flight
     nova.db.api.models:BuildRequest.instance_uuid is object
     nova.db.api.models:BuildRequest.project_id is object
-    nova.db.api.models:InstanceMapping.cell_id is object
-    nova.objects.host_mapping:HostMapping.get_by_host(context, host)
   stored flavors
     nova.db.api.models:RequestSpec.instance_uuid is object
     nova.db.api.models:RequestSpec.spec is object
-    nova.db.main.api:get_context_manager(context)
     nova.db.main.models:InstanceExtra.deleted is object
     nova.db.main.models:InstanceExtra.flavor is object
     nova.db.main.models:InstanceExtra.instance_uuid is object
@@ -206,7 +201,7 @@ nova-api, nova-scheduler
     nova.exception:
         {AggregateNameExists, AggregateNotFound, AllocationUpdateFailed,
         BuildRequestNotFound, ComputeHostNotFound, FlavorAccessExists,
-        FlavorExists, FlavorIdExists, FlavorNotFound, HostMappingNotFound,
+        FlavorExists, FlavorIdExists, FlavorNotFound,
         InstanceGroupIdExists, InstanceGroupNotFound,
         InstanceMappingNotFound, InstanceNotFound, MigrationNotFoundByStatus,
         NovaException, PolicyNotAuthorized, RequestFilterFailed,
@@ -255,6 +250,8 @@ nova-scheduler
     nova.scheduler.utils:ResourceRequest.get_request_group(self, ident)
   a reservation's aggregate
     nova.objects.request_spec:Destination.require_aggregates(self, aggregates)
+  the cell of a guaranteed place
+    nova.objects.request_spec:Destination.cell is property
   the pool's trait
     nova.objects.request_spec:RequestSpec.root_forbidden is property
   workers have connections of their own

@@ -76,6 +76,15 @@ def main() -> int:
         'message broker; where rabbitmqctl can not, on the one that is '
         'named, which nobody else may use: rabbit://guest:guest@127.0.0.1/',
     )
+    parser.add_argument(
+        '--cells',
+        type=int,
+        default=1,
+        metavar='N',
+        help='how many cells Nova has, each with a database, a virtual host, '
+        'a nova-conductor and computes of its own; several need the two URLs '
+        'above (default: 1)',
+    )
     commands = parser.add_subparsers(dest='command')
     commands.add_parser('list', help='name the stories')
     tell = commands.add_parser(
@@ -90,6 +99,16 @@ def main() -> int:
         return 0
     if bool(arguments.database_url) != bool(arguments.transport_url):
         parser.error('--database-url and --transport-url need each other')
+    if arguments.cells < 1:
+        parser.error('--cells: there is one at least')
+    if arguments.cells > 1 and not arguments.database_url:
+        parser.error(
+            '--cells needs --database-url and --transport-url: a Nova that is '
+            'a single process has one cell'
+        )
+    for name in arguments.names if arguments.command else ():
+        if arguments.cells < stories.CELLS.get(name, 1):
+            parser.error(f'story {name} needs --cells {stories.CELLS[name]}')
     # What ends the sandbox lets it clean up first.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
@@ -116,17 +135,18 @@ def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
             flush=True,
         )
         began = time.monotonic()
-        with cloud.running(
+        with cloud.brought_up(
             directory,
             arguments.database_url,
             arguments.transport_url,
-            stories.CONF.get(names[0]),
-        ) as layout:
+            extra=stories.CONF.get(names[0]),
+            cells=arguments.cells,
+        ) as services:
             print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
-            ok = all(_tell(name, layout) for name in names)
+            ok = all(_tell(name, services) for name in names)
             keep = keep or not ok
             if not arguments.command:
-                _serve(layout)
+                _serve(services.layout)
         return 0 if ok else 1
     except (cloud.NotUp, person.Unexpected) as error:
         keep = True
@@ -139,9 +159,10 @@ def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
             shutil.rmtree(directory)
 
 
-def _tell(name: str, layout: lo.Layout) -> bool:
+def _tell(name: str, services: cloud.Services) -> bool:
     """Tell one story; its last line says how it went."""
-    timeline = story.Timeline(layout.directory)
+    layout = services.layout
+    timeline = story.Timeline(services)
     try:
         stories.STORIES[name](layout.auth_url, timeline)
     except Exception as error:

@@ -29,7 +29,7 @@ make a virtual host for the sandbox, and name it in --transport-url:
 
 
 @contextlib.contextmanager
-def lent(transport_url: str, name: str) -> Iterator[str]:
+def lent(transport_url: str, name: str, alone: bool = True) -> Iterator[str]:
     """Yield the URL of a virtual host that nobody else uses.
 
     It is made, and in the end deleted, where the broker is on this machine
@@ -37,6 +37,7 @@ def lent(transport_url: str, name: str) -> Iterator[str]:
     nothing of another Nova may be.
 
     :param transport_url: none for a Nova that is a single process
+    :param alone: whether it may be the one given: that of others it is not
     :raises Unexpected: if it can't be used, with what to do
     """
     if not transport_url:
@@ -46,6 +47,11 @@ def lent(transport_url: str, name: str) -> Iterator[str]:
     made = _is_here(url) and _make(name, url.username or 'guest')
     if made:
         url = url.set(database=name)
+    elif not alone:
+        raise person.Unexpected(
+            'a virtual host for each cell',
+            f'rabbitmqctl makes none at {url.render_as_string()}',
+        )
     try:
         _look(url)
         yield url.render_as_string(hide_password=False)

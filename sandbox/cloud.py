@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import errno
@@ -17,6 +18,7 @@ import time
 import requests
 
 from sandbox import broker
+from sandbox import cells as cells_
 from sandbox import config
 from sandbox import databases
 from sandbox import layout as lo
@@ -36,42 +38,30 @@ class NotUp(Exception):
 
 
 @contextlib.contextmanager
-def running(
+def brought_up(
     directory: pathlib.Path,
     database_url: str = '',
     transport_url: str = '',
+    front: Callable[[str, int], int] = lambda api, port: port,
     extra: config.Sections | None = None,
-) -> Iterator[lo.Layout]:
+    cells: int = 1,
+) -> Iterator['Services']:
     """Run a cloud in an empty folder, for as long as the context lasts.
 
     :param database_url: of the server to create databases on; none for SQLite
     :param transport_url: of the message broker; none for a Nova that is a
         single process
-    :param extra: see config.write
-    :raises NotUp: if a service does not start, with what its log says last.
-    """
-    with brought_up(
-        directory, database_url, transport_url, extra=extra
-    ) as services:
-        yield services.layout
-
-
-@contextlib.contextmanager
-def brought_up(
-    directory: pathlib.Path,
-    database_url: str,
-    transport_url: str,
-    front: Callable[[str, int], int] = lambda api, port: port,
-    extra: config.Sections | None = None,
-) -> Iterator['Services']:
-    """Run a cloud as running() does, and hand out its processes.
-
     :param front: of the name of an API and its port, returns the port that
         the catalog is to name
-    :raises NotUp:
+    :param extra: see config.write
+    :param cells: how many; several need both URLs
+    :raises NotUp: if a service does not start, with what its log says last.
     :raises Unexpected: if there is no message broker to use
     """
     with contextlib.ExitStack() as stack:
+        of_cells, wires = stack.enter_context(
+            cells_.lent(cells, directory.name, database_url, transport_url)
+        )
         transport_url = stack.enter_context(
             broker.lent(transport_url, directory.name)
         )
@@ -83,26 +73,53 @@ def brought_up(
             database_url,
             transport_url,
             {api: front(api, port) for api, port in ports.items()},
+            of_cells,
         )
         layout.save()
         config.write(layout, extra)
         stack.enter_context(databases.lent(layout))
-        services = stack.enter_context(_services(layout))
+        services = stack.enter_context(_services(layout, wires))
         for api, listener in sockets.items():
             services.start(api, listener)
         for api in lo.APIS:
             services.wait_for_answer(api)
         operator = person.Operator(layout.auth_url)
         if not layout.embedded:
-            for service in lo.CONTROLLERS:
+            for service in layout.controllers:
                 services.start(service)
             # A compute that finds no conductor tries again after 10 s.
-            services.wait_for('a conductor', operator.conductors, 1)
-            for service in lo.COMPUTES:
+            conductors = [
+                service
+                for service in layout.controllers
+                if service.startswith('nova-conductor')
+            ]
+            services.wait_for(
+                'conductors', operator.conductors, len(conductors)
+            )
+            for service in layout.computes:
                 services.start(service)
-        services.wait_for('all hosts', operator.hosts, len(lo.HOSTS))
+        services.wait_for(
+            'all hosts',
+            lambda: _hosts(layout, operator),
+            len(layout.hosts),
+        )
         _furnish(operator)
         yield services
+
+
+def _hosts(layout: lo.Layout, operator: person.Operator) -> list[str]:
+    """Return the hosts that there are by now."""
+    if layout.has_cells:
+        subprocess.run(
+            [
+                pathlib.Path(sys.executable).with_name('nova-manage'),
+                f'--config-file={layout.etc}/nova.conf',
+                *('cell_v2', 'discover_hosts'),
+            ],
+            check=True,
+            capture_output=True,
+        )
+    return operator.hosts()
 
 
 def _listen(port: int = 0) -> socket.socket:
@@ -134,10 +151,16 @@ def _listen_again(port: int) -> socket.socket:
 
 
 class Services:
-    """The processes of one cloud."""
+    """The processes of one cloud.
 
-    def __init__(self, layout: lo.Layout) -> None:
+    :ivar wires: of each cell by its name, where there are several.
+    """
+
+    def __init__(
+        self, layout: lo.Layout, wires: Mapping[str, cells_.Wires]
+    ) -> None:
         self.layout = layout
+        self.wires = wires
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(
@@ -232,8 +255,10 @@ class Services:
 
 
 @contextlib.contextmanager
-def _services(layout: lo.Layout) -> Iterator[Services]:
-    services = Services(layout)
+def _services(
+    layout: lo.Layout, wires: Mapping[str, cells_.Wires]
+) -> Iterator[Services]:
+    services = Services(layout, wires)
     try:
         yield services
     finally:

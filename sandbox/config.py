@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import importlib.metadata
 import re
 
+import sqlalchemy.engine
+
 from sandbox import layout as lo
 
 #: A tuple gives an option several times.
@@ -21,6 +23,9 @@ SERVICE_DOWN_TIME = 30
 
 #: Seconds for which it must be down until it has failed.
 DOWN_AFTER = 5
+
+#: Seconds after which a cell's database that does not answer is given up.
+CELL_TIMEOUT = 10
 
 #: What an operator adds to nova.conf. The list is Nova's own default and ours.
 RESERVATIONS_CONF: Sections = {
@@ -95,20 +100,60 @@ def write(layout: lo.Layout, extra: Sections | None = None) -> None:
         'glance-api-paste.ini': _shipped('glance', 'glance-api-paste.ini'),
         'nova.conf': _ini(nova),
         'api-paste.ini': with_reservations(_shipped('nova', 'api-paste.ini')),
-        # That of the computes, which have no database.
-        'nova-compute.conf': _ini(
-            {
-                section: options
-                for section, options in nova.items()
-                if 'database' not in section
-            }
-        ),
     }
-    for daemon in lo.CONTROLLERS + lo.COMPUTES:
+    for cell in layout.cells:
+        of_cell = _of_cell(layout, cell, nova) if layout.has_cells else nova
+        files[conf_in(layout, cell)] = _ini(of_cell)
+        files[_conf_of_computes(cell)] = _ini(_without_databases(of_cell))
+    for daemon in layout.controllers + layout.computes:
         _, host = daemon.split('@')
-        files[f'{daemon}.conf'] = _ini({'DEFAULT': {'host': host}})
+        files[conf_of_host(daemon)] = _ini({'DEFAULT': {'host': host}})
+    for host in layout.hosts:
+        # nova-compute looks for it beside its files when it starts again.
+        files[f'{host}/compute_id'] = lo.node_uuid(host)
     for name, text in files.items():
-        (layout.etc / name).write_text(text)
+        file = layout.etc / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+
+
+def seen_from_above(layout: lo.Layout, cell: lo.Cell) -> str:
+    """Return the URL of a cell's database for those who ask all cells.
+
+    One cell of several that hangs is given up after some seconds. Without
+    that each question that Nova has for all cells would take one of the five
+    threads that a process has for them, for ever; and with five such
+    questions it knows no cell any more.
+    """
+    url = sqlalchemy.engine.make_url(layout.database(cell.database))
+    if layout.has_cells and url.drivername == 'mysql+pymysql':
+        url = url.update_query_pairs([('read_timeout', str(CELL_TIMEOUT))])
+    return url.render_as_string(hide_password=False)
+
+
+def conf_in(layout: lo.Layout, cell: lo.Cell) -> str:
+    """Return the name of the nova.conf of a cell."""
+    return f'nova-{cell.name}.conf' if layout.has_cells else 'nova.conf'
+
+
+def _conf_of_computes(cell: lo.Cell) -> str:
+    return f'nova-compute-{cell.name}.conf'
+
+
+def conf_of(layout: lo.Layout, daemon: str) -> str:
+    """Return the name of the file that a program of Nova has."""
+    command, host = daemon.split('@')
+    if command == 'nova-compute':
+        return _conf_of_computes(layout.cell_of(host))
+    if daemon in lo.CONTROLLERS:
+        return 'nova.conf'
+    return conf_in(layout, layout.cell_of(host))
+
+
+def conf_of_host(daemon: str) -> str:
+    """Return the name of the file that only this program of Nova has."""
+    command, host = daemon.split('@')
+    return f'{host}/{command}.conf'
 
 
 def with_reservations(paste: str) -> str:
@@ -235,7 +280,10 @@ def _nova(layout: lo.Layout) -> Sections:
             'transport_url': layout.transport_url or 'fake://',
         },
         'api_database': _database(layout, 'nova_api'),
-        'database': _database(layout, 'nova'),
+        # What is above several cells has cell0.
+        'database': _database(
+            layout, 'nova_cell0' if layout.has_cells else 'nova'
+        ),
         'glance': _credentials(layout, 'nova'),
         'keystone_authtoken': _authtoken(layout, 'nova'),
         'neutron': _credentials(layout, 'nova'),
@@ -250,7 +298,33 @@ def _nova(layout: lo.Layout) -> Sections:
         'vnc': {'enabled': False},
     }
     own = _of_one_process(layout) if layout.embedded else _OF_MANY_PROCESSES
-    return _merged(common, own)
+    nova = _merged(common, own)
+    return _merged(nova, _OF_CELLS) if layout.has_cells else nova
+
+
+def _of_cell(layout: lo.Layout, cell: lo.Cell, nova: Sections) -> Sections:
+    """Return what nova.conf has within a cell, which knows of no other: it
+    has a database and a message bus, and not that of the API."""
+    own: Sections = {
+        'DEFAULT': {'transport_url': cell.transport_url},
+        'database': {'connection': layout.database(cell.database)},
+        # It has less to do than that of all cells.
+        'conductor': {'workers': 1},
+    }
+    return {
+        section: options
+        for section, options in _merged(nova, own).items()
+        if section != 'api_database'
+    }
+
+
+def _without_databases(nova: Sections) -> Sections:
+    """Return what nova-compute has."""
+    return {
+        section: options
+        for section, options in nova.items()
+        if 'database' not in section
+    }
 
 
 def _of_one_process(layout: lo.Layout) -> Sections:
@@ -276,8 +350,6 @@ def _of_one_process(layout: lo.Layout) -> Sections:
 
 
 _OF_MANY_PROCESSES: Sections = {
-    # Not all of the hosts of a benchmark have a compute.
-    'reservations': {'enable_polling_monitor': False},
     # The queues go when nobody listens any more.
     'oslo_messaging_rabbit': {
         'amqp_auto_delete': True,
@@ -285,6 +357,16 @@ _OF_MANY_PROCESSES: Sections = {
     },
     'conductor': {'workers': 2},
     'scheduler': {'workers': 2, 'discover_hosts_in_cells_interval': 2},
+}
+
+_OF_CELLS: Sections = {
+    # As Nova's guide for cells has it: what can't be reached is given up soon,
+    # and quotas are counted without asking cells.
+    'database': {'max_retries': 1, 'retry_interval': 1},
+    'quota': {'count_usage_from_placement': True},
+    # It asks one cell after the other, and waits for ever for one that hangs:
+    # the sandbox runs nova-manage.
+    'scheduler': {'discover_hosts_in_cells_interval': -1},
 }
 
 

@@ -19,14 +19,14 @@ _READS = ('SELECT', 'PRAGMA', 'BEGIN')
 def lent(layout: lo.Layout) -> Iterator[None]:
     """Create them empty, and drop them in the end."""
     if not layout.database_url:
-        for name in lo.DATABASES:
+        for name in layout.databases:
             file = layout.directory / f'{name}.db'
             with contextlib.closing(sqlite3.connect(file)) as database:
                 # The file keeps this mode, in which readers never wait.
                 database.execute('PRAGMA journal_mode=WAL')
         yield
         return
-    names = [layout.database_name(name) for name in lo.DATABASES]
+    names = [layout.database_name(name) for name in layout.databases]
     server = sqlalchemy.create_engine(
         layout.database_url,
         isolation_level='AUTOCOMMIT',

@@ -7,13 +7,13 @@ import pathlib
 import sys
 import time
 from typing import Any
-import uuid
 import zlib
 
 import nova.conf
 from nova.image import glance
 from nova.virt import fake
 
+from sandbox import layout as lo
 from sandbox import load
 
 
@@ -39,7 +39,7 @@ class Driver(fake.FakeDriver):
         self._machines: dict[str, load.Machine] = {}
 
     def _node_uuid(self) -> str:
-        return str(uuid.uuid5(uuid.NAMESPACE_DNS, self._host))
+        return lo.node_uuid(self._host)
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         resources: dict[str, Any] = super().get_available_resource(nodename)

@@ -6,19 +6,20 @@ import dataclasses
 import json
 import pathlib
 from typing import Self
+import uuid
 
 import sqlalchemy.engine
 
 #: The services that listen, by the name that serve.py knows them by.
 APIS = ('keystone', 'placement', 'glance', 'network', 'nova')
 
-DATABASES = (
+#: Beside those of the cells.
+_DATABASES = (
     'keystone',
     'placement',
     'glance',
     'nova_api',
     'nova_cell0',
-    'nova',
 )
 
 #: Everybody's password is their name: the sandbox listens on loopback only.
@@ -36,16 +37,57 @@ REGION = 'RegionOne'
 
 HOSTS = ('compute-1', 'compute-2', 'compute-3', 'compute-4')
 
-#: The programs of a Nova that is not a single process.
+#: How many each cell has beside the first.
+_HOSTS_OF_A_CELL = 3
+
+#: The programs of a Nova that is not a single process; of several cells each
+#: has a nova-conductor beside.
 CONTROLLERS = (
     'nova-conductor@controller-1',
     'nova-scheduler@controller-1',
     'nova-scheduler@controller-2',
 )
-COMPUTES = tuple(f'nova-compute@{host}' for host in HOSTS)
 
 #: Names of this machine that a database's URL may have.
 LOCAL = ('127.0.0.1', '::1', 'localhost')
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A cell of Nova.
+
+    :ivar database: the name of its database in Layout.database().
+    :ivar database_url: of the server that it is on, if that is not the
+        layout's.
+    :ivar transport_url: of its message bus, if that is not the layout's.
+    """
+
+    name: str
+    hosts: tuple[str, ...]
+    database: str
+    database_url: str = ''
+    transport_url: str = ''
+
+
+#: The only one; it has nothing of its own.
+ONE_CELL = (Cell('cell1', HOSTS, 'nova'),)
+
+
+def node_uuid(host: str) -> str:
+    """Return the UUID of the compute node of a host."""
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, host))
+
+
+def hosts_of_cells(count: int) -> dict[str, tuple[str, ...]]:
+    """Return the compute hosts of each of several cells by its name."""
+    found: dict[str, tuple[str, ...]] = {'cell1': HOSTS}
+    for number in range(2, count + 1):
+        first = sum(map(len, found.values())) + 1
+        found[f'cell{number}'] = tuple(
+            f'compute-{host}'
+            for host in range(first, first + _HOSTS_OF_A_CELL)
+        )
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +106,44 @@ class Layout:
     #: The port that the catalog names, of an API that is not to be reached
     #: directly.
     fronts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    cells: tuple[Cell, ...] = ONE_CELL
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(host for cell in self.cells for host in cell.hosts)
+
+    @property
+    def has_cells(self) -> bool:
+        """Return whether there are several, which have their own."""
+        return len(self.cells) > 1
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        return (*_DATABASES, *(cell.database for cell in self.cells))
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """Return the programs of Nova beside its API and the computes."""
+        if not self.has_cells:
+            return CONTROLLERS
+        return (
+            *CONTROLLERS,
+            *(f'nova-conductor@{cell.name}' for cell in self.cells),
+        )
+
+    @property
+    def computes(self) -> tuple[str, ...]:
+        return tuple(f'nova-compute@{host}' for host in self.hosts)
+
+    def cell_of(self, host: str) -> Cell:
+        """Return the cell of a compute host, or of the host of its
+        nova-conductor."""
+        (found,) = (
+            cell
+            for cell in self.cells
+            if host == cell.name or host in cell.hosts
+        )
+        return found
 
     @property
     def embedded(self) -> bool:
@@ -113,7 +193,8 @@ class Layout:
         """
         if not self.database_url:
             return f'sqlite:///{self.directory}/{name}.db?timeout=60'
-        url = sqlalchemy.engine.make_url(self.database_url)
+        own = {cell.database: cell.database_url for cell in self.cells}
+        url = sqlalchemy.engine.make_url(own.get(name) or self.database_url)
         if (
             url.drivername == 'mysql+pymysql'
             and url.host in LOCAL
@@ -137,4 +218,8 @@ class Layout:
     @classmethod
     def load(cls, directory: pathlib.Path) -> Self:
         fields = json.loads((directory / 'layout.json').read_text())
-        return cls(**fields | {'directory': directory})
+        cells = tuple(
+            Cell(**cell | {'hosts': tuple(cell['hosts'])})
+            for cell in fields['cells']
+        )
+        return cls(**fields | {'directory': directory, 'cells': cells})

@@ -2,7 +2,8 @@
 """One service of the sandbox, in a process that cloud.py starts.
 
 Arguments: the name of the service, the folder of the sandbox, the process id
-of cloud.py, and for an API the descriptor of a socket that listens already.
+of cloud.py, and for an API the descriptor of a socket that listens already,
+and how many workers it has, if not two.
 For the socket is there before the API: a client that comes early waits, and
 no service has to ask whether another one is up yet.
 """
@@ -22,10 +23,14 @@ from typing import Any
 from gunicorn.app import base
 import waitress
 
+from sandbox import config
 from sandbox import databases
 from sandbox import layout as lo
 
 _PR_SET_PDEATHSIG = 1
+
+#: What each worker of an API prints when it can answer.
+LOADED = 'a worker is loaded'
 
 #: The WSGI module of each API.
 _MODULES = {
@@ -67,7 +72,7 @@ def main() -> None:
     if layout.embedded:
         _serve(service, int(descriptor[0]))
     else:
-        _Workers(service, int(descriptor[0])).run()
+        _Workers(service, *map(int, descriptor)).run()
 
 
 def _die_with(parent: int) -> None:
@@ -145,8 +150,18 @@ def _prepare_nova(layout: lo.Layout) -> None:
     cell0 = f'--database_connection={layout.database("nova_cell0")}'
     _run('nova-manage', conf, 'api_db', 'sync')
     _run('nova-manage', conf, 'cell_v2', 'map_cell0', cell0)
-    _run('nova-manage', conf, 'cell_v2', 'create_cell', '--name=cell1')
+    own = [
+        f'--config-file={layout.etc}/{config.conf_in(layout, cell)}'
+        for cell in layout.cells
+    ]
+    for cell, of_cell in zip(layout.cells, own, strict=True):
+        create = ('cell_v2', 'create_cell', f'--name={cell.name}')
+        url = f'--database_connection={config.seen_from_above(layout, cell)}'
+        _run('nova-manage', conf, of_cell, *create, url)
     _run('nova-manage', conf, 'db', 'sync')
+    if layout.has_cells:
+        for of_cell in own:
+            _run('nova-manage', of_cell, 'db', 'sync', '--local_cell')
     _run('nova-reservations-manage', conf, 'db', 'sync')
 
 
@@ -187,21 +202,25 @@ def _serve(service: str, descriptor: int) -> None:
 class _Workers(base.BaseApplication):
     """Serves an API in several processes."""
 
-    def __init__(self, service: str, descriptor: int) -> None:
+    def __init__(
+        self, service: str, descriptor: int, workers: int = 2
+    ) -> None:
         self._service = service
         self._descriptor = descriptor
+        self._workers = workers
         super().__init__()
 
     def load_config(self) -> None:
         for option, value in {
             'bind': f'fd://{self._descriptor}',
-            'workers': 2,
+            'workers': self._workers,
             'threads': 8,
             'timeout': 300,
             'graceful_timeout': 2,
             # Nova names 100 servers in one of Neutron's URLs.
             'limit_request_line': 8190,
             'control_socket_disable': True,
+            'post_worker_init': lambda _: print(LOADED, flush=True),
         }.items():
             self.cfg.set(option, value)
 
@@ -212,9 +231,8 @@ class _Workers(base.BaseApplication):
 def _be(layout: lo.Layout, daemon: str) -> None:
     """Be a program of Nova's on a host."""
     command, _ = daemon.split('@')
-    conf = 'nova.conf'
+    conf = config.conf_of(layout, daemon)
     if command == 'nova-compute':
-        conf = 'nova-compute.conf'
         importlib.import_module('nova.cmd.compute')
         from sandbox import driver
 
@@ -222,7 +240,7 @@ def _be(layout: lo.Layout, daemon: str) -> None:
     _call(
         command,
         f'--config-file={layout.etc}/{conf}',
-        f'--config-file={layout.etc}/{daemon}.conf',
+        f'--config-file={layout.etc}/{config.conf_of_host(daemon)}',
     )
 
 

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import os
-import pathlib
 import time
+from typing import TYPE_CHECKING
 from typing import TypeVar
 
 from sandbox import person
+
+if TYPE_CHECKING:
+    from sandbox import cloud
 
 T = TypeVar('T')
 
@@ -21,10 +24,12 @@ class Timeline:
     """Prints each step when it is done, with the time since the start.
 
     :ivar directory: the folder of the cloud that it is told on.
+    :ivar services: the processes of that cloud.
     """
 
-    def __init__(self, directory: pathlib.Path) -> None:
-        self.directory = directory
+    def __init__(self, services: 'cloud.Services') -> None:
+        self.services = services
+        self.directory = services.layout.directory
         self._start = time.monotonic()
         #: The step that is under way.
         self.current = 'its start'

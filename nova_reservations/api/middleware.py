@@ -22,6 +22,7 @@ from nova_reservations import hooks
 from nova_reservations.api import dispatch
 from nova_reservations.api import policy
 from nova_reservations.api import routes
+from nova_reservations.api import warm_up
 from nova_reservations.api.servers import actions
 from nova_reservations.api.servers import create
 from nova_reservations.api.servers import default_lease
@@ -51,6 +52,7 @@ class Reservations(wsgi.Middleware):
             bootstrap.check(nova.conf.CONF)
         create.install()
         actions.install()
+        warm_up.warm_up()
         self._services = services
         self._building = threading.Lock()
 

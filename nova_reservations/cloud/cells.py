@@ -1,60 +1,227 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to every cell. A cell that does not answer is no empty cell."""
+"""Questions to cells: only to those concerned, in threads of our own.
+
+Nova asks cells by a pool of five threads a process, which its own scheduling
+needs: five questions to a cell that hangs would silence all cells.
+
+Decision 0029: doc/source/decisions/0029-ask-only-the-cells-concerned
+"""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
 from typing import Any
+from typing import Generic
+from typing import TypeAlias
 from typing import TypeVar
 
 from nova import context as nova_context
 from nova import objects
+from nova.db.api import api as api_db
+from nova.db.api import models
+import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations.cloud import errors
+from nova_reservations.cloud import lines
+from nova_reservations.cloud import parallel
 
 Result = TypeVar('Result')
 
+Concerned: TypeAlias = 'Sequence[tuple[objects.CellMapping, Sequence[str]]]'
+"""Cells, each with the hosts or servers that it is asked about."""
 
-def ask(function: Callable[..., list[Result]], *args: Any) -> list[Result]:
-    """Call function(context, *args) in each cell; return all they found.
+_AT_ONCE = 500
+"""Names in one query."""
 
-    Cells are read anew each time: Nova's own list is as old as the process,
-    and a cell that was added since may hold a server.
+_LINES = lines.Lines()
+"""One of each cell: Nova's connections are the process's as well."""
 
-    :raises: CloudUnavailable unless all cells have answered
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answers(Generic[Result]):
+    """Answers of cells.
+
+    :ivar found: of all cells that did.
+    :ivar unheard: what cells that did not were asked about.
+    :ivar errors: why these did not.
     """
-    with errors.translated():
-        known = objects.CellMappingList.get_all(
-            nova_context.get_admin_context()
-        )
-    cells = [cell for cell in known if not cell.is_cell0()]
-    return ask_each(cells, function, *args)
+
+    found: Sequence[Result]
+    unheard: frozenset[str]
+    errors: Sequence[exception.CloudUnavailable]
+
+    def all(self) -> Sequence[Result]:
+        """:raises: CloudUnavailable unless all cells have answered"""
+        for error in self.errors:
+            raise error
+        return self.found
+
+
+def ask(
+    concerned: Concerned,
+    function: Callable[..., Sequence[Result]],
+    *args: Any,
+) -> Answers[Result]:
+    """Call function(context, names, *args) in each of the cells.
+
+    An exception that does not mean that the cell is silent is raised.
+    """
+    context = nova_context.get_admin_context()
+    questions = []
+    for cell, names in concerned:
+        with nova_context.target_cell(context, cell) as targeted:
+            questions.append((cell, targeted, names))
+
+    def put(
+        question: tuple[
+            objects.CellMapping, nova_context.RequestContext, Sequence[str]
+        ],
+    ) -> Sequence[Result] | exception.CloudUnavailable:
+        cell, targeted, names = question
+        try:
+            return _LINES.to(cell.uuid, cell.identity).ask(
+                targeted, function, names, *args
+            )
+        except exception.CloudUnavailable as error:
+            return error
+
+    found: list[Result] = []
+    unheard: set[str] = set()
+    silent = []
+    for (_, names), answer in zip(
+        concerned, parallel.each(put, questions), strict=True
+    ):
+        if isinstance(answer, exception.CloudUnavailable):
+            silent.append(answer)
+            unheard |= set(names)
+        else:
+            found += answer
+    return Answers(found, frozenset(unheard), silent)
 
 
 @errors.translated()
-def ask_each(
-    cells: Collection[objects.CellMapping],
-    function: Callable[..., list[Result]],
-    *args: Any,
-) -> list[Result]:
-    """Call function(context, *args) in these cells; return all they found.
+def everywhere(names: Sequence[str] = ()) -> Concerned:
+    """Return the cells in which Nova schedules servers.
 
-    :raises: CloudUnavailable unless all of them have answered
+    They are read anew each time: Nova's own list is as old as the process,
+    and a cell that was added since may hold a server.
     """
+    return [
+        (cell, names)
+        for cell in _known().values()
+        if not cell.disabled and not cell.is_cell0()
+    ]
+
+
+@errors.translated()
+def of_hosts(hosts: Collection[str]) -> Concerned:
+    """Return the cells that Nova has mapped these hosts to. One that is
+    mapped to none may be in each that is enabled."""
+    mapped = mapped_hosts(hosts)
+    unmapped = sorted(set(hosts) - mapped.keys())
+    return together(by_cell(mapped), everywhere(unmapped) if unmapped else [])
+
+
+@errors.translated()
+def mapped_hosts(
+    hosts: Collection[str],
+) -> dict[str, objects.CellMapping]:
+    """Return service host -> its cell, of those that Nova has mapped."""
+    mapping = models.HostMapping
+    return _mapped(mapping.host, mapping.cell_id, hosts)
+
+
+@errors.translated()
+def of_servers(servers: Collection[str]) -> Concerned:
+    """Return the cells that these servers are in: also the one of those that
+    found no host, and cells that are disabled."""
+    mapping = models.InstanceMapping
+    return by_cell(_mapped(mapping.instance_uuid, mapping.cell_id, servers))
+
+
+@errors.translated()
+def of_projects(projects: Collection[str]) -> Concerned:
+    """Return the cells that servers of these projects are in."""
+    mapping = models.InstanceMapping
     context = nova_context.get_admin_context()
-    answers = nova_context.scatter_gather_cells(
-        context, cells, nova_context.CELL_TIMEOUT, function, *args
-    )
-    for cell in cells:
-        answer = answers[cell.uuid]
-        if nova_context.is_cell_failure_sentinel(answer):
-            raise exception.CloudUnavailable(
-                service=f'Cell {cell.identity}',
-                reason=answer
-                if isinstance(answer, Exception)
-                else 'it did not answer in time',
+    with api_db.context_manager.reader.using(context):
+        ids = set(
+            context.session.scalars(
+                sa.select(mapping.cell_id)
+                .distinct()
+                .where(
+                    mapping.project_id.in_(projects),
+                    mapping.cell_id.is_not(None),
+                )
             )
-    return [found for answer in answers.values() for found in answer]
+        )
+    known = _known() if ids else {}
+    return [
+        (known[cell_id], ()) for cell_id in sorted(ids) if cell_id in known
+    ]
+
+
+@errors.translated()
+def find(uuid: str) -> objects.CellMapping | None:
+    """Return the cell; None if Nova knows none with this UUID."""
+    for cell in _known().values():
+        if cell.uuid == uuid:
+            return cell
+    return None
+
+
+def together(*groups: Concerned) -> Concerned:
+    """Return each cell of the groups once, with all that it is asked."""
+    cells: dict[str, objects.CellMapping] = {}
+    names: dict[str, set[str]] = defaultdict(set)
+    for group in groups:
+        for cell, some in group:
+            cells[cell.uuid] = cell
+            names[cell.uuid].update(some)
+    return [(cell, sorted(names[uuid])) for uuid, cell in cells.items()]
+
+
+def by_cell(cell_of: Mapping[str, objects.CellMapping]) -> Concerned:
+    """Return the cells, each with the names that it stands for here."""
+    return together([(cell, [name]) for name, cell in cell_of.items()])
+
+
+def _mapped(
+    name: sa.ColumnElement[str],
+    cell_id: sa.ColumnElement[int],
+    names: Collection[str],
+) -> dict[str, objects.CellMapping]:
+    wanted = sorted(set(names))
+    rows: list[tuple[str, int]] = []
+    context = nova_context.get_admin_context()
+    with api_db.context_manager.reader.using(context):
+        for first in range(0, len(wanted), _AT_ONCE):
+            rows += context.session.execute(
+                sa.select(name, cell_id).where(
+                    name.in_(wanted[first : first + _AT_ONCE])
+                )
+            ).all()
+    known = _known() if rows else {}
+    # Some databases compare names without regard to case.
+    asked = set(wanted)
+    return {
+        found: known[cell]
+        for found, cell in rows
+        if found in asked and cell in known
+    }
+
+
+def _known() -> dict[int, objects.CellMapping]:
+    return {
+        cell.id: cell
+        for cell in objects.CellMappingList.get_all(
+            nova_context.get_admin_context()
+        )
+    }

@@ -4,6 +4,7 @@
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -43,9 +44,15 @@ class Hosts:
         self._service_hosts: dict[str, str] = {}
 
     def find_hosts(self, name: str) -> Sequence[objects.Resource]:
+        mapped = cells.mapped_hosts([name])
+        answers = cells.ask(
+            cells.by_cell(mapped) or cells.everywhere([name]), _named
+        )
+        # No two nodes of a cloud have the same name, or the same UUID.
+        nodes = answers.found or answers.all()
         return [
             objects.Resource(0, objects.HOST, node.host, node.uuid)
-            for node in cells.ask(_named, name)
+            for node in nodes
         ]
 
     def pool_generations(self) -> Mapping[str, ports.HostVersion]:
@@ -53,54 +60,83 @@ class Hosts:
         # Placement does not know the service's host, which never changes.
         unknown = sorted(generations.keys() - self._service_hosts.keys())
         if unknown:
+            answers = cells.ask(cells.everywhere(unknown), _nodes)
             self._service_hosts |= {
-                node.uuid: node.host for node in cells.ask(_nodes, unknown)
+                node.uuid: node.host for node in answers.found
             }
         zones = _zones()
         return {
             uuid: ports.HostVersion(
-                generation, self._zone(zones, self._service_hosts[uuid])
+                generation,
+                self._zone(zones, self._service_hosts[uuid])
+                if uuid in self._service_hosts
+                else None,
             )
             for uuid, generation in generations.items()
-            if uuid in self._service_hosts
         }
 
     def facts(
-        self, hosts: Collection[objects.Resource]
+        self,
+        hosts: Collection[objects.Resource],
+        as_if_empty: Collection[str] = (),
     ) -> Sequence[objects.HostFacts]:
         if not hosts:
             return []
-        nodes = cells.ask(_nodes, [host.uuid for host in hosts])
+        names = {host.name for host in hosts}
+        uuids = [host.uuid for host in hosts]
+        nodes = cells.ask(
+            cells.of_hosts(names), lambda context, _: _nodes(context, uuids)
+        ).all()
         providers = parallel.each(
-            placement.provider, [node.uuid for node in nodes]
+            lambda uuid: placement.provider(uuid, uuid not in as_if_empty),
+            [node.uuid for node in nodes],
         )
         zones = _zones()
+        cell_of = cells.mapped_hosts(names)
         return [
-            _facts(node, provider, self._zone(zones, node.host))
+            _facts(
+                node,
+                provider,
+                self._zone(zones, node.host),
+                cell_of[node.host].uuid if node.host in cell_of else '',
+            )
             for node, provider in zip(nodes, providers, strict=True)
             if provider is not None
         ]
 
     def compute_services(
-        self, now: datetime.datetime | None, host: str | None = None
+        self, now: datetime.datetime | None, hosts: Collection[str]
     ) -> Mapping[str, ports.ComputeService]:
-        if host is None:
-            found = cells.ask(_services)
-        elif (cell := _cell_of_host(host)) is not None:
-            found = cells.ask_each([cell], _service, host)
-        else:
-            # Nova has not discovered it yet.
-            found = cells.ask(_service, host)
-        return {
-            service.host: ports.ComputeService(
-                up=self._is_up(service, now),
-                disabled=service.disabled,
-                forced_down=service.forced_down,
-                gave_up=service.disabled
-                and (service.disabled_reason or '').startswith(AUTO),
-            )
-            for service in found
+        answers = cells.ask(cells.of_hosts(hosts), _services)
+        known = {
+            service.host: self._known(service, now)
+            for service in answers.found
         }
+        return {
+            host: known.get(host, ports.GONE)
+            for host in hosts
+            if host in known or host not in answers.unheard
+        }
+
+    def services_by_cell(
+        self, now: datetime.datetime | None
+    ) -> Mapping[str, Mapping[str, ports.ComputeService]]:
+        found: dict[str, dict[str, ports.ComputeService]] = defaultdict(dict)
+        answers = cells.ask(cells.everywhere(), _services_of_cell)
+        for cell, service in answers.found:
+            found[cell][service.host] = self._known(service, now)
+        return found
+
+    def _known(
+        self, service: nova_objects.Service, now: datetime.datetime | None
+    ) -> ports.ComputeService:
+        return ports.ComputeService(
+            up=self._is_up(service, now),
+            disabled=service.disabled,
+            forced_down=service.forced_down,
+            gave_up=service.disabled
+            and (service.disabled_reason or '').startswith(AUTO),
+        )
 
     def _is_up(
         self, service: nova_objects.Service, now: datetime.datetime | None
@@ -115,15 +151,10 @@ class Hosts:
             seconds=self._conf.service_down_time
         )
 
-    @errors.translated()
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
-        wanted = set(names)
         return {
-            mapping.host: mapping.cell_mapping.identity
-            for mapping in nova_objects.HostMappingList.get_all(
-                nova_context.get_admin_context()
-            )
-            if mapping.host in wanted
+            host: cell.identity
+            for host, cell in cells.mapped_hosts(names).items()
         }
 
     def _zone(self, zones: Mapping[str, str], host: str) -> str:
@@ -136,8 +167,9 @@ class Hosts:
 
 
 def _named(
-    context: nova_context.RequestContext, name: str
+    context: nova_context.RequestContext, names: Sequence[str]
 ) -> list[nova_objects.ComputeNode]:
+    [name] = names
     found: list[nova_objects.ComputeNode] = []
     try:
         found.extend(
@@ -160,7 +192,7 @@ def _named(
 
 
 def _nodes(
-    context: nova_context.RequestContext, uuids: list[str]
+    context: nova_context.RequestContext, uuids: Sequence[str]
 ) -> list[nova_objects.ComputeNode]:
     return list(nova_objects.ComputeNodeList.get_all_by_uuids(context, uuids))
 
@@ -178,7 +210,10 @@ def _zones() -> dict[str, str]:
 
 
 def _facts(
-    node: nova_objects.ComputeNode, provider: placement.Provider, zone: str
+    node: nova_objects.ComputeNode,
+    provider: placement.Provider,
+    zone: str,
+    cell: str,
 ) -> objects.HostFacts:
     return objects.HostFacts(
         uuid=node.uuid,
@@ -197,22 +232,33 @@ def _facts(
         provider_generation=provider.generation,
         traits=provider.traits,
         inventories=provider.inventories,
+        cell=cell,
     )
 
 
-@errors.translated()
-def _cell_of_host(host: str) -> nova_objects.CellMapping | None:
-    """Return the cell that Nova has mapped the host to, if it has."""
-    try:
-        mapping = nova_objects.HostMapping.get_by_host(
-            nova_context.get_admin_context(), host
-        )
-    except nova_exception.HostMappingNotFound:
-        return None
-    return mapping.cell_mapping
-
-
 def _services(
+    context: nova_context.RequestContext, hosts: Sequence[str]
+) -> list[nova_objects.Service]:
+    # Nova has no query for some of the services of a cell.
+    if len(hosts) == 1:
+        service = nova_objects.Service.get_by_host_and_binary(
+            context, hosts[0], BINARY
+        )
+        found = [] if service is None else [service]
+    else:
+        found = _all_services(context)
+    wanted = set(hosts)
+    # Some databases compare names without regard to case.
+    return [service for service in found if service.host in wanted]
+
+
+def _services_of_cell(
+    context: nova_context.RequestContext, _: Sequence[str]
+) -> list[tuple[str, nova_objects.Service]]:
+    return [(context.cell_uuid, service) for service in _all_services(context)]
+
+
+def _all_services(
     context: nova_context.RequestContext,
 ) -> list[nova_objects.Service]:
     return list(
@@ -220,13 +266,3 @@ def _services(
             context, BINARY, include_disabled=True
         )
     )
-
-
-def _service(
-    context: nova_context.RequestContext, host: str
-) -> list[nova_objects.Service]:
-    service = nova_objects.Service.get_by_host_and_binary(
-        context, host, BINARY
-    )
-    # Some databases compare names without regard to case.
-    return [service] if service is not None and service.host == host else []

@@ -1,64 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifications of Nova, from a pool of our own.
+"""Notifications of Nova and of other services, from pools of our own.
 
 Each message is for one of our processes, and each other listener has its
 own copy.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
+import contextlib
 import re
 from typing import Any
 
 import oslo_messaging
 
 from nova_reservations.cloud import errors
+from nova_reservations.plugins.monitors import base
 
 POOL = 'nova-reservations'
 
-Receive = Callable[[str, Mapping[str, Any]], None]
-"""Takes the type of an event, and its payload."""
+Receive = Callable[[str, Mapping[str, Any], str | None, str], None]
+"""Takes the type of an event, its payload, the exchange by which it came,
+None for Nova's own, and its priority."""
 
 
 class Listener:
-    """Opens nothing before it starts, which is after the fork."""
+    """Opens nothing before it starts, which is after the fork.
+
+    Each exchange has a pool of its own: a message does not tell by which one
+    it came, and services may have events of the same type.
+    """
 
     def __init__(
         self,
         transport: oslo_messaging.Transport,
-        topics: Collection[str],
-        event_types: Collection[str],
+        subscriptions: Collection[base.Subscription],
         receive: Receive,
     ) -> None:
-        self._server = oslo_messaging.get_notification_listener(
-            transport,
-            [oslo_messaging.Target(topic=topic) for topic in sorted(topics)],
-            [_Endpoint(event_types, receive)],
-            executor='threading',
-            pool=POOL,
-        )
+        by_exchange: dict[str | None, list[base.Subscription]]
+        by_exchange = defaultdict(list)
+        for subscription in subscriptions:
+            by_exchange[subscription.exchange].append(subscription)
+        self._servers = [
+            _server(transport, exchange, wanted, receive)
+            for exchange, wanted in by_exchange.items()
+        ]
+        self._started = contextlib.ExitStack()
 
     @errors.translated()
     def start(self) -> None:
-        """:raises: CloudUnavailable"""
-        self._server.start()
+        """Listen to all, or to nothing.
+
+        :raises: CloudUnavailable
+        """
+        with contextlib.ExitStack() as started:
+            for server in self._servers:
+                server.start()
+                started.callback(_stop, server)
+            self._started = started.pop_all()
 
     def stop(self) -> None:
         """Wait for what is being read, and read no more."""
-        self._server.stop()
-        self._server.wait()
+        self._started.close()
+
+
+def _server(
+    transport: oslo_messaging.Transport,
+    exchange: str | None,
+    subscriptions: Collection[base.Subscription],
+    receive: Receive,
+) -> Any:
+    topics = {subscription.topic for subscription in subscriptions}
+    event_types: dict[str, set[str]] = defaultdict(set)
+    for subscription in subscriptions:
+        for priority in subscription.priorities:
+            event_types[priority].update(subscription.event_types)
+    return oslo_messaging.get_notification_listener(
+        transport,
+        [
+            oslo_messaging.Target(topic=topic, exchange=exchange)
+            for topic in sorted(topics)
+        ],
+        [
+            _Endpoint(exchange, priority, wanted, receive)
+            for priority, wanted in sorted(event_types.items())
+        ],
+        executor='threading',
+        pool=POOL if exchange is None else f'{POOL}-{exchange}',
+    )
+
+
+def _stop(server: Any) -> None:
+    server.stop()
+    server.wait()
 
 
 class _Endpoint:
-    def __init__(self, event_types: Collection[str], receive: Receive) -> None:
+    """Has one method, which is named as the priority of what it hears."""
+
+    def __init__(
+        self,
+        exchange: str | None,
+        priority: str,
+        event_types: Collection[str],
+        receive: Receive,
+    ) -> None:
         wanted = '|'.join(map(re.escape, sorted(event_types)))
         self.filter_rule = oslo_messaging.NotificationFilter(
             event_type=f'^({wanted})$'
         )
+        self._exchange = exchange
+        self._priority = priority
         self._receive = receive
+        setattr(self, priority, self._hear)
 
-    def info(
+    def _hear(
         self,
         context: Mapping[str, Any],
         publisher_id: str,
@@ -66,4 +123,4 @@ class _Endpoint:
         payload: Mapping[str, Any],
         metadata: Mapping[str, Any],
     ) -> None:
-        self._receive(event_type, payload)
+        self._receive(event_type, payload, self._exchange, self._priority)

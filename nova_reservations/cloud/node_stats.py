@@ -24,17 +24,17 @@ class Report:
 
 
 def of_nodes() -> Sequence[Report]:
-    """Return the reported stats of each node of each cell.
+    """Return the reported stats of each node of each enabled cell.
 
     :raises: CloudUnavailable
     """
     return [
         Report(node.host, node.hypervisor_hostname, node.stats or {})
-        for node in cells.ask(_nodes)
+        for node in cells.ask(cells.everywhere(), _nodes).all()
     ]
 
 
 def _nodes(
-    context: nova_context.RequestContext,
+    context: nova_context.RequestContext, _: Sequence[str]
 ) -> list[objects.ComputeNode]:
     return list(objects.ComputeNodeList.get_all(context))

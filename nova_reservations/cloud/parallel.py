@@ -20,7 +20,7 @@ def each(
     After an exception no further call begins, and it is raised when those
     under way are over.
     """
-    if not items:
-        return []
+    if len(items) < 2:
+        return [function(item) for item in items]
     with futures.ThreadPoolExecutor(min(AT_ONCE, len(items))) as pool:
         return list(pool.map(function, items))

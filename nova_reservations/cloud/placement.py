@@ -256,21 +256,21 @@ class Provider:
         return 0
 
 
-def provider(uuid: str) -> Provider | None:
-    """Return a provider as placement has it; None if it has none."""
-    answers = [
-        _request('get', f'/resource_providers/{uuid}/{part}', 404)
-        for part in ('inventories', 'traits', 'usages')
-    ]
+def provider(uuid: str, with_usages: bool) -> Provider | None:
+    """Return a provider as placement has it; None if it has none.
+
+    :param with_usages: whether to ask for these; else nothing is used
+    """
+    parts = ['inventories', 'traits', *(['usages'] if with_usages else [])]
+    url = f'/resource_providers/{uuid}'
+    answers = [_request('get', f'{url}/{part}', 404) for part in parts]
     if any(answer.status_code == 404 for answer in answers):
         return None
-    inventories, traits, usages = (answer.json() for answer in answers)
+    bodies = [answer.json() for answer in answers]
+    inventories, traits = bodies[:2]
     return Provider(
         # The oldest: what changes between two requests is seen next time.
-        generation=min(
-            body['resource_provider_generation']
-            for body in (inventories, traits, usages)
-        ),
+        generation=min(it['resource_provider_generation'] for it in bodies),
         traits=frozenset(traits['traits']),
         inventories=tuple(
             _inventory(resource_class, inventory)
@@ -278,7 +278,7 @@ def provider(uuid: str) -> Provider | None:
                 inventories['inventories'].items()
             )
         ),
-        usages=usages['usages'],
+        usages=bodies[2]['usages'] if with_usages else {},
     )
 
 

@@ -170,7 +170,7 @@ class Slots:
     ) -> ports.Occupancy:
         found = {
             instance.uuid: instance.on(instance.host or '')
-            for instance in _with_flavor(reservation_id, servers)
+            for instance in _with_flavor(reservation_id, hosts, servers)
         }
         name = objects.slot_class(reservation_id)
         unseen = {
@@ -447,27 +447,39 @@ def _destroy(item: nova_objects.Flavor | nova_objects.InstanceGroup) -> None:
 
 @errors.translated()
 def _with_flavor(
-    reservation_id: str, servers: Collection[str]
+    reservation_id: str,
+    hosts: Collection[objects.Resource],
+    servers: Collection[str],
 ) -> list[find.Instance]:
-    """Return the instances of the reservation's flavor, and these."""
-    found = []
+    """Return the instances of the reservation's flavor, and these.
+
+    :param hosts: in whose cells those of the flavor may be; none: in those
+        of its projects' servers
+    """
+    found: list[find.Instance] = []
     flavor = _find_flavor(reservation_id)
     if flavor is not None:
-        found += cells.ask(_of_flavors, [flavor.id])
+        concerned = (
+            cells.of_hosts([host.name for host in hosts])
+            if hosts
+            else cells.of_projects(flavor.projects)
+        )
+        found += cells.ask(concerned, _of_flavor, flavor.id).all()
     if servers:
         uuids = sorted(servers)
         for first in range(0, len(uuids), _AT_ONCE):
-            found += cells.ask(_of_uuids, uuids[first : first + _AT_ONCE])
+            some = uuids[first : first + _AT_ONCE]
+            found += cells.ask(cells.of_servers(some), _of_uuids).all()
     return found
 
 
-def _of_flavors(
-    context: nova_context.RequestContext, ids: list[int]
+def _of_flavor(
+    context: nova_context.RequestContext, _: Collection[str], flavor_id: int
 ) -> list[find.Instance]:
-    return find.instances(context, instance_type_id=ids)
+    return find.instances(context, instance_type_id=[flavor_id])
 
 
 def _of_uuids(
-    context: nova_context.RequestContext, uuids: list[str]
+    context: nova_context.RequestContext, uuids: Collection[str]
 ) -> list[find.Instance]:
-    return find.instances(context, uuid=uuids)
+    return find.instances(context, uuid=list(uuids))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every option, as data; nothing registers or reads them at import."""
 
+import copy
+
 from oslo_config import cfg
 
 from nova_reservations.conf import compute
@@ -32,8 +34,10 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     for module in _UNGROUPED:
         conf.register_opts(module.OPTS)
     for module in _GROUPED:
-        conf.register_group(module.GROUP)
-        conf.register_opts(module.OPTS, group=module.GROUP)
+        # oslo.config keeps the options' values in the group, and copies it
+        # with these: two configurations would share them.
+        conf.register_group(copy.deepcopy(module.GROUP))
+        conf.register_opts(module.OPTS, group=module.GROUP.name)
 
 
 def check(conf: cfg.ConfigOpts) -> None:

@@ -104,13 +104,14 @@ Related options:
         min=0,
         help="""
 What Galera waits for before it answers, as its variable ``wsrep_sync_wait``:
-where several nodes of a cluster are read from, 1 has a process see what
-another one has written before.
+so that a process sees what others have written before, at whichever node.
 
 Possible values:
 
-* A number from 0 to 15, a sum of what is documented with that variable
-* Unset: as the server has it
+* A number from 0 to 15, a sum of what is documented with that variable. Where
+  reads do not wait, only those do by which it is decided where servers may
+  land, and whose a lease is
+* Unset: all transactions wait for the node that they are at
 
 Related options:
 

@@ -79,7 +79,8 @@ Related options:
         default=False,
         help="""
 Whether servers of a lease are evacuated from a host that has failed to those
-that the lease has instead.
+that the lease has instead; servers with a lease of their own and without a
+guaranteed place, to any host that Nova chooses.
 
 Only from a host that is forced down: by that an operator, or what fences
 hosts, says that nothing runs there any more.

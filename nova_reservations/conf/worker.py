@@ -17,6 +17,28 @@ Possible values:
 * 1 to 64 threads
 """,
     ),
+    cfg.IntOpt(
+        'engine_workers',
+        min=1,
+        default=2,
+        help="""
+How many workers of a nova-scheduler start and end leases, of those that it
+has. They ask the database twice a second what is due; the others ask nothing,
+and one of them takes over if one of these ends.
+
+They agree by locks on files in ``[oslo_concurrency] lock_path``, or in
+``state_path`` where that is unset.
+
+Possible values:
+
+* 1 or more; more than there are workers means all of them
+
+Related options:
+
+* ``[scheduler] workers``
+* ``[reservations] engine_threads``
+""",
+    ),
     cfg.BoolOpt(
         'enable_engine',
         default=True,

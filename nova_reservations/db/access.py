@@ -19,6 +19,7 @@ ALLOCATION = models.table(models.Allocation)
 RESERVATION = models.table(models.Reservation)
 LEASE = models.table(models.Lease)
 RESOURCE = models.table(models.Resource)
+HOST = models.table(models.Host)
 
 
 def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
@@ -41,11 +42,13 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
         sa.select(
             RESOURCE.c.name,
             ALLOCATION.c.exclusive,
+            HOST.c.cell,
             sa.and_(holds.free(holds.Use.RUN), ~allocations.occupied()).label(
                 'usable'
             ),
         )
         .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+        .outerjoin(HOST, HOST.c.resource_id == RESOURCE.c.id)
         .where(
             ALLOCATION.c.reservation_id == reservation_id,
             ALLOCATION.c.released == sa.false(),
@@ -64,6 +67,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
         hosts=frozenset(row.name for row in held if row.usable),
         unusable=frozenset(row.name for row in held if not row.usable),
         in_slots=any(not row.exclusive for row in held),
+        cells=frozenset(row.cell for row in held if row.cell),
     )
 
 

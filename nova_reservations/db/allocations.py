@@ -297,21 +297,20 @@ def occupied() -> sa.ColumnElement[bool]:
     )
 
 
-def is_held(session: orm.Session, resource_id: int) -> bool:
-    """Return whether a lease that has begun, and is not over, holds it."""
-    return (
-        session.scalar(
-            sa.select(ALLOCATION.c.id)
+def held(session: orm.Session, resource_ids: Collection[int]) -> set[int]:
+    """Return those of the resources that a lease holds which has begun, and
+    is not over."""
+    return set(
+        session.scalars(
+            sa.select(ALLOCATION.c.resource_id)
             .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
             .where(
-                ALLOCATION.c.resource_id == resource_id,
+                ALLOCATION.c.resource_id.in_(resource_ids),
                 ALLOCATION.c.released == sa.false(),
                 LEASE.c.status != states.Lease.PENDING,
             )
-            .limit(1)
         )
-        is not None
     )
 
 

@@ -21,6 +21,7 @@ from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
 from nova_reservations import exception
+from nova_reservations.db import causality
 
 BUSY_TIMEOUT_MS = 30_000
 
@@ -28,25 +29,34 @@ Session = orm.Session
 """The session of a transaction: only ``db`` imports SQLAlchemy."""
 
 
-class _utcnow(functions.FunctionElement[Any]):
+class utcnow(functions.FunctionElement[Any]):
+    """The time of the database, as text: see ``utc``."""
+
     type = sa.String()
     inherit_cache = True
 
 
-@compiler.compiles(_utcnow, 'sqlite')
+@compiler.compiles(utcnow, 'sqlite')
 def _sqlite_utcnow(*_: Any, **__: Any) -> str:
     return "strftime('%Y-%m-%d %H:%M:%S', 'now')"
 
 
-@compiler.compiles(_utcnow, 'mysql', 'mariadb')
+@compiler.compiles(utcnow, 'mysql', 'mariadb')
 def _mysql_utcnow(*_: Any, **__: Any) -> str:
     return "date_format(utc_timestamp(), '%%Y-%%m-%%d %%H:%%i:%%s')"
 
 
-@compiler.compiles(_utcnow, 'postgresql')
+@compiler.compiles(utcnow, 'postgresql')
 def _postgresql_utcnow(*_: Any, **__: Any) -> str:
     return (
         "to_char(timezone('utc', clock_timestamp()), 'YYYY-MM-DD HH24:MI:SS')"
+    )
+
+
+def utc(text: object) -> datetime.datetime:
+    """Return the time that a database has given as ``utcnow``."""
+    return datetime.datetime.fromisoformat(str(text)).replace(
+        tzinfo=datetime.UTC
     )
 
 
@@ -90,6 +100,13 @@ class Database:
         )
         if parsed.get_backend_name() == 'sqlite':
             self._facade.append_on_engine_create(_prepare_sqlite)
+        elif parsed.get_backend_name() in ('mysql', 'mariadb'):
+            configured = (options or {}).get('mysql_wsrep_sync_wait')
+            self._facade.append_on_engine_create(
+                lambda engine: causality.prepare(
+                    engine, is_configured=configured is not None
+                )
+            )
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[orm.Session]:
@@ -97,7 +114,22 @@ class Database:
 
         :raises: DatabaseUnavailable
         """
-        with _translated(), self._facade.reader.using(_Context()) as session:
+        with (
+            translated(),
+            _collides_with_nobody(),
+            self._facade.reader.using(_Context()) as session,
+        ):
+            yield session
+
+    @contextlib.contextmanager
+    def causal_reader(self) -> Iterator[orm.Session]:
+        """A transaction that only reads, and by which is decided who may act
+        in Nova: it sees all that was committed before it at any node of a
+        Galera cluster, also where an operator wants no others to wait.
+
+        :raises: DatabaseUnavailable, also if the node is too far behind
+        """
+        with self.reader() as session, causality.caught_up(session):
             yield session
 
     @contextlib.contextmanager
@@ -107,7 +139,7 @@ class Database:
         :raises: DatabaseUnavailable
         :raises: Conflict if the database found that two writers collided
         """
-        with _translated(), self._facade.writer.using(_Context()) as session:
+        with translated(), self._facade.writer.using(_Context()) as session:
             if session.get_bind().dialect.name == 'sqlite':
                 # A read that turns into a write fails at once otherwise.
                 session.connection(execution_options={'nr_writer': True})
@@ -119,10 +151,7 @@ class Database:
         A worker whose own clock is wrong does no harm by it.
         """
         with self.reader() as session:
-            text = session.scalar(sa.select(_utcnow()))
-        return datetime.datetime.fromisoformat(str(text)).replace(
-            tzinfo=datetime.UTC
-        )
+            return utc(session.scalar(sa.select(utcnow())))
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sa.Connection]:
@@ -130,7 +159,7 @@ class Database:
 
         :raises: DatabaseUnavailable
         """
-        with _translated(), self.engine().connect() as connection:
+        with translated(), self.engine().connect() as connection:
             yield connection
 
     def engine(self) -> sa.Engine:
@@ -149,7 +178,11 @@ class _Context:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Turn what the database says into exceptions of ours.
+
+    :raises: DatabaseUnavailable, Conflict
+    """
     try:
         yield
     except db_exc.DBDeadlock as error:
@@ -172,6 +205,19 @@ def _translated() -> Iterator[None]:
     ) as error:
         if _is_refused(error):
             raise
+        raise exception.DatabaseUnavailable(reason=_cause(error)) from error
+
+
+@contextlib.contextmanager
+def _collides_with_nobody() -> Iterator[None]:
+    """A reader holds no locks, and waits for none: by the same error a node
+    of Galera says that it is too far behind.
+
+    :raises: DatabaseUnavailable
+    """
+    try:
+        yield
+    except db_exc.DBDeadlock as error:
         raise exception.DatabaseUnavailable(reason=_cause(error)) from error
 
 

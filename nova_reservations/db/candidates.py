@@ -202,6 +202,32 @@ def meeting(
     return set(session.scalars(_required(expression, query)))
 
 
+def cells(session: orm.Session, resource_ids: Collection[int]) -> set[str]:
+    """Return the cells of these hosts, as far as they are known."""
+    return set(
+        session.scalars(
+            sa.select(models.Host.cell)
+            .distinct()
+            .where(
+                models.Host.resource_id.in_(resource_ids),
+                models.Host.cell != '',
+            )
+        )
+    )
+
+
+def all_cells(session: orm.Session) -> list[str]:
+    """Return, sorted, the cells of all enrolled hosts, as far as they are
+    known."""
+    return sorted(
+        session.scalars(
+            sa.select(models.Host.cell)
+            .distinct()
+            .where(models.Host.cell != '')
+        )
+    )
+
+
 def unknown_keys(
     session: orm.Session, expression: requirements.Expression | None
 ) -> list[str]:

@@ -154,15 +154,25 @@ def set_facts(
     _insert_details(session, resource_id, facts)
 
 
-def set_provider_generation(
-    session: orm.Session, resource_id: int, generation: int
+def set_provider_generations(
+    session: orm.Session, generations: Mapping[int, int]
 ) -> None:
-    """Remember that nothing which matters had changed by generation."""
-    session.execute(
-        sa.update(HOST)
-        .where(HOST.c.resource_id == resource_id)
-        .values(provider_generation=generation)
-    )
+    """Remember of hosts that nothing which matters had changed by a
+    generation.
+
+    :param generations: resource id -> the generation of its provider
+    """
+    for page in pages.of(generations):
+        session.execute(
+            sa.update(HOST)
+            .where(HOST.c.resource_id.in_(page))
+            .values(
+                provider_generation=sa.case(
+                    {each: generations[each] for each in page},
+                    value=HOST.c.resource_id,
+                )
+            )
+        )
 
 
 def move_provider_generations(
@@ -345,18 +355,22 @@ class Mark:
     id: int
     provider_generation: int
     availability_zone: str
+    cell: str
 
 
 def marks(session: orm.Session) -> dict[str, Mark]:
     """Return uuid -> its mark, of all hosts of the pool."""
     return {
-        row.uuid: Mark(row.id, row.provider_generation, row.availability_zone)
+        row.uuid: Mark(
+            row.id, row.provider_generation, row.availability_zone, row.cell
+        )
         for row in session.execute(
             sa.select(
                 RESOURCE.c.uuid,
                 RESOURCE.c.id,
                 HOST.c.provider_generation,
                 HOST.c.availability_zone,
+                HOST.c.cell,
             )
             .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
             .where(RESOURCE.c.role == states.Role.POOL)

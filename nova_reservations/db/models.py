@@ -80,6 +80,12 @@ def _table_args(*args: Any) -> tuple[Any, ...]:
     return (*args, TABLE_OPTIONS)
 
 
+def configure() -> None:
+    """Have SQLAlchemy see now, not at the first query, how the classes belong
+    together."""
+    orm.configure_mappers()
+
+
 def table(model: type[Base]) -> sa.Table:
     """Return the table of a model, for statements without the ORM."""
     mapped = model.__table__
@@ -177,6 +183,9 @@ class Host(Base):
     hypervisor_version: orm.Mapped[int] = orm.mapped_column(sa.Integer)
     availability_zone: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     provider_generation: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    cell: orm.Mapped[str] = orm.mapped_column(
+        sa.String(36), server_default=sa.text("''")
+    )
 
     resource: orm.Mapped[Resource] = orm.relationship(lazy='raise')
     traits: orm.Mapped[list['HostTrait']] = orm.relationship(
@@ -276,6 +285,19 @@ class Lease(Base, Timestamps):
         ),
         sa.Index('ix_nr_leases_start', 'start_date', 'id'),
         sa.Index('ix_nr_leases_end', 'end_date', 'id'),
+        # The same of one project, which may have had many before.
+        sa.Index(
+            'ix_nr_leases_project_status',
+            'project_id',
+            'status',
+            'created_at',
+            'id',
+        ),
+        sa.Index(
+            'ix_nr_leases_project_start', 'project_id', 'start_date', 'id'
+        ),
+        sa.Index('ix_nr_leases_project_end', 'project_id', 'end_date', 'id'),
+        sa.Index('ix_nr_leases_project_name', 'project_id', 'name', 'id'),
         # What is due next: asked twice a second by every worker.
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
         # Which leases wait? Each booking and each release asks this.
@@ -460,7 +482,8 @@ class LeasedServer(Base, Timestamps):
     """A server that carries the lease of its reservation.
 
     Kept when the lease is over, as its history. released_at is set as soon
-    as the lease has no more to do with it.
+    as the lease has no more to do with it. down_since is when its host was
+    seen to be down, or to have failed, if that lasts.
     """
 
     __tablename__ = 'nr_leased_servers'
@@ -479,6 +502,12 @@ class LeasedServer(Base, Timestamps):
     position: orm.Mapped[int] = orm.mapped_column(sa.Integer)
     released_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
+    )
+    down_since: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime, index=True
+    )
+    failed: orm.Mapped[bool] = orm.mapped_column(
+        sa.Boolean, server_default='0'
     )
 
 
@@ -529,12 +558,24 @@ class AwaitedServer(Base):
 
 
 class Task(Base):
-    """Periodic work that one worker of the cloud does at a time."""
+    """Periodic work that one worker of the cloud does at a time.
+
+    :ivar due_at: the next time; while it is done, already the time after.
+    :ivar attempt: counts the claims on it.
+    :ivar claimed_until: when it is done anew if its worker is not heard of.
+        None: nobody does it now.
+    """
 
     __tablename__ = 'nr_tasks'
 
     name: orm.Mapped[str] = orm.mapped_column(sa.String(64), primary_key=True)
     due_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    attempt: orm.Mapped[int] = orm.mapped_column(
+        sa.Integer, server_default='0'
+    )
+    claimed_until: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
 
 
 class Counter(Base):

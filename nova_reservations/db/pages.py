@@ -24,9 +24,13 @@ T = TypeVar('T', bound=_Ordered)
 SIZE = 100
 
 
-def of(ids: Iterable[T]) -> Iterator[list[T]]:
+def of(ids: Iterable[T], size: int = SIZE) -> Iterator[list[T]]:
     """Yield the ids, each once, in one order everywhere: so no two writers
-    wait for each other in a circle."""
+    wait for each other in a circle.
+
+    :param size: the most ids of a page; more than ``SIZE`` for what only
+        reads
+    """
     ordered = sorted(set(ids))
-    for first in range(0, len(ordered), SIZE):
-        yield ordered[first : first + SIZE]
+    for first in range(0, len(ordered), size):
+        yield ordered[first : first + size]

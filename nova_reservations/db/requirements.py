@@ -21,6 +21,7 @@ _FACTS: dict[str, Any] = {
     'hypervisor_type': models.Host.hypervisor_type,
     'hypervisor_version': models.Host.hypervisor_version,
     'availability_zone': models.Host.availability_zone,
+    'cell': models.Host.cell,
     'cpu_info': models.Host.cpu_info,
     'vcpus': models.Host.vcpus,
     'memory_mb': models.Host.memory_mb,

@@ -1,72 +1,120 @@
 # SPDX-License-Identifier: Apache-2.0
 """Periodic tasks: when each is due, and whose it is.
 
+A worker that does a task has a claim on it, which it renews. The next time is
+set with the claim, and the claim alone keeps other workers away: who hurries
+a task that is being done moves the next time only, and another run begins as
+soon as this one is over.
+
 The migrations insert their rows, so that nobody has to ask whether they are
 there. Every function joins the caller's transaction.
 """
 
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import functions
 
 from nova_reservations.db import models
 
 TASK = models.table(models.Task)
 
+WAKES_AT = sa.func.coalesce(
+    TASK.c.claimed_until, TASK.c.due_at, type_=models.UTCDateTime
+)
+"""When a worker may begin it: when it is due, or when the one that does it is
+not heard of any more."""
 
-def due(session: orm.Session, now: datetime.datetime) -> set[str]:
-    """Return the names of the periodic tasks that are due."""
-    return set(
-        session.scalars(sa.select(TASK.c.name).where(TASK.c.due_at <= now))
-    )
+
+class still_due(functions.FunctionElement[datetime.datetime]):
+    """A time no later than the one given: another one where only a row that
+    is changed counts as written, which is the nodes of Galera."""
+
+    type = models.UTCDateTime()
+    inherit_cache = True
+
+
+@compiler.compiles(still_due)
+def _same(element: still_due, compiled: Any, **kw: Any) -> str:
+    return str(compiled.process(element.clauses, **kw))
+
+
+@compiler.compiles(still_due, 'mysql', 'mariadb')
+def _earlier(element: still_due, compiled: Any, **kw: Any) -> str:
+    return f'{compiled.process(element.clauses, **kw)} - INTERVAL 1 SECOND'
 
 
 def hurry(session: orm.Session, name: str, now: datetime.datetime) -> None:
-    """Make a worker do a periodic task at once.
+    """Make a worker do a periodic task at once, or once more after the run
+    under way.
 
     The row is written also where it is due already: a worker that takes the
     task waits until the caller's transaction is over, and sees what it has
-    written.
+    written. On another node of a Galera cluster nobody waits: one of the two
+    fails and begins anew, but only if the row really is another one then.
     """
     session.execute(
         sa.update(TASK)
         .where(TASK.c.name == name)
         .values(
-            due_at=sa.case((TASK.c.due_at > now, now), else_=TASK.c.due_at)
+            due_at=sa.case(
+                (TASK.c.due_at > now, now), else_=still_due(TASK.c.due_at)
+            )
         )
-    )
-
-
-def finish(
-    session: orm.Session,
-    name: str,
-    taken_until: datetime.datetime,
-    next_at: datetime.datetime,
-) -> None:
-    """Set the next time of a task that is done, unless it has become due
-    again, or another worker has it by now."""
-    session.execute(
-        sa.update(TASK)
-        .where(TASK.c.name == name, TASK.c.due_at == taken_until)
-        .values(due_at=next_at)
     )
 
 
 def take(
     session: orm.Session,
     name: str,
+    attempt: int,
     now: datetime.datetime,
     until: datetime.datetime,
+    next_at: datetime.datetime,
 ) -> bool:
-    """Give a periodic task that is due to the caller; False if it is not
-    due, or another worker was first.
+    """Give a periodic task that is due to the caller; False if another worker
+    was first.
 
-    :param until: when it is due again, unless it is finished before that
+    :param attempt: as it was when the task was found due; the caller's is
+        the next
+    :param until: when the claim expires, unless it is renewed
     """
     done = session.execute(
         sa.update(TASK)
-        .where(TASK.c.name == name, TASK.c.due_at <= now)
-        .values(due_at=until)
+        .where(TASK.c.name == name, TASK.c.attempt == attempt, WAKES_AT <= now)
+        .values(attempt=attempt + 1, claimed_until=until, due_at=next_at)
+    )
+    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]
+
+
+def renew(
+    session: orm.Session, name: str, attempt: int, until: datetime.datetime
+) -> bool:
+    """Prolong the claim; return False if it is lost."""
+    return _set_claim(session, name, attempt, until)
+
+
+def finish(session: orm.Session, name: str, attempt: int) -> bool:
+    """End the claim on a task that is done; return False if it was lost."""
+    return _set_claim(session, name, attempt, None)
+
+
+def _set_claim(
+    session: orm.Session,
+    name: str,
+    attempt: int,
+    until: datetime.datetime | None,
+) -> bool:
+    done = session.execute(
+        sa.update(TASK)
+        .where(
+            TASK.c.name == name,
+            TASK.c.attempt == attempt,
+            TASK.c.claimed_until.is_not(None),
+        )
+        .values(claimed_until=until)
     )
     return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

@@ -44,7 +44,7 @@ class Access:
 
     def find(self, reservation_id: str) -> objects.Access | None:
         """Return the facts that decide who may use the reservation."""
-        with self.database.reader() as session:
+        with self.database.causal_reader() as session:
             return access.find(session, reservation_id)
 
     def has_flavor(self, project_id: str, flavor_id: str | None) -> bool:
@@ -98,7 +98,7 @@ class Access:
         :raises: InvalidInput
         """
         try:
-            with self.database.reader() as session:
+            with self.database.causal_reader() as session:
                 lease = leases.get(session, given)
         except exception.NotFound:
             return
@@ -123,7 +123,7 @@ class Access:
 
         :raises: DatabaseUnavailable
         """
-        with self.database.reader() as session:
+        with self.database.causal_reader() as session:
             return access.owners(session, reservation_ids)
 
     def record_server(
@@ -154,7 +154,7 @@ class Access:
 
         :raises: DatabaseUnavailable
         """
-        with self.database.reader() as session:
+        with self.database.causal_reader() as session:
             found = slot_servers.open_to(session, project_id)
         opened = []
         for item in found:
@@ -172,7 +172,7 @@ class Access:
     def choice(self, server_uuid: str) -> str | None:
         """Return the reservation that the server was created in without
         having asked for it, if any."""
-        with self.database.reader() as session:
+        with self.database.causal_reader() as session:
             return slot_servers.choice(session, server_uuid)
 
     def forget(self, server_uuids: Collection[str]) -> None:

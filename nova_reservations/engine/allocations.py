@@ -186,7 +186,9 @@ class Allocations:
         asks = [find_offers(session, item, terms) for item in wanted]
         found = plan.assign(asks, lease.id, terms.best_fit)
         if isinstance(found, plan.Plan):
-            return asks, found
+            if not lease.keeps_its_cell:
+                return asks, found
+            return _in_one_cell(session, lease, asks, found, terms)
         refused = next(
             ask
             for ask in asks
@@ -225,6 +227,38 @@ class Allocations:
                 ask.wanted.demand.amounts,
                 ask.wanted.window,
             )
+
+
+def _in_one_cell(
+    session: api.Session,
+    lease: objects.Lease,
+    asks: Sequence[offers.Ask],
+    found: plan.Plan,
+    terms: search.Search,
+) -> tuple[Sequence[offers.Ask], plan.Plan]:
+    """Return the plan, or another one that does not leave the cell of what
+    the lease has, or, if it has nothing yet, is in one cell.
+
+    :raises: NotEnoughResources if there is none
+    """
+    held = [resource for ask in asks for resource in ask.wanted.held]
+    booked = [resource for slots in found.slots.values() for resource in slots]
+    cells = candidates.cells(session, held)
+    if len(cells | candidates.cells(session, booked)) < 2:
+        return asks, found
+    for cell in sorted(cells) or candidates.all_cells(session):
+        there = [
+            find_offers(session, ask.wanted.within('cell', {cell}), terms)
+            for ask in asks
+        ]
+        again = plan.assign(there, lease.id, terms.best_fit)
+        if isinstance(again, plan.Plan):
+            return there, again
+    raise exception.NotEnoughResources(
+        reason='there is room, but in no cell of the cloud for all servers '
+        'of the lease, and servers are brought to their places only within '
+        'a cell'
+    )
 
 
 def _whole_refusal(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from concurrent import futures
 import contextlib
 import dataclasses
 import datetime
@@ -36,6 +37,12 @@ from nova_reservations.objects import states
 
 LOG = log.getLogger(__name__)
 
+DURATION = datetime.timedelta(seconds=30)
+"""How long a claim stands that nobody renews."""
+
+RENEWAL = datetime.timedelta(seconds=10)
+"""The time after which a claim is renewed."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
@@ -44,6 +51,29 @@ class Claim:
     lease_id: str
     attempt: int
     worker: str
+
+
+def try_change(
+    database: api.Database, change: Callable[[api.Session], bool]
+) -> bool:
+    """Make a change that only one worker may; return False if another was
+    first."""
+    try:
+        with database.writer() as session:
+            return change(session)
+    except exception.Conflict:
+        return False
+
+
+def log_failure(future: futures.Future[None], what: str) -> None:
+    """Log what should not happen; the claim expires and is taken again."""
+    error = future.exception()
+    if error is not None:
+        LOG.error(
+            'The work on %(what)s failed; it will be taken up again',
+            {'what': what},
+            exc_info=error,
+        )
 
 
 @contextlib.contextmanager
@@ -82,7 +112,7 @@ class Held:
         """:raises: ClaimLost if another worker, or a request, has taken the
         lease out of the state that the caller acts on
         """
-        with self.database.reader() as session:
+        with self.database.causal_reader() as session:
             held = leases.is_held(
                 session,
                 self.claim.lease_id,
@@ -174,7 +204,7 @@ class Held:
 
 def read(database: api.Database, claim: Claim) -> Held | None:
     """Return the lease as it is now; None if the claim is lost."""
-    with database.reader() as session:
+    with database.causal_reader() as session:
         try:
             lease = leases.get(session, claim.lease_id)
         except exception.NotFound:

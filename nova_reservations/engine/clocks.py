@@ -8,6 +8,7 @@ from collections.abc import Callable
 import datetime
 
 from nova_reservations import exception
+from nova_reservations.db import looks
 
 LIMIT = datetime.timedelta(minutes=2)
 """The largest difference between the database's clock and that of the process.
@@ -41,6 +42,23 @@ class Clock:
         """
         before = self._own()
         now = self._database()
+        self._compare(before, now)
+        return now
+
+    def look(self, ask: Callable[[], looks.Look]) -> looks.Look:
+        """Return a look of the database at what is due.
+
+        :raises: ClocksDisagree, DatabaseUnavailable
+        """
+        before = self._own()
+        found = ask()
+        self._compare(before, found.now)
+        return found
+
+    def _compare(
+        self, before: datetime.datetime, now: datetime.datetime
+    ) -> None:
+        """:param before: this process's own, when the database was asked"""
         after = self._own()
         # The database may have taken its time to answer.
         apart = max(now - after, before - now)
@@ -49,4 +67,3 @@ class Clock:
                 seconds=int(apart.total_seconds()),
                 direction='ahead of' if now > after else 'behind',
             )
-        return now

@@ -154,9 +154,10 @@ class DrainCandidates:
         )
         costs = {}
         for drainable in prospect.others:
-            cost = self._cost(
-                drainable, placed.get(drainable.resource.name, ())
-            )
+            if drainable.resource.name not in placed:
+                # Its cell does not answer.
+                continue
+            cost = self._cost(drainable, placed[drainable.resource.name])
             if cost is not None:
                 costs[drainable.resource.id] = cost
         known = {

@@ -69,15 +69,12 @@ class DrainableHosts:
         self._follow(members, now)
         with self.database.reader() as session:
             changed = [
-                hosts.by_uuid(session, drainable.resource.uuid)
+                drainable.resource.id
                 for drainable in drainable_hosts.find(session)
                 if drainable.provider_generation
                 != members.generations.get(drainable.resource.uuid)
             ]
-        self.inventory.refresh_facts(
-            {host.facts.uuid: host for host in changed if host is not None},
-            now,
-        )
+        self.inventory.refresh_changed(changed, now)
 
     def _follow(self, members: ports.Members, now: datetime.datetime) -> None:
         with self.database.reader() as session:

@@ -2,6 +2,7 @@
 """Enrolled hosts: their properties, allocations, capacity, and facts that are
 kept true."""
 
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
@@ -17,6 +18,7 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import hosts
+from nova_reservations.db import pages
 from nova_reservations.db import properties as properties_db
 from nova_reservations.engine import enrolment
 from nova_reservations.engine import settings
@@ -28,6 +30,10 @@ LOG = log.getLogger(__name__)
 
 REFRESH = 'refresh'
 """The task that reads the facts of hosts that may have changed."""
+
+AT_ONCE = 500
+"""The facts of so many hosts are read at once: what is read of all zones for
+that is read once for them."""
 
 PAGE = 100
 """The allocations of so many hosts are in memory at once."""
@@ -232,24 +238,55 @@ class Hosts:
         versions = self.cloud.hosts.pool_generations()
         with self.database.reader() as session:
             known = hosts.marks(session)
-            changed = {
-                uuid: hosts.get(session, mark.id)
-                for uuid, mark in known.items()
-                if uuid in versions
-                and (
-                    versions[uuid].provider_generation
-                    != mark.provider_generation
-                    or versions[uuid].availability_zone
-                    != mark.availability_zone
-                )
-            }
+        changed = [
+            mark.id
+            for uuid, mark in known.items()
+            if uuid in versions and _may_differ(versions[uuid], mark)
+        ]
         for uuid in sorted(set(known) - set(versions)):
             LOG.warning(
                 'Host %s is enrolled but has lost its trait, or its '
                 'provider: remove it, or enrol it anew',
                 uuid,
             )
-        return self.refresh_facts(changed, now)
+        return self.refresh_changed(changed, now)
+
+    def refresh_changed(
+        self, host_ids: Collection[int], now: datetime.datetime
+    ) -> int:
+        """Read the facts of these hosts, some at a time; return how many had
+        changed.
+
+        A cell that does not answer keeps the facts of no others from being
+        read.
+        """
+        count = 0
+        for page in pages.of(host_ids, AT_ONCE):
+            with self.database.reader() as session:
+                found = hosts.get_all(session, page)
+            for cell, of_cell in self._by_cell(found).items():
+                try:
+                    count += self.refresh_facts(of_cell, now)
+                except exception.CloudUnavailable as error:
+                    LOG.warning(
+                        'The facts of hosts of cell %(cell)s may be old: '
+                        '%(reason)s',
+                        {'cell': cell or 'unknown', 'reason': error},
+                    )
+        return count
+
+    def _by_cell(
+        self, found: Collection[objects.Host]
+    ) -> Mapping[str, dict[str, objects.Host]]:
+        """Return the cell -> the UUIDs of its hosts -> the hosts."""
+        cells = self.cloud.hosts.cells_of(
+            {host.resource.name for host in found}
+        )
+        by_cell: dict[str, dict[str, objects.Host]] = {}
+        for host in found:
+            cell = cells.get(host.resource.name, '')
+            by_cell.setdefault(cell, {})[host.facts.uuid] = host
+        return by_cell
 
     def refresh_facts(
         self, changed: Mapping[str, objects.Host], now: datetime.datetime
@@ -259,29 +296,73 @@ class Hosts:
 
         :raises: CloudUnavailable
         """
-        count = 0
+        ids = [host.id for host in changed.values()]
+        with self.database.reader() as session:
+            held = allocations.held(session, ids)
         found = self.cloud.hosts.facts(
-            [host.resource for host in changed.values()]
+            [host.resource for host in changed.values()],
+            # Their servers are of a lease, and gone with it.
+            as_if_empty=[
+                uuid for uuid, host in changed.items() if host.id in held
+            ],
         )
-        for facts in found:
-            host = changed[facts.uuid]
+        different = transactions.retry(
+            lambda _: self._set_generations(changed, found, held)
+        )
+        for facts in different:
+            host_id = changed[facts.uuid].id
             with self.database.writer() as session:
-                if allocations.is_held(session, host.id):
-                    # Its servers are of a lease, and gone with it.
-                    facts = _as_if_empty(facts)
-                if _matter(facts) == _matter(host.facts):
-                    hosts.set_provider_generation(
-                        session, host.id, facts.provider_generation
-                    )
-                    continue
-                hosts.set_facts(session, host.id, facts, now)
-                capacity.freed(session, now, [host.id])
-            count += 1
+                hosts.set_facts(session, host_id, facts, now)
+                capacity.freed(session, now, [host_id])
             LOG.info(
                 'The facts of host %(name)s have changed',
                 {'name': facts.service_host},
             )
-        return count
+        return len(different)
+
+    def _set_generations(
+        self,
+        known: Mapping[str, objects.Host],
+        found: Collection[objects.HostFacts],
+        were_held: Collection[int],
+    ) -> list[objects.HostFacts]:
+        """Remember of which hosts nothing that matters has changed; return
+        the facts of the others.
+
+        :param were_held: ids of those whose facts are as if they were empty
+        """
+        same, different = {}, []
+        with self.database.writer() as session:
+            held = allocations.held(
+                session, [host.id for host in known.values()]
+            )
+            for facts in found:
+                host = known[facts.uuid]
+                if host.id in held:
+                    facts = _as_if_empty(facts)
+                elif host.id in were_held:
+                    # Its lease has just ended: it is read again next time.
+                    continue
+                if _matter(facts) == _matter(host.facts):
+                    same[host.id] = facts.provider_generation
+                else:
+                    different.append(facts)
+            hosts.set_provider_generations(session, same)
+        return different
+
+
+def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:
+    """Return whether a host's facts may have changed since they were read.
+
+    :param mark: what it had then
+    """
+    return (
+        version.provider_generation != mark.provider_generation
+        # None: no cell has told whose provider it is.
+        or version.availability_zone not in (None, mark.availability_zone)
+        # It was enrolled before facts had the cell, or before Nova had it.
+        or not mark.cell
+    )
 
 
 def _matter(facts: objects.HostFacts) -> objects.HostFacts:

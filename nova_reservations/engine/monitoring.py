@@ -23,6 +23,7 @@ from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import conditions
 from nova_reservations.db import healing
+from nova_reservations.db import server_failures
 from nova_reservations.db import tasks
 from nova_reservations.engine import hosts
 from nova_reservations.engine import mass_failure
@@ -92,42 +93,44 @@ class Monitoring:
             self.record(monitor.resource_type, changes, now, monitor.domains)
 
     @property
-    def event_types(self) -> set[str]:
-        """The notifications that the monitors want."""
-        return {
-            event_type
+    def subscriptions(self) -> list[base.Subscription]:
+        """The notifications that monitors want."""
+        return [
+            subscription
             for monitor in self.monitors
-            for event_type in monitor.event_types
-        }
-
-    @property
-    def topics(self) -> set[str]:
-        """The topics of the notifications that monitors want."""
-        return {
-            topic
-            for monitor in self.monitors
-            if monitor.event_types
-            for topic in monitor.topics
-        }
+            for subscription in monitor.subscriptions
+        ]
 
     def on_notification(
         self,
         event_type: str,
         payload: Mapping[str, Any],
         now: datetime.datetime,
+        exchange: str | None = None,
+        priority: str = 'info',
     ) -> None:
         """Let the monitors that want it say what a notification means.
 
+        :param exchange: by which it came, as subscriptions name it
         :raises: CloudUnavailable, DatabaseUnavailable; polling will tell
         """
         for monitor in self.monitors:
-            if event_type in monitor.event_types:
+            if any(
+                subscription.has(event_type, exchange, priority)
+                for subscription in monitor.subscriptions
+            ):
+                changes = monitor.on_notification(event_type, payload, now)
                 self.record(
-                    monitor.resource_type,
-                    monitor.on_notification(event_type, payload, now),
-                    now,
-                    monitor.domains,
+                    monitor.resource_type, changes, now, monitor.domains
                 )
+                if monitor.resource_type == objects.HOST and changes.names:
+                    self._look_at_servers(now)
+
+    def _look_at_servers(self, now: datetime.datetime) -> None:
+        """Have a worker see whether servers with a lease of their own are on
+        a host that has changed."""
+        with self.database.writer() as session:
+            tasks.hurry(session, server_failures.TASK, now)
 
     def record(
         self,

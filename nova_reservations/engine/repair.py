@@ -270,24 +270,50 @@ class Repair:
                 if holding.replaced and holding.hold is None
             ]
             ignore = [reservation_id]
-        ask = allocations_engine.find_offers(
-            self.session,
-            search.Wanted(
-                reservation_id,
-                demand.sized(sum(slots[key] for key in lost)),
-                self.case.window(reservation_id),
-                held=dict.fromkeys(known, 1),
-                siblings=len(slots) + beside,
-            ),
-            self.case.terms(ignore),
+        wanted = search.Wanted(
+            reservation_id,
+            demand.sized(sum(slots[key] for key in lost)),
+            self.case.window(reservation_id),
+            held=dict.fromkeys(known, 1),
+            siblings=len(slots) + beside,
         )
         taken = lost if demand.affinity is None else slots
-        return dataclasses.replace(
-            ask,
-            offers=[
-                offer for offer in ask.offers if offer.resource.id not in taken
+        return offers.Ask(
+            wanted,
+            [
+                offer
+                for offer in self._offers(wanted, lost, ignore)
+                if offer.resource.id not in taken
             ],
         )
+
+    def _offers(
+        self,
+        wanted: search.Wanted,
+        lost: Collection[int],
+        ignore: Collection[str],
+    ) -> Collection[search.Offer]:
+        """Return what could be given in place of lost resources, and what is
+        in their cells marked as near: Nova moves servers within a cell only,
+        and a lease that servers carry is for no others."""
+        terms = self.case.terms(ignore)
+        cells = candidates.cells(self.session, lost)
+        if cells and self.lease.server_reservation is not None:
+            wanted = wanted.within('cell', cells)
+        found = {
+            offer.resource.id: offer
+            for offer in allocations_engine.find_offers(
+                self.session, wanted, terms
+            ).offers
+        }
+        if cells and not cells.issuperset(candidates.all_cells(self.session)):
+            found |= {
+                offer.resource.id: dataclasses.replace(offer, near=True)
+                for offer in allocations_engine.find_offers(
+                    self.session, wanted.within('cell', cells), terms
+                ).offers
+            }
+        return found.values()
 
     def _swap(
         self,

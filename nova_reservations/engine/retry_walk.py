@@ -58,10 +58,6 @@ CLAIM = datetime.timedelta(seconds=30)
 """The time for which nobody overtakes a lease that is tried, if the worker
 dies."""
 
-PATIENCE = datetime.timedelta(seconds=10)
-"""The time after which another worker begins a walk anew: two at once do no
-harm."""
-
 SOON = datetime.timedelta(seconds=1)
 """The time until a walk goes on that has found another worker at a lease."""
 

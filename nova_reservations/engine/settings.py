@@ -40,6 +40,7 @@ class Settings:
     healing_interval: datetime.timedelta
     heal_active: states.HealActive
     heal_limit: int
+    heal_evacuate: bool
     enable_polling_monitor: bool
     enable_notification_monitor: bool
     list_history: datetime.timedelta
@@ -69,6 +70,7 @@ class Settings:
             healing_interval=_minutes(group.healing_interval),
             heal_active=states.HealActive(group.heal_active),
             heal_limit=group.heal_limit,
+            heal_evacuate=group.heal_evacuate,
             enable_polling_monitor=group.enable_polling_monitor,
             enable_notification_monitor=group.enable_notification_monitor,
             list_history=datetime.timedelta(days=group.list_history),

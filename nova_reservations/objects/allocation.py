@@ -90,6 +90,8 @@ class Access:
     :ivar unusable: those that have failed, or that an earlier reservation
         has not left yet.
     :ivar in_slots: whether it has shares: each server takes a slot.
+    :ivar cells: the UUIDs of the cells that all of these hosts are in, as
+        far as they are known.
     """
 
     reservation_id: str
@@ -102,3 +104,4 @@ class Access:
     hosts: frozenset[str]
     unusable: frozenset[str]
     in_slots: bool
+    cells: frozenset[str]

@@ -56,6 +56,7 @@ class HostFacts:
     :ivar memory_mb: MiB; local_gb, free_disk_gb: GiB.
     :ivar free_memory_mb: capacity less what servers outside of leases use.
     :ivar provider_generation: placement's, when the facts were read.
+    :ivar cell: the UUID of its cell of Nova; empty if it is not known.
     """
 
     uuid: str
@@ -73,6 +74,7 @@ class HostFacts:
     provider_generation: int
     traits: frozenset[str]
     inventories: tuple[Inventory, ...]
+    cell: str = ''
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -155,6 +155,16 @@ class Lease:
         )
 
     @property
+    def keeps_its_cell(self) -> bool:
+        """Return whether its servers are made before they are on its
+        resources: Nova brings them there only within a cell."""
+        return (
+            self.server_reservation is not None
+            and self.lease_type == states.LeaseType.SCHEDULED
+            and not self.is_used
+        )
+
+    @property
     def is_deserted(self) -> bool:
         """Return whether servers carried it, and all of them are gone."""
         carried = self.server_reservation

@@ -52,6 +52,7 @@ NUMBERS = frozenset(
 TEXTS = frozenset(
     {
         'availability_zone',
+        'cell',
         'cpu_info',
         'hypervisor_hostname',
         'hypervisor_type',
@@ -199,6 +200,17 @@ def number(text: str) -> float | None:
         return None
     value = float(text)
     return value if math.isfinite(value) else None
+
+
+def within(
+    expression: Expression | None, key: str, values: Collection[str]
+) -> Expression:
+    """Return the expression with one more condition: the key has one of
+    these values."""
+    one_of = AnyOf(
+        tuple(Comparison('==', key, value) for value in sorted(values))
+    )
+    return AllOf((one_of,) if expression is None else (expression, one_of))
 
 
 def properties(expression: Expression | None) -> frozenset[str]:

@@ -5,11 +5,13 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
+from typing import Self
 
 from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
 from nova_reservations.objects import host
 from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,6 +62,17 @@ class Wanted:
         """Resource id -> slots that stay."""
         return self.held if self.keep_all else {}
 
+    def within(self, key: str, values: Collection[str]) -> Self:
+        """Return the same with one more requirement: the fact is one of
+        these values."""
+        narrowed = dataclasses.replace(
+            self.demand,
+            requirements=requirements.within(
+                self.demand.requirements, key, values
+            ),
+        )
+        return dataclasses.replace(self, demand=narrowed)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Offer:
@@ -68,6 +81,7 @@ class Offer:
     :ivar generation: as it was when the resource was looked at; the booking
         compares and sets it.
     :ivar kept: how many slots the reservation has there already.
+    :ivar near: whether it is in a cell that the reservation need not leave.
     :ivar gap_before: of a whole resource: how long it has been free when the
         window begins, counted from now on at the earliest.
     :ivar gap_after: how long it is free after the window; None: for good.
@@ -79,6 +93,7 @@ class Offer:
     resource: host.Resource
     generation: int
     kept: int = 0
+    near: bool = False
     gap_before: datetime.timedelta = datetime.timedelta()
     gap_after: datetime.timedelta | None = None
     left: amounts.Amounts = amounts.NOTHING

@@ -114,7 +114,7 @@ def masses(
     for domain, all_of in sorted(domains.items()):
         lasts = any(member.braked_at is not None for member in all_of)
         failing = [member for member in all_of if _counts(member, lasts, now)]
-        if _are_many(len(failing), len(all_of), limit):
+        if are_many(len(failing), len(all_of), limit):
             failed = frozenset(
                 member.id
                 for member in failing
@@ -133,7 +133,12 @@ def _counts(member: Member, lasts: bool, now: datetime.datetime) -> bool:
     return member.braked_at is not None or now - down_since <= TOGETHER
 
 
-def _are_many(count: int, size: int, limit: int) -> bool:
+def are_many(count: int, size: int, limit: int) -> bool:
+    """Return whether so many are a mass.
+
+    :param size: how many there are of the domain
+    :param limit: per cent of it
+    """
     return count >= FEWEST and 100 * count > limit * size
 
 

@@ -152,7 +152,7 @@ class _Plan:
 
 def _rank(
     offer: search.Offer, seed: str, best_fit: bool
-) -> tuple[bool, int, int, bytes]:
+) -> tuple[bool, bool, int, int, bytes]:
     before, after = offer.gap_before, offer.gap_after
     left = None if after is None else before + after
     shorter = before if after is None else min(before, after)
@@ -161,6 +161,7 @@ def _rank(
     )
     return (
         not offer.kept,
+        not offer.near,
         _bucket(left) if best_fit else 0,
         _bucket(shorter) if best_fit else 0,
         order.digest(),

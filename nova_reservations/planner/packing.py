@@ -138,7 +138,7 @@ def _share(ask: offers.Ask) -> demand.Share:
 
 
 def _first(offer: search.Offer, _: demand.Share) -> Any:
-    return not offer.kept, offer.resource.id
+    return not offer.kept, not offer.near, offer.resource.id
 
 
 def _best_fit(seed: str, best_fit: bool) -> _Order:
@@ -150,6 +150,7 @@ def _best_fit(seed: str, best_fit: bool) -> _Order:
         )
         return (
             not offer.kept,
+            not offer.near,
             best_fit and not offer.shared,
             best_fit and partly,
             (-fit if partly else fit) if best_fit else 0,

@@ -20,6 +20,7 @@ from nova_reservations.ports.aggregates import Pool
 from nova_reservations.ports.calls import Check
 from nova_reservations.ports.calls import RequestKey
 from nova_reservations.ports.hosts import ComputeService
+from nova_reservations.ports.hosts import GONE
 from nova_reservations.ports.hosts import Hosts
 from nova_reservations.ports.hosts import HostVersion
 from nova_reservations.ports.servers import Flavor
@@ -36,6 +37,7 @@ from nova_reservations.ports.slots import ReservedSlots
 from nova_reservations.ports.slots import Slots
 
 __all__ = [
+    'GONE',
     'MOVABLE',
     'Aggregates',
     'Check',

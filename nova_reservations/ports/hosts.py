@@ -40,13 +40,20 @@ class ComputeService:
         return not self.up or self.gave_up
 
 
+GONE = ComputeService(up=False, disabled=False, forced_down=False)
+"""Of a host that Nova does not know."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostVersion:
     """A value that differs from the last one if a host's facts may have
-    changed."""
+    changed.
+
+    :ivar availability_zone: None: no cell has told whose provider it is.
+    """
 
     provider_generation: int
-    availability_zone: str
+    availability_zone: str | None
 
 
 class Hosts(Protocol):
@@ -57,12 +64,21 @@ class Hosts(Protocol):
 
         :param name: a service host, a hypervisor hostname or a node's UUID;
             the ids of the resources returned are 0.
+        :raises: CloudUnavailable if it may be in a cell that has not
+            answered
         """
 
     def facts(
-        self, hosts: Collection[objects.Resource]
+        self,
+        hosts: Collection[objects.Resource],
+        as_if_empty: Collection[str] = (),
     ) -> Sequence[objects.HostFacts]:
-        """Return the facts of those of the hosts that still exist."""
+        """Return the facts of those of the hosts that still exist.
+
+        :param as_if_empty: UUIDs of hosts of which all memory and disk count
+            as free: what servers use there is not asked for
+        :raises: CloudUnavailable unless their cells have answered
+        """
 
     def pool_generations(self) -> Mapping[str, HostVersion]:
         """Return provider UUID -> a value that changes when facts may have
@@ -73,12 +89,23 @@ class Hosts(Protocol):
         """
 
     def compute_services(
-        self, now: datetime.datetime | None, host: str | None = None
+        self, now: datetime.datetime | None, hosts: Collection[str]
     ) -> Mapping[str, ComputeService]:
-        """Return service host -> its nova-compute, of all cells.
+        """Return service host -> its nova-compute, GONE if it has none.
+
+        Of a host whose cell does not answer nothing is known: it is left
+        out. Other cells than those of the hosts are not asked.
 
         :param now: None: by the clock of Nova in this process
-        :param host: only this one, if it has any; its cell alone is asked
+        """
+
+    def services_by_cell(
+        self, now: datetime.datetime | None
+    ) -> Mapping[str, Mapping[str, ComputeService]]:
+        """Return cell -> service host -> its nova-compute, of all enabled
+        cells that answer.
+
+        :param now: None: by the clock of Nova in this process
         """
 
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:

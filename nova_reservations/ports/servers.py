@@ -168,7 +168,8 @@ class Servers(Protocol):
     def servers_on(
         self, hosts: Collection[objects.Resource]
     ) -> Mapping[str, Sequence[PlacedServer]]:
-        """Return service host -> the servers that Nova has on it."""
+        """Return service host -> the servers that Nova has on it; without
+        hosts whose cells do not answer."""
 
     def find_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
         """Return UUID -> server, of those of these that still exist: also
@@ -176,6 +177,13 @@ class Servers(Protocol):
         faults.
 
         :param servers: UUIDs
+        """
+
+    def servers_at(self, hosts: Collection[str]) -> Mapping[str, Server]:
+        """Return UUID -> server, of those that Nova has on these hosts, in
+        cells that answer.
+
+        :param hosts: service hosts
         """
 
     def gone_servers(self, servers: Collection[str]) -> Collection[str]:
@@ -204,12 +212,18 @@ class Servers(Protocol):
         """
 
     def building_servers(
-        self, reservation_id: str, project_id: str
+        self,
+        reservation_id: str,
+        project_id: str,
+        hosts: Collection[objects.Resource],
     ) -> Sequence[Server]:
         """Return the servers that Nova is building in the reservation.
 
         On whichever host, or on none: while one is rescheduled it has
         neither a host nor an allocation in placement.
+
+        :param hosts: where it may be building them; only their cells are
+            asked
         """
 
     def find_room(

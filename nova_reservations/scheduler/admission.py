@@ -36,6 +36,8 @@ class Admission:
     :ivar has_open: whether there may be a reservation that it can use
         without asking for it.
     :ivar guaranteed: what the slot holds that its own lease has for it.
+    :ivar cell: the UUID of the only cell from which it can be brought to the
+        place that its own lease has for it later; None: any.
     """
 
     reservation_id: str | None
@@ -43,6 +45,7 @@ class Admission:
     in_slot: bool = False
     has_open: bool = False
     guaranteed: amounts.Amounts | None = None
+    cell: str | None = None
 
     def admits(self, host: str) -> bool:
         return (host in self.hosts) == (self.reservation_id is not None)
@@ -64,10 +67,15 @@ class Admissions:
         :raises: RequestFilterFailed, NotEnoughResources,
             DatabaseUnavailable, CloudUnavailable
         """
+        place = None
         try:
-            own = self._guaranteed(request_spec)
-            if own is not None:
-                return own
+            place = guaranteed.find(self.services.access, request_spec)
+            if place is not None and place.is_due:
+                return Admission(
+                    place.access.reservation_id,
+                    place.access.hosts,
+                    guaranteed=place.slot,
+                )
             asked = requests.asked(request_spec)
             if asked.reservation is not None:
                 access = self._admit(asked, request_spec.project_id)
@@ -91,22 +99,7 @@ class Admissions:
             # One with its own lease would end with another.
             has_open=view.has_open
             and request_spec.get_scheduler_hint(requests.CARRIED) is None,
-        )
-
-    def _guaranteed(
-        self, request_spec: nova_objects.RequestSpec
-    ) -> Admission | None:
-        """Return the hosts of the server's own lease, if it must be there.
-
-        :raises: RequestFilterFailed, NotEnoughResources
-        """
-        place = guaranteed.find(self.services.access, request_spec)
-        if place is None:
-            return None
-        return Admission(
-            place.access.reservation_id,
-            place.access.hosts,
-            guaranteed=place.slot,
+            cell=place.cell if place else None,
         )
 
     def _admit(self, asked: requests.Asked, project_id: str) -> objects.Access:

@@ -23,10 +23,19 @@ class Place:
     """The place that a lease has for its server.
 
     :ivar slot: what the slot holds that the lease has for it.
+    :ivar is_due: whether the server must be there by now.
     """
 
     access: objects.Access
     slot: amounts.Amounts
+    is_due: bool
+
+    @property
+    def cell(self) -> str | None:
+        """The cell in which the server must be until it is brought there;
+        None: any, or it is not known."""
+        cells = self.access.cells
+        return next(iter(cells)) if len(cells) == 1 else None
 
 
 def find(
@@ -65,17 +74,18 @@ def _place_of(
 ) -> Place | None:
     """Return where a lease that stands has its server."""
     slot = granted.slot(access)
-    if slot is None or not _is_in_place(access, request_spec):
+    if slot is None:
         return None
-    if not access.hosts:
+    is_due = _is_due(access, request_spec)
+    if is_due and not access.hosts:
         raise exception.NotEnoughResources(
             reason=f'those of reservation {access.reservation_id} have '
             'failed, or are not free yet'
         )
-    return Place(access, slot)
+    return Place(access, slot, is_due)
 
 
-def _is_in_place(
+def _is_due(
     access: objects.Access, request_spec: nova_objects.RequestSpec
 ) -> bool:
     """Return whether a new or moved server must be in its slot by now.

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
+import pathlib
 import random
 import time
 from typing import Any
@@ -12,6 +13,8 @@ from nova import rpc
 from nova import service
 import nova.conf
 from nova.scheduler import manager
+from oslo_concurrency import lockutils
+from oslo_config import cfg
 from oslo_log import log
 from oslo_service import loopingcall
 from oslo_service import periodic_task
@@ -21,8 +24,10 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cloud import listener as listeners
 from nova_reservations.cloud import notifier
+from nova_reservations.db import looks as looks_db
 from nova_reservations.engine import clocks
 from nova_reservations.engine.worker import worker
+from nova_reservations.scheduler import engine_locks
 from nova_reservations.scheduler import request_filter
 
 LOG = log.getLogger(__name__)
@@ -40,9 +45,14 @@ TASK = 'nova_reservations_watchdog'
 
 
 class Loop:
-    """:ivar worker: whose tick() it calls, until stop().
+    """:ivar worker: what begins that which a look finds due, until stop().
 
-    :ivar clock: says when that is. Nothing is begun while it can't.
+    :ivar clock: says whether the time of a look is believed. Nothing is begun
+        while it is not.
+
+    :ivar looks: asks the database what is due.
+
+    :ivar locks: which processes do so.
 
     :ivar listener: what hears of failures beside it, if anything does.
     """
@@ -51,10 +61,14 @@ class Loop:
         self,
         engine: worker.Worker,
         clock: clocks.Clock,
+        looks: looks_db.Looks,
+        locks: engine_locks.EngineLocks,
         listener: listeners.Listener | None = None,
     ) -> None:
         self.worker = engine
         self.clock = clock
+        self.looks = looks
+        self.locks = locks
         self.listener = listener
         self._call = loopingcall.FixedIntervalLoopingCall(self._tick)
         self._looking = False
@@ -84,9 +98,12 @@ class Loop:
     def stop(self) -> None:
         """Begin nothing more, and finish work under way, or give it back."""
         self._call.stop()
+        self.locks.release()
         if self.listener is not None:
             self.listener.stop()
         self.worker.stop()
+        if not self._looking:
+            self.looks.close()
         notifier.OUTBOX.flush()
 
     def watch(self) -> None:
@@ -106,14 +123,16 @@ class Loop:
 
     def _tick(self) -> None:
         self._last = time.monotonic()
+        if not self.locks.acquire():
+            return
         self._looking = True
         try:
-            now = self.clock.now()
+            look = self.clock.look(self.looks.look)
             if self._warned_at is not None:
                 LOG.info('The clocks agree again: leases start and end')
-                self.worker.recall(now)
+                self.worker.recall(look.now)
                 self._warned_at = None
-            self.worker.tick(now)
+            self.worker.begin(look)
             self._database_is_down = False
         except exception.ClocksDisagree as error:
             self._warn(error)
@@ -159,16 +178,35 @@ def _start(
     listener = None
     if conf.reservations.enable_notification_monitor:
         listener = _listener(services)
-    scheduler.nova_reservations_loop = Loop(engine, services.clock, listener)
+    scheduler.nova_reservations_loop = Loop(
+        engine,
+        services.clock,
+        looks_db.Looks(services.database),
+        _locks(conf),
+        listener,
+    )
     scheduler.nova_reservations_loop.start()
     scheduler.nova_reservations_loop.listen()
 
 
+def _locks(conf: cfg.ConfigOpts) -> engine_locks.EngineLocks:
+    return engine_locks.EngineLocks(
+        pathlib.Path(lockutils.get_lock_path(conf) or conf.state_path),
+        conf.host,
+        conf.reservations.engine_workers,
+    )
+
+
 def _listener(services: bootstrap.Services) -> listeners.Listener:
-    def receive(event_type: str, payload: Mapping[str, Any]) -> None:
+    def receive(
+        event_type: str,
+        payload: Mapping[str, Any],
+        exchange: str | None,
+        priority: str,
+    ) -> None:
         try:
             services.monitoring.on_notification(
-                event_type, payload, services.clock.now()
+                event_type, payload, services.clock.now(), exchange, priority
             )
         except exception.ReservationsError as error:
             LOG.warning(
@@ -179,8 +217,7 @@ def _listener(services: bootstrap.Services) -> listeners.Listener:
 
     return listeners.Listener(
         rpc.NOTIFICATION_TRANSPORT,
-        services.monitoring.topics,
-        services.monitoring.event_types,
+        services.monitoring.subscriptions,
         receive,
     )
 
@@ -191,7 +228,7 @@ def _stop(
     args: Any,
     kwargs: Any,
 ) -> None:
-    """First: Nova shuts the executors down by which the engine asks cells."""
+    """First: what is under way may need what Nova shuts down."""
     loop = getattr(process.manager, 'nova_reservations_loop', None)
     if loop is not None:
         loop.stop()

@@ -8,6 +8,7 @@ from nova import objects as nova_objects
 from nova.scheduler import utils
 from oslo_log import log
 
+from nova_reservations.cloud import cells
 from nova_reservations.cloud import placement
 from nova_reservations.scheduler import requests
 
@@ -29,12 +30,7 @@ def require_reservation(
             'The flavor asks for all resources in numbered groups, by which '
             'placement can not keep a server in a reservation.'
         )
-    if (
-        'requested_destination' not in request_spec
-        or request_spec.requested_destination is None
-    ):
-        request_spec.requested_destination = nova_objects.Destination()
-    destination = request_spec.requested_destination
+    destination = _destination(request_spec)
     if reservation_id not in (destination.aggregates or ()):
         destination.require_aggregates([reservation_id])
     LOG.debug(
@@ -42,6 +38,34 @@ def require_reservation(
         request_spec.instance_uuid,
         reservation_id,
     )
+
+
+def require_cell(request_spec: nova_objects.RequestSpec, cell: str) -> None:
+    """Require the cell with this UUID, of which Nova asks no other about the
+    hosts that placement offers.
+
+    :raises: CloudUnavailable
+    """
+    found = cells.find(cell)
+    if found is None:
+        return
+    _destination(request_spec).cell = found
+    LOG.debug(
+        'Server %(server)s: cell %(cell)s is required',
+        {'server': request_spec.instance_uuid, 'cell': cell},
+    )
+
+
+def _destination(
+    request_spec: nova_objects.RequestSpec,
+) -> nova_objects.Destination:
+    """Return the destination, which others may have put there already."""
+    if (
+        'requested_destination' not in request_spec
+        or request_spec.requested_destination is None
+    ):
+        request_spec.requested_destination = nova_objects.Destination()
+    return request_spec.requested_destination
 
 
 class PoolTrait:

@@ -34,7 +34,7 @@ class Pool:
         :raises: DatabaseUnavailable
         """
         version, names = self._seen
-        with self._database.reader() as session:
+        with self._database.causal_reader() as session:
             # The counter first: names that are newer than it are read again,
             # older ones would stay.
             current, has_open = slot_servers.look(session, project_id)

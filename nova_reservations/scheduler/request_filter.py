@@ -68,6 +68,10 @@ class ReservedHosts:
                 )
             elif admission.hosts:
                 self._pool_trait.forbid(request_spec)
+            if admission.cell is not None and not requests.exists(
+                request_spec
+            ):
+                placement_query.require_cell(request_spec, admission.cell)
         except exception.ReservationsError as error:
             LOG.error('Request refused: %s', error)
             raise requests.refusal(error.public) from error

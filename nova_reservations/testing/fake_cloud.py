@@ -40,6 +40,7 @@ def facts(name: str, **changes: Any) -> objects.HostFacts:
             objects.Inventory('MEMORY_MB', 65536, 512, 1, 65536, 1, 1.0),
             objects.Inventory('VCPU', 16, 0, 1, 16, 1, 4.0),
         ),
+        cell=fake_state.CELL,
     )
     return dataclasses.replace(plain, **changes)
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -23,36 +24,73 @@ class FakeHosts:
         ]
 
     def facts(
-        self, hosts: Collection[objects.Resource]
+        self,
+        hosts: Collection[objects.Resource],
+        as_if_empty: Collection[str] = (),
     ) -> list[objects.HostFacts]:
+        self._state.check_cells(host.name for host in hosts)
+        known = {
+            name: dataclasses.replace(facts, cell=self._state.cell_of(name))
+            for name, facts in self._state.known.items()
+        }
         return [
-            self._state.known[host.name]
+            _empty(known[host.name])
+            if host.uuid in as_if_empty
+            else known[host.name]
             for host in hosts
-            if host.name in self._state.known
+            if host.name in known
         ]
 
     def pool_generations(self) -> dict[str, ports.HostVersion]:
         return {
             known.uuid: ports.HostVersion(
-                known.provider_generation, known.availability_zone
+                known.provider_generation,
+                None
+                if self._state.cell_of(name) in self._state.silent
+                else known.availability_zone,
             )
             for name, known in self._state.known.items()
             if name in self._state.marked
         }
 
     def compute_services(
-        self, now: datetime.datetime | None, host: str | None = None
+        self, now: datetime.datetime | None, hosts: Collection[str]
     ) -> dict[str, ports.ComputeService]:
         works = ports.ComputeService(True, False, False)
         return {
             name: self._state.services.get(name, works)
-            for name in self._state.known
-            if host in (None, name)
+            if name in self._state.known
+            else ports.GONE
+            for name in hosts
+            if self._state.cell_of(name) not in self._state.silent
         }
+
+    def services_by_cell(
+        self, now: datetime.datetime | None
+    ) -> dict[str, dict[str, ports.ComputeService]]:
+        found: dict[str, dict[str, ports.ComputeService]] = {}
+        for host, service in self.compute_services(
+            now, self._state.known
+        ).items():
+            cell = self._state.cell_of(host)
+            found.setdefault(cell, {})[host] = service
+        return found
 
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
         return {
-            name: self._state.cells.get(name, 'a cell')
+            name: self._state.cell_of(name)
             for name in names
             if name in self._state.known
         }
+
+
+def _empty(facts: objects.HostFacts) -> objects.HostFacts:
+    capacity = {
+        inventory.resource_class: inventory.capacity
+        for inventory in facts.inventories
+    }
+    return dataclasses.replace(
+        facts,
+        free_memory_mb=capacity.get('MEMORY_MB', 0),
+        free_disk_gb=capacity.get('DISK_GB', 0),
+    )

@@ -36,6 +36,7 @@ class FakeServers:
     def occupancy(
         self, hosts: Collection[objects.Resource]
     ) -> dict[str, ports.Occupancy]:
+        self._state.check_cells(host.name for host in hosts)
         return {
             host.name: ports.Occupancy(
                 servers=tuple(
@@ -52,7 +53,11 @@ class FakeServers:
         self, hosts: Collection[objects.Resource]
     ) -> dict[str, list[ports.PlacedServer]]:
         flavor = ports.Flavor(vcpus=1, memory_mb=512, root_gb=1)
-        names = {host.name for host in hosts}
+        names = {
+            host.name
+            for host in hosts
+            if self._state.cell_of(host.name) not in self._state.silent
+        }
         found: dict[str, list[ports.PlacedServer]] = {
             name: [] for name in names
         }
@@ -69,7 +74,18 @@ class FakeServers:
         self, servers: Collection[str]
     ) -> dict[str, ports.Server]:
         known = self._all()
-        return {uuid: known[uuid] for uuid in servers if uuid in known}
+        found = {uuid: known[uuid] for uuid in servers if uuid in known}
+        self._state.check_cells(
+            server.host for server in found.values() if server.host
+        )
+        return found
+
+    def servers_at(self, hosts: Collection[str]) -> dict[str, ports.Server]:
+        return {
+            server.uuid: server
+            for server in self._state.instances.values()
+            if server.host in hosts
+        }
 
     def _all(self) -> Mapping[str, ports.Server]:
         return (
@@ -99,7 +115,8 @@ class FakeServers:
         return None
 
     def gone_servers(self, servers: Collection[str]) -> frozenset[str]:
-        return frozenset(servers) - self.find_servers(servers).keys()
+        # Of those in a cell that does not answer it is not known.
+        return frozenset(servers) - self._all().keys()
 
     def let_in(
         self, reservation_id: str, servers: Collection[str]
@@ -121,8 +138,12 @@ class FakeServers:
         return {host.name: set(building) for host in hosts}
 
     def building_servers(
-        self, reservation_id: str, project_id: str
+        self,
+        reservation_id: str,
+        project_id: str,
+        hosts: Collection[objects.Resource],
     ) -> list[ports.Server]:
+        self._state.check_cells(host.name for host in hosts)
         return [
             server
             for server in self._all().values()
@@ -134,11 +155,11 @@ class FakeServers:
     def find_room(
         self, servers: Collection[ports.Server], now: datetime.datetime
     ) -> ports.Room:
-        open_hosts = sorted(
-            set(self._state.known)
-            - self._state.marked
-            - set(self._state.services)
-        )
+        open_hosts = [
+            host
+            for host in self._ordinary_hosts()
+            if self._state.cell_of(host) not in self._state.silent
+        ]
         on = [server.host for server in self._state.instances.values()]
         return ports.Room(
             needs={
@@ -148,7 +169,12 @@ class FakeServers:
                 server.uuid: []
                 if server.uuid in self._state.homeless
                 or server.uuid not in self._state.instances
-                else open_hosts
+                else [
+                    host
+                    for host in open_hosts
+                    if self._state.cell_of(host)
+                    == self._state.cell_of(server.host)
+                ]
                 for server in servers
             },
             free={
@@ -425,8 +451,9 @@ class FakeServers:
     def evacuate(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
-        """Put them on the first host of an aggregate that theirs was in, or
-        into the first slot of their reservation that is free."""
+        """Put them on the first host of an aggregate that theirs was in, into
+        the first slot of their reservation that is free or, if their host is
+        not enrolled, on the first such host that works."""
         refused = {}
         for server in self._each(servers, check):
             self._state.write('evacuate')
@@ -437,6 +464,8 @@ class FakeServers:
                 targets = self._state.free_slots(
                     self._state.tenancy[server.uuid]
                 )
+            elif server.host not in self._state.marked:
+                targets = self._ordinary_hosts()
             else:
                 targets = [
                     min(members)
@@ -451,6 +480,15 @@ class FakeServers:
                 server, host=targets[0]
             )
         return refused
+
+    def _ordinary_hosts(self) -> list[str]:
+        """Return the hosts that are not enrolled, and work."""
+        return sorted(
+            host
+            for host in self._state.known
+            if host not in self._state.marked
+            and host not in self._state.services
+        )
 
     def acts_for_projects(self) -> bool:
         return self._state.trusted

@@ -100,6 +100,7 @@ class FakeSlots:
         hosts: Collection[objects.Resource],
         servers: Collection[str],
     ) -> ports.Occupancy:
+        self._state.check_cells(host.name for host in hosts)
         known = self._state.at_rest | self._state.instances
         return ports.Occupancy(
             servers=tuple(

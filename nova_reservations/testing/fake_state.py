@@ -3,12 +3,14 @@
 
 from collections import defaultdict
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
 import threading
 from typing import Any
 import uuid
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 
@@ -21,6 +23,9 @@ _TASKS = {
     'unshelving': 'active',
 }
 """Task -> the state that it ends in."""
+
+CELL = 'a cell'
+"""The cell of hosts of which nothing else is said."""
 
 
 class State:
@@ -44,6 +49,7 @@ class State:
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
     :ivar cells: service host -> its cell, if not that of all others.
+    :ivar silent: cells that do not answer.
     :ivar members: what is in the aggregate of drainable hosts; None: none.
     :ivar particulars: server -> what is told of it beside its state.
     :ivar moved: (server, from where) of those that were moved for leases.
@@ -85,6 +91,7 @@ class State:
         self.orders: set[tuple[str, ports.RequestKey, str]] = set()
         self.services: dict[str, ports.ComputeService] = {}
         self.cells: dict[str, str] = {}
+        self.silent: set[str] = set()
         self.members: set[str] | None = None
         self.particulars: dict[str, dict[str, Any]] = {}
         self.moved: list[tuple[str, str]] = []
@@ -104,6 +111,17 @@ class State:
         self.foreign: set[str] = set()
         self.room = 100
         self._lock = threading.Lock()
+
+    def cell_of(self, host: str) -> str:
+        return self.cells.get(host, CELL)
+
+    def check_cells(self, hosts: Iterable[str]) -> None:
+        """:raises: CloudUnavailable unless the cells of the hosts answer"""
+        for cell in sorted({self.cell_of(host) for host in hosts}):
+            if cell in self.silent:
+                raise exception.CloudUnavailable(
+                    service=f'Cell {cell}', reason='it does not answer'
+                )
 
     def boot(
         self, host: str, project_id: str, server: str | None = None

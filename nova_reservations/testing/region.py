@@ -23,7 +23,7 @@ from nova_reservations import bootstrap
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import drainable_hosts as donor_rows
-from nova_reservations.db import due_leases
+from nova_reservations.db import looks
 from nova_reservations.db import models
 from nova_reservations.db import tasks
 from nova_reservations.engine import clocks
@@ -139,8 +139,10 @@ class Region:
                 self.enrol(name)
         with self.database.writer() as session:
             for task in self.services.tasks:
-                tasks.take(
-                    session, task.name, self.now, self.now + task.interval
+                session.execute(
+                    sa.update(models.Task)
+                    .where(models.Task.name == task.name)
+                    .values(due_at=self.now + task.interval)
                 )
 
     def _notify(self, event_type: str, payload: Mapping[str, Any]) -> None:
@@ -325,10 +327,8 @@ class Region:
 
     def _is_due(self) -> bool:
         with self.database.reader() as session:
-            return bool(
-                due_leases.find(session, self.now, limit=1)
-                or tasks.due(session, self.now)
-            )
+            look = looks.at(session, self.now)
+        return look.lease or bool(look.tasks)
 
     def soon(self, task: str) -> None:
         """Make a periodic task due."""
@@ -362,8 +362,8 @@ class Region:
     def next_due(self) -> datetime.datetime | None:
         with self.database.reader() as session:
             dates = [
-                session.scalar(sa.select(sa.func.min(model.due_at)))
-                for model in (models.Lease, models.Task)
+                session.scalar(sa.select(sa.func.min(date)))
+                for date in (models.Lease.due_at, tasks.WAKES_AT)
             ]
         return min((date for date in dates if date is not None), default=None)
 

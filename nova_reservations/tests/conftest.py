@@ -100,6 +100,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(_tier(item))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """See that processes keep groups of tests together: else each starts the
+    Nova that a group shares.
+
+    :raises: UsageError
+    """
+    if not hasattr(session.config, 'workerinput'):
+        return
+    if not session.config.getoption('loadgroup'):
+        return
+    for item in session.items:
+        if item.get_closest_marker('xdist_group') and '@' not in item.nodeid:
+            raise pytest.UsageError(
+                f'pytest-xdist does not know the group of {item.nodeid}'
+            )
+
+
 def _tier(item: pytest.Item) -> str:
     """Return the tier of a test that has no marker of its own."""
     if 'database_url' in getattr(item, 'fixturenames', ()):

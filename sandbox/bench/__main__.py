@@ -13,10 +13,14 @@ import tempfile
 import time
 
 from sandbox import cloud
+from sandbox import config
 from sandbox import person
+from sandbox.bench import asked
 from sandbox.bench import ends
+from sandbox.bench import fresh
 from sandbox.bench import healing
 from sandbox.bench import lifecycle
+from sandbox.bench import million
 from sandbox.bench import processes
 from sandbox.bench import report
 from sandbox.bench import requests
@@ -26,6 +30,7 @@ from sandbox.bench import waiting
 ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'create': requests.create,
     'clients': requests.clients,
+    'fresh': fresh.fresh,
     'scale': requests.scale,
     'slots': requests.slots,
     'list': requests.listed,
@@ -35,13 +40,20 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'end': lifecycle.end,
     'ends': ends.ends,
     'waiting': waiting.waiting,
+    'million': million.million,
     'heal': healing.heal,
-    # Last: it fills the cloud.
+    # The last fill the cloud.
+    'fleet': asked.fleet,
     'cpu': processes.cpu,
 }
 
 #: So many hosts are enrolled at least.
 _HOSTS = 100
+
+_CONF: config.Sections = {
+    # Not all of the hosts have a compute.
+    'reservations': {'enable_polling_monitor': False},
+}
 
 
 def main() -> int:
@@ -120,10 +132,13 @@ def _run(arguments: argparse.Namespace) -> dict[str, report.Run]:
     began = time.monotonic()
     try:
         print('starting the cloud', file=sys.stderr, flush=True)
-        with cloud.running(
-            directory, arguments.database_url, arguments.transport_url
-        ) as layout:
-            measured = subject.Subject(layout, arguments.quick)
+        with cloud.brought_up(
+            directory,
+            arguments.database_url,
+            arguments.transport_url,
+            extra=_CONF,
+        ) as services:
+            measured = subject.Subject(services.layout, arguments.quick)
             measured.ensure_slots()
             measured.populate(_HOSTS)
             runs = {}

@@ -20,10 +20,13 @@ import sqlalchemy as sa
 
 from sandbox import cloud
 from sandbox import person
+from sandbox import proxies
+from sandbox.faults import cells
 from sandbox.faults import faults
 from sandbox.faults import load
-from sandbox.faults import proxies
 from sandbox.faults import verdict
+
+_FAULTS = {**faults.FAULTS, **cells.FAULTS}
 
 #: Seconds that something is away.
 _QUICK, _LONG = 8, 60
@@ -36,7 +39,7 @@ def main() -> int:
         epilog='faults: '
         + '; '.join(
             f'{name}: {(fault.__doc__ or "").rstrip(".")}'
-            for name, fault in faults.FAULTS.items()
+            for name, fault in _FAULTS.items()
         ),
     )
     parser.add_argument(
@@ -64,9 +67,9 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     names = arguments.names or [
-        *(faults.QUICK if arguments.quick else faults.FAULTS)
+        *(faults.QUICK if arguments.quick else _FAULTS)
     ]
-    unknown = sorted({*names} - {*faults.FAULTS})
+    unknown = sorted({*names} - {*_FAULTS})
     if unknown:
         parser.error(f'no faults: {", ".join(unknown)}')
     # What ends the suite lets it clean up first.
@@ -77,11 +80,26 @@ def main() -> int:
 
 def _run(names: list[str], arguments: argparse.Namespace) -> int:
     print(f'--seed {arguments.seed}', flush=True)
+    failed = sum(
+        _run_on_one_cloud(group, arguments, of_cells)
+        for of_cells in (False, True)
+        if (group := [n for n in names if (n in cells.FAULTS) == of_cells])
+    )
+    print(
+        f'faults: {failed} of {len(names)} FAILED' if failed else 'faults: ok'
+    )
+    return 1 if failed else 0
+
+
+def _run_on_one_cloud(
+    names: list[str], arguments: argparse.Namespace, of_cells: bool
+) -> int:
+    """Try faults on a cloud of their own; return how many failed."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix='nova-reservations-'))
     began = time.monotonic()
     failed = 0
     try:
-        with _scene(directory, arguments) as scene:
+        with _scene(directory, arguments, of_cells) as scene:
             print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
             for name in names:
                 try:
@@ -99,17 +117,15 @@ def _run(names: list[str], arguments: argparse.Namespace) -> int:
             print(f'logs: {directory}/log')
         else:
             shutil.rmtree(directory)
-    print(
-        f'faults: {failed} of {len(names)} FAILED' if failed else 'faults: ok'
-    )
-    return 1 if failed else 0
+    return failed
 
 
 @contextlib.contextmanager
 def _scene(
-    directory: pathlib.Path, arguments: argparse.Namespace
+    directory: pathlib.Path, arguments: argparse.Namespace, of_cells: bool
 ) -> Iterator[faults.Scene]:
-    """Bring up a cloud that can be broken, with hosts to lease."""
+    """Bring up a cloud that can be broken, with hosts to lease; one of two
+    cells, or of one."""
     database = sa.make_url(arguments.database_url)
     broker = sa.make_url(arguments.transport_url)
     fronts: dict[str, proxies.Front] = {}
@@ -139,7 +155,12 @@ def _scene(
         }
         services = stack.enter_context(
             cloud.brought_up(
-                directory, through[database], through[broker], front
+                directory,
+                through[database],
+                through[broker],
+                front,
+                cells.CONF if of_cells else None,
+                2 if of_cells else 1,
             )
         )
         layout = services.layout
@@ -181,7 +202,7 @@ def _try(name: str, scene: faults.Scene, seed: str) -> str:
         users = load.Load(scene.services.layout.auth_url, name, seed)
         try:
             time.sleep(scene.chance.uniform(1, 3))
-            faults.FAULTS[name](scene)
+            _FAULTS[name](scene)
             time.sleep(2)
         finally:
             users.stop()

@@ -18,10 +18,10 @@ from typing import Any
 from sandbox import cloud
 from sandbox import layout as lo
 from sandbox import person
+from sandbox import proxies
 from sandbox import story
 from sandbox.faults import builds
 from sandbox.faults import load
-from sandbox.faults import proxies
 from sandbox.faults import verdict
 
 _SCHEDULERS = tuple(
@@ -51,10 +51,17 @@ class Scene:
     seconds: float
 
     def workers(self, service: str) -> list[int]:
-        """Return the process ids of a service's workers."""
+        """Return the process ids of a service's workers: of the children that
+        any of its threads has started."""
         master = self.services.process(service).pid
-        children = pathlib.Path(f'/proc/{master}/task/{master}/children')
-        return [int(pid) for pid in children.read_text().split()]
+        found: list[int] = []
+        for children in pathlib.Path(f'/proc/{master}/task').glob(
+            '*/children'
+        ):
+            # The thread may just have ended.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found += map(int, children.read_text().split())
+        return found
 
     def kill_and_restart(self, service: str) -> None:
         self.services.kill(service)
@@ -75,8 +82,18 @@ class Scene:
 def worker_killed(scene: Scene) -> None:
     """Workers of nova-scheduler are killed, one after the other."""
     for service in _SCHEDULERS:
-        scene.kill_worker(service)
+        _kill_worker(scene, service)
         time.sleep(scene.chance.uniform(2, 5))
+
+
+def _kill_worker(scene: Scene, service: str) -> None:
+    before = {*scene.workers(service)}
+    scene.kill_worker(service)
+    story.until(
+        f'{service} to have another worker beside {before}',
+        lambda: {*scene.workers(service)} - before,
+        bool,
+    )
 
 
 def scheduler_killed(scene: Scene) -> None:

@@ -42,16 +42,22 @@ class Verdict:
 
     def __init__(self, layout: lo.Layout, database: sa.URL) -> None:
         self._layout = layout
-        self._servers = sa.table(
-            'instances',
-            *map(sa.column, ('host', 'display_name', 'deleted')),
-            schema=layout.database_name('nova'),
-        )
+        self._servers = [
+            sa.table(
+                'instances',
+                *map(sa.column, ('host', 'display_name', 'deleted')),
+                schema=layout.database_name(cell.database),
+            )
+            for cell in layout.cells
+        ]
         self._engine = sa.create_engine(
             database, isolation_level='AUTOCOMMIT', pool_pre_ping=True
         )
         self._operator = person.Operator(layout.auth_url)
-        self.enrolled = lo.HOSTS[:-1]
+        #: All but the last host of the first cell.
+        self.enrolled = tuple(
+            host for host in layout.hosts if host != lo.HOSTS[-1]
+        )
 
     def close(self) -> None:
         self._engine.dispose()
@@ -123,10 +129,10 @@ class Verdict:
             ]
 
     def _strangers(self) -> list[str]:
-        servers = self._servers
         with self._engine.connect() as connection:
             return [
                 f'host {row.name}'
+                for servers in self._servers
                 # One statement sees one state of both databases.
                 for row in connection.execute(
                     sa.select(_RESOURCE.c.name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sandbox import config
 from sandbox import story
+from sandbox.stories import cells
 from sandbox.stories import clients
 from sandbox.stories import default_reservation
 from sandbox.stories import end_actions
@@ -28,9 +29,14 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'metrics': metrics.tell,
     'resources': resources.tell,
     'end-actions': end_actions.tell,
+    'cells': cells.tell,
 }
 
 CONF: Mapping[str, config.Sections] = {
     'default-reservation': default_reservation.CONF,
+    'cells': cells.CONF,
 }
 """What nova.conf has for the stories that want it otherwise."""
+
+CELLS: Mapping[str, int] = {'cells': 2}
+"""How many cells there are at least for the stories that want several."""

@@ -61,17 +61,20 @@ class Cast:
         (reservation,) = self.operator.lease(lease)['reservations']
         return reservation
 
-    def settled(self, server: str) -> Any:
+    def settled(self, server: str, seconds: float = 30) -> Any:
         """Return a server when it is built, or is not going to be."""
         return until(
             'ACTIVE or ERROR',
             lambda: self.operator.server(server),
             lambda seen: seen['status'] != 'BUILD',
+            seconds,
         )
 
-    def expect_on(self, server: str, hosts: Iterable[str]) -> str:
+    def expect_on(
+        self, server: str, hosts: Iterable[str], seconds: float = 30
+    ) -> str:
         """Return on which of the hosts the server runs."""
-        seen = self.settled(server)
+        seen = self.settled(server, seconds)
         expect('status', 'ACTIVE', seen['status'])
         host = str(seen['OS-EXT-SRV-ATTR:host'])
         if host not in hosts:

@@ -23,6 +23,10 @@ FACTS = {
     'local_gb': {'type': 'integer'},
     'status': {'type': 'null'},
     'availability_zone': {'type': 'string'},
+    'cell': {
+        'type': ['string', 'null'],
+        'description': "the UUID of the host's cell of Nova",
+    },
     'trust_id': {'type': 'null'},
     'reservable': {'type': 'boolean'},
     'status_reason': {

@@ -25,6 +25,7 @@ def show(host: objects.Host) -> dict[str, Any]:
         'status': None,
         'trust_id': None,
         'availability_zone': facts.availability_zone,
+        'cell': facts.cell or None,
         # As in Blazar, a host that has failed is not until it is back; nor
         # is one that is disabled.
         'reservable': host.bookable,

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 
 from nova import context as nova_context
-from nova import exception as nova_exception
 from nova import objects as nova_objects
 from nova.compute import task_states
 from nova.compute import vm_states
@@ -43,12 +42,15 @@ def in_flight(
 ) -> Mapping[str, Collection[str]]:
     # First: what gets its cell meanwhile is found there.
     unplaced = _unplaced()
-    cells_of = {host.name: _cell_of(host) for host in hosts}
-    placed = {
-        cell.uuid: cells.ask_each(
-            [cell], _in_cell, {host.name for host in hosts}
+    names = {host.name for host in hosts}
+    cells_of = cells.mapped_hosts(names)
+    for name in sorted(names - cells_of.keys()):
+        raise exception.CloudRefused(
+            what=f'Host {name}', reason='Nova has it in no cell'
         )
-        for cell in {cell.uuid: cell for cell in cells_of.values()}.values()
+    placed = {
+        cell.uuid: cells.ask([(cell, some)], _in_cell).all()
+        for cell, some in cells.by_cell(cells_of)
     }
     return {
         name: unplaced.union(placed[cell.uuid])
@@ -57,13 +59,16 @@ def in_flight(
 
 
 def building_servers(
-    reservation_id: str, project_id: str
+    reservation_id: str,
+    project_id: str,
+    hosts: Collection[objects.Resource],
 ) -> Sequence[ports.Server]:
     with errors.translated():
         unplaced = _unplaced(models.BuildRequest.project_id == project_id)
-    ours = find.let_in(
-        reservation_id, unplaced.union(cells.ask(_of_project, project_id))
-    )
+    placed = cells.ask(
+        cells.of_hosts([host.name for host in hosts]), _of_project, project_id
+    ).all()
+    ours = find.let_in(reservation_id, unplaced.union(placed))
     # Nova may know no more of one than a record in a cell.
     known = find.find_servers(ours)
     return [
@@ -93,19 +98,8 @@ def _unplaced(*which: sa.ColumnElement[bool]) -> frozenset[str]:
         )
 
 
-def _cell_of(host: objects.Resource) -> nova_objects.CellMapping:
-    try:
-        return nova_objects.HostMapping.get_by_host(
-            nova_context.get_admin_context(), host.name
-        ).cell_mapping
-    except nova_exception.HostMappingNotFound as error:
-        raise exception.CloudRefused(
-            what=f'Host {host.name}', reason='Nova has it in no cell'
-        ) from error
-
-
 def _of_project(
-    context: nova_context.RequestContext, project_id: str
+    context: nova_context.RequestContext, _: Sequence[str], project_id: str
 ) -> list[str]:
     return [
         instance.uuid

@@ -80,7 +80,7 @@ def occupancy(
     # Nova first: what is claimed in placement after that is seen there,
     # and what arrives was claimed before it arrived.
     servers: dict[str, dict[str, ports.Server]] = {name: {} for name in names}
-    for instance in cells.ask(_on_hosts, names):
+    for instance in cells.ask(cells.of_hosts(names), _on_hosts).all():
         # Some databases compare names without regard to case.
         if instance.host in servers:
             servers[instance.host][instance.uuid] = instance.on(instance.host)
@@ -127,6 +127,17 @@ def find_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
     return found | _in_their_cells(unseen)
 
 
+def servers_at(hosts: Collection[str]) -> Mapping[str, ports.Server]:
+    if not hosts:
+        return {}
+    return {
+        instance.uuid: instance.on(instance.host or '')
+        for instance in cells.ask(cells.of_hosts(hosts), _on_hosts).found
+        # Some databases compare names without regard to case.
+        if instance.host in hosts
+    }
+
+
 @errors.translated()
 def gone_servers(servers: Collection[str]) -> Collection[str]:
     if not servers:
@@ -141,6 +152,9 @@ def gone_servers(servers: Collection[str]) -> Collection[str]:
         if not mapping.queued_for_delete
     }
     doubtful = frozenset(servers) - kept
+    # Of those in a cell that does not answer it is not known.
+    answers = cells.ask(cells.of_servers(doubtful), _known)
+    doubtful -= {server.uuid for server in answers.found} | answers.unheard
     return doubtful - find_servers(doubtful).keys()
 
 
@@ -149,23 +163,14 @@ def _in_their_cells(servers: Sequence[str]) -> dict[str, ports.Server]:
     those that found no host is asked, too."""
     if not servers:
         return {}
-    cells_of = {
-        mapping.cell_mapping.uuid: mapping.cell_mapping
-        for mapping in nova_objects.InstanceMappingList.get_by_instance_uuids(
-            nova_context.get_admin_context(), servers
-        )
-        if mapping.cell_mapping is not None
-    }
-    return {
-        server.uuid: server
-        for server in cells.ask_each(cells_of.values(), _known, servers)
-    }
+    found = cells.ask(cells.of_servers(servers), _known).all()
+    return {server.uuid: server for server in found}
 
 
 def _known(
     context: nova_context.RequestContext, servers: Sequence[str]
 ) -> list[ports.Server]:
-    found = instances(context, uuid=servers)
+    found = instances(context, uuid=list(servers))
     broken = [
         instance.uuid
         for instance in found
@@ -195,10 +200,17 @@ def resolve(
     wanted = sorted(set().union(*unseen.values()))
     if not wanted:
         return leftovers
+    # Migrations are in the cell of their hosts.
+    concerned = [
+        (cell, wanted)
+        for cell, _ in cells.together(
+            cells.of_hosts(unseen), cells.of_servers(wanted)
+        )
+    ]
     known = {
         instance.consumer: instance
         for instance in (
-            *cells.ask(_of_consumers, wanted),
+            *cells.ask(concerned, _of_consumers).all(),
             *_not_in_a_cell(wanted),
         )
     }
@@ -225,19 +237,19 @@ def _left(instance: Instance, host: str) -> bool:
 
 
 def _on_hosts(
-    context: nova_context.RequestContext, names: list[str]
+    context: nova_context.RequestContext, names: Sequence[str]
 ) -> list[Instance]:
-    return instances(context, host=names)
+    return instances(context, host=list(names))
 
 
 def _of_consumers(
-    context: nova_context.RequestContext, consumers: list[str]
+    context: nova_context.RequestContext, consumers: Sequence[str]
 ) -> list[Instance]:
     """Return the instances that these consumers are, or are migrations of."""
     migrations = {
         migration.uuid: migration.instance_uuid
         for migration in nova_objects.MigrationList.get_by_filters(
-            context, {'uuid': consumers}
+            context, {'uuid': list(consumers)}
         )
     }
     found = {

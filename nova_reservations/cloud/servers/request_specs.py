@@ -33,7 +33,7 @@ def naming(text: str, servers: Collection[str]) -> list[str]:
     found: set[str] = set()
     for first in range(0, len(uuids), _AT_ONCE):
         some = uuids[first : first + _AT_ONCE]
-        found.update(cells.ask(_in_cell, text, some))
+        found.update(cells.ask(cells.of_servers(some), _in_cell, text).all())
         found.update(_in_requests(text, some))
     return sorted(found)
 
@@ -69,7 +69,7 @@ def _hint(row: sa.Row[tuple[str, str]], hint: str) -> list[str]:
 
 
 def _in_cell(
-    context: nova_context.RequestContext, text: str, uuids: list[str]
+    context: nova_context.RequestContext, uuids: Collection[str], text: str
 ) -> list[str]:
     extra = main_models.InstanceExtra
     with main_db.get_context_manager(context).reader.using(context):

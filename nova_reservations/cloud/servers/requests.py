@@ -88,7 +88,7 @@ class Nova:
         with self._asking:
             asked_at, up = self._seen_up.get(host, (None, False))
             if asked_at is None or abs(moment - asked_at) >= LOOK:
-                service = self._hosts.compute_services(now, host).get(host)
+                service = self._hosts.compute_services(now, [host]).get(host)
                 up = service is not None and service.is_heard
                 self._seen_up[host] = moment, up
         return up

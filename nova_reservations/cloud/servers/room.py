@@ -39,7 +39,10 @@ def servers_on(
     }
     if not hosts:
         return found
-    for placed in cells.ask(_placed_on, sorted(found)):
+    answers = cells.ask(cells.of_hosts(found), _placed_on)
+    for name in answers.unheard:
+        del found[name]
+    for placed in answers.found:
         # Some databases compare names without regard to case.
         if placed.server.host in found:
             found[placed.server.host].append(placed)
@@ -58,26 +61,36 @@ class RoomFinder:
         Not what Nova's filters say after that: what they refuse fails, and
         is left where it is.
         """
-        working = {
-            name
-            for name, service in self._hosts.compute_services(now).items()
-            if service.is_working
-        }
         # One that is being moved is seen on two hosts.
         uuids = sorted({server.uuid for server in servers})
         asked = dict(zip(uuids, parallel.each(_ask, uuids), strict=True))
         roots = sorted(
             {root for _, found in asked.values() for root in found.roots}
         )
+        # Nothing is moved into a cell that does not answer.
+        nodes = cells.ask(cells.everywhere(roots), _nodes).found
+        services = self._hosts.compute_services(
+            now, {node.host for node in nodes}
+        )
         names = {
             node.uuid: node.host
-            for node in cells.ask(_nodes, roots)
-            if node.host in working
+            for node in nodes
+            if node.host in services and services[node.host].is_working
         }
+        # Nova moves servers within their cells.
+        cells_of = self._hosts.cells_of(
+            {*names.values(), *(server.host for server in servers)}
+        )
+        homes = {server.uuid: cells_of.get(server.host) for server in servers}
         return ports.Room(
             needs={uuid: needs for uuid, (needs, _) in asked.items()},
             fits={
-                uuid: [names[root] for root in found.roots if root in names]
+                uuid: [
+                    names[root]
+                    for root in found.roots
+                    if root in names
+                    and cells_of.get(names[root]) == homes[uuid]
+                ]
                 for uuid, (_, found) in asked.items()
             },
             free=_least(
@@ -101,13 +114,13 @@ def _least(
 
 
 def _placed_on(
-    context: nova_context.RequestContext, names: list[str]
+    context: nova_context.RequestContext, names: Sequence[str]
 ) -> list[ports.PlacedServer]:
     return [
         _placed(instance)
         for instance in nova_objects.InstanceList.get_by_filters(
             context,
-            {'host': names, 'deleted': False, 'soft_deleted': True},
+            {'host': list(names), 'deleted': False, 'soft_deleted': True},
             expected_attrs=['flavor', 'numa_topology', 'pci_requests'],
         )
     ]
@@ -151,7 +164,7 @@ def _is_device(extra_spec: str) -> bool:
 
 
 def _nodes(
-    context: nova_context.RequestContext, uuids: list[str]
+    context: nova_context.RequestContext, uuids: Sequence[str]
 ) -> list[nova_objects.ComputeNode]:
     return list(nova_objects.ComputeNodeList.get_all_by_uuids(context, uuids))
 

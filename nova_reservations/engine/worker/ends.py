@@ -97,14 +97,22 @@ class Ends:
             # Which may still have something to do before.
             return steps.Again()
         waits = []
+        silent: exception.CloudUnavailable | None = None
         for kind, booking in self.bookings.of([held], now):
             # What had failed is left as well, as if it had not.
             whole = dataclasses.replace(
                 booking, resources=booking.resources + booking.left, left=()
             )
-            waiting = kind.end(whole)
+            try:
+                waiting = kind.end(whole)
+            except exception.CloudUnavailable as error:
+                # The others may be in cells that answer.
+                silent = error
+                continue
             if waiting is not None:
                 waits.append(waiting)
+        if silent is not None:
+            raise silent
         if waits:
             return self._wait(held, now, waits)
         self._finish(held, now)

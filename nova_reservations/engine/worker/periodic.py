@@ -12,6 +12,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import healing as rows
+from nova_reservations.db import server_failures as server_rows
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
@@ -19,6 +20,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import retry_walk
+from nova_reservations.engine import server_failures
 from nova_reservations.engine import settings
 
 LOG = log.getLogger(__name__)
@@ -31,8 +33,8 @@ NEVER = datetime.timedelta(days=36500)
 class Task:
     """:ivar interval: from one time to the next.
 
-    :ivar patience: how long it may take until another worker begins it anew,
-        because the one that had it may be dead.
+    :ivar patience: how long its claim is renewed: a thread that waits for an
+        answer which will never come must not keep the task for ever.
     """
 
     name: str
@@ -41,9 +43,9 @@ class Task:
     run: Callable[[datetime.datetime], None]
 
 
-PATIENCE = datetime.timedelta(seconds=30)
+PATIENCE = datetime.timedelta(minutes=10)
 
-LONG = datetime.timedelta(minutes=5)
+LONG = datetime.timedelta(hours=1)
 """The patience where a whole cloud is looked at, page by page."""
 
 
@@ -55,6 +57,7 @@ class Tasks:
     monitoring: monitoring.Monitoring
     healing: healing.Healing
     deleted_servers: deleted_servers.DeletedServers
+    server_failures: server_failures.ServerFailures
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
     options: settings.Settings
@@ -62,16 +65,17 @@ class Tasks:
     def all(self) -> list[Task]:
         refresh = self.options.host_refresh_interval
         polling = self.options.polling_interval
+        # By itself; notifications hurry it.
+        watching = polling if self.options.enable_polling_monitor else NEVER
         heal = self.options.healing_interval or NEVER
-        # The first reads what has changed of a whole cloud.
-        reading = max(refresh, PATIENCE)
         return [
-            Task(hosts.REFRESH, refresh, reading, self._refresh_hosts),
+            Task(hosts.REFRESH, refresh, LONG, self._refresh_hosts),
             Task(closings.TASK, refresh, PATIENCE, self._complete_enrolments),
             Task(rows.MONITOR, polling, PATIENCE, self._look_at_failures),
             Task(deleted_servers.TASK, polling, LONG, self._look_at_servers),
+            Task(server_rows.TASK, watching, LONG, self._look_at_their_hosts),
             Task(donor_rows.TASK, refresh, PATIENCE, self._look_at_drainable),
-            Task(capacity.QUEUE, NEVER, retry_walk.PATIENCE, self.walk.run),
+            Task(capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
             Task(rows.HEAL, heal, PATIENCE, self._heal),
         ]
 
@@ -103,6 +107,16 @@ class Tasks:
             self.deleted_servers.look(now)
         except exception.CloudUnavailable as error:
             LOG.warning('Deleted servers are not looked for: %s', error)
+
+    def _look_at_their_hosts(self, now: datetime.datetime) -> None:
+        try:
+            self.server_failures.look(now)
+        except exception.CloudUnavailable as error:
+            LOG.warning(
+                'Hosts of servers with a lease of their own are not looked '
+                'at: %s',
+                error,
+            )
 
     def _look_at_drainable(self, now: datetime.datetime) -> None:
         self.drainable_hosts.give_back(now)

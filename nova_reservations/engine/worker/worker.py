@@ -6,7 +6,6 @@ claims in the database, and need nothing else of each other.
 """
 
 import collections
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -25,23 +24,18 @@ from nova_reservations.db import api
 from nova_reservations.db import audit
 from nova_reservations.db import due_leases
 from nova_reservations.db import leases
-from nova_reservations.db import tasks as tasks_db
+from nova_reservations.db import looks
 from nova_reservations.engine import claims
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic as tasks
+from nova_reservations.engine.worker import task_runner
 
 LOG = log.getLogger(__name__)
-
-CLAIM = datetime.timedelta(seconds=30)
-"""How long a claim stands that nobody renews."""
-
-RENEWAL = datetime.timedelta(seconds=10)
 
 PATIENCE = datetime.timedelta(minutes=5)
 """How long a claim is renewed: a thread that waits for an answer which will
 never come must not keep the lease for ever. Nothing takes as long: what
 waits for Nova gives the claim back."""
-
 
 CHOICE = 200
 """So many of what is due the longest a worker chooses from."""
@@ -57,14 +51,6 @@ class _Work:
     taken_at: datetime.datetime
     renewed_at: datetime.datetime
     given_up: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Running:
-    """A periodic task, and until when it is this worker's."""
-
-    future: futures.Future[None]
-    taken_until: datetime.datetime
 
 
 GRACE = 10
@@ -89,32 +75,40 @@ class Worker:
         self.name = name
         self.database = database
         self.runner = runner
-        self.periodic = periodic
         self.threads = threads
         self._dice = random.Random(name)  # noqa: S311
         self._pool = futures.ThreadPoolExecutor(
             threads + len(periodic), thread_name_prefix='reservations'
         )
         self._held: dict[futures.Future[None], _Work] = {}
-        self._running: dict[str, _Running] = {}
+        self._tasks = task_runner.TaskRunner(database, periodic, self._pool)
         self._looking = threading.Lock()
         self._stopped = False
 
     def tick(self, now: datetime.datetime) -> None:
-        """Look once at what is due; does not wait for what it begins."""
+        """Begin what is due at a time; does not wait for it."""
+        with self.database.reader() as session:
+            look = looks.at(session, now)
+        self.begin(look)
+
+    def begin(self, look: looks.Look) -> None:
+        """Begin what a look has found due; does not wait for it."""
+        now = look.now
         with self._looking:
             if self._stopped:
                 return
             self._collect()
             self._renew(now)
-            self._take_leases(now)
-            self._take_tasks(now)
+            self._tasks.renew(now)
+            if look.lease:
+                self._take_leases(now)
+            self._tasks.take(look.tasks, now)
 
     def recall(self, now: datetime.datetime) -> None:
         """Make leases due at once that requests have put off by a wrong
         clock."""
         with self.database.reader() as session:
-            late = audit.forgotten(session, now + 2 * CLAIM)
+            late = audit.forgotten(session, now + 2 * claims.DURATION)
         for lease_id in late:
             with self.database.writer() as session:
                 audit.redate(session, lease_id, now)
@@ -147,7 +141,7 @@ class Worker:
 
     def _begun(self) -> list[futures.Future[None]]:
         """Return work that was begun, and is not known to be over."""
-        return [*self._held, *(task.future for task in self._running.values())]
+        return [*self._held, *self._tasks.begun()]
 
     def _give_back(self) -> None:
         given_up = [
@@ -156,11 +150,7 @@ class Worker:
             if future.cancelled() or not future.done()
             for claim in held.claimed
         ]
-        unfinished = {
-            name: task
-            for name, task in self._running.items()
-            if task.future.cancelled() or not task.future.done()
-        }
+        unfinished = self._tasks.unfinished()
         if not given_up and not unfinished:
             return
         try:
@@ -176,8 +166,7 @@ class Worker:
                         self.name,
                         now,
                     )
-                for name, task in sorted(unfinished.items()):
-                    tasks_db.finish(session, name, task.taken_until, now)
+                self._tasks.give_back(session, now)
         except exception.ReservationsError as error:
             LOG.error(
                 'Other workers go on with unfinished work later: %s', error
@@ -194,15 +183,12 @@ class Worker:
     def _collect(self) -> None:
         for done in [future for future in self._held if future.done()]:
             held = self._held.pop(done)
-            _log_failure(done, f'leases {_names(held.claimed)}')
-        for name in [
-            name for name, task in self._running.items() if task.future.done()
-        ]:
-            _log_failure(self._running.pop(name).future, f'the task {name}')
+            claims.log_failure(done, f'leases {_names(held.claimed)}')
+        self._tasks.collect()
 
     def _renew(self, now: datetime.datetime) -> None:
         for held in self._held.values():
-            if held.given_up or now - held.renewed_at < RENEWAL:
+            if held.given_up or now - held.renewed_at < claims.RENEWAL:
                 continue
             if now - held.taken_at >= PATIENCE:
                 LOG.error(
@@ -211,8 +197,9 @@ class Worker:
                 )
                 held.given_up = True
                 continue
-            until = now + CLAIM
-            if self._first(functools.partial(_renew, held.claimed, until)):
+            until = now + claims.DURATION
+            change = functools.partial(_renew, held.claimed, until)
+            if claims.try_change(self.database, change):
                 held.renewed_at = now
 
     def _take_leases(self, now: datetime.datetime) -> None:
@@ -273,45 +260,11 @@ class Worker:
                         attempt=due_lease.attempt,
                         worker=self.name,
                         now=now,
-                        until=now + CLAIM,
+                        until=now + claims.DURATION,
                     )
                 }
         except exception.Conflict:
             return {}
-
-    def _take_tasks(self, now: datetime.datetime) -> None:
-        with self.database.reader() as session:
-            due = tasks_db.due(session, now)
-        for task in self.periodic:
-            if task.name not in due or task.name in self._running:
-                continue
-            take = functools.partial(
-                tasks_db.take,
-                name=task.name,
-                now=now,
-                until=now + task.patience,
-            )
-            if self._first(take):
-                self._running[task.name] = _Running(
-                    self._pool.submit(self._do, task, now),
-                    now + task.patience,
-                )
-
-    def _do(self, task: tasks.Task, now: datetime.datetime) -> None:
-        task.run(now)
-        with self.database.writer() as session:
-            tasks_db.finish(
-                session, task.name, now + task.patience, now + task.interval
-            )
-
-    def _first(self, change: Callable[[api.Session], bool]) -> bool:
-        """Make a change that only one worker may; return False if another was
-        first."""
-        try:
-            with self.database.writer() as session:
-                return change(session)
-        except exception.Conflict:
-            return False
 
 
 def _renew(
@@ -341,14 +294,3 @@ def _in_turn(due: Iterable[due_leases.Due]) -> list[due_leases.Due]:
 
 def _names(held: Iterable[claims.Claim]) -> str:
     return ', '.join(claim.lease_id for claim in held)
-
-
-def _log_failure(future: futures.Future[None], what: str) -> None:
-    """Log what should not happen; the claim expires and is taken again."""
-    error = future.exception()
-    if error is not None:
-        LOG.error(
-            'The work on %(what)s failed; it will be taken up again',
-            {'what': what},
-            exc_info=error,
-        )

@@ -16,9 +16,51 @@ import datetime
 from typing import Any
 from typing import ClassVar
 
+from debtcollector import deprecate
 from oslo_config import cfg
 
 from nova_reservations import ports
+
+PRIORITIES = frozenset(
+    {'audit', 'critical', 'debug', 'error', 'info', 'sample', 'warn'}
+)
+"""Of notifications, as oslo.messaging knows them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Subscription:
+    """Notifications that a monitor wants.
+
+    :ivar topic: to which they are sent.
+    :ivar event_types: of them; all others are left out.
+    :ivar exchange: the ``control_exchange`` of the service that sends them;
+        None: Nova's own.
+    :ivar priorities: with which they are sent, of PRIORITIES.
+    :raises: ValueError if there is no such priority
+    """
+
+    topic: str
+    event_types: Collection[str]
+    exchange: str | None = None
+    priorities: Collection[str] = ('info',)
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.priorities) - PRIORITIES)
+        if unknown:
+            raise ValueError(
+                f'No notification has the priority {", ".join(unknown)}: '
+                f'there are {", ".join(sorted(PRIORITIES))}'
+            )
+
+    def has(
+        self, event_type: str, exchange: str | None, priority: str
+    ) -> bool:
+        """Return whether such a notification is one of them."""
+        return (
+            event_type in self.event_types
+            and exchange == self.exchange
+            and priority in self.priorities
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,21 +90,18 @@ class Monitor(abc.ABC):
     """Watches the resources of one type.
 
     :cvar resource_type: whose resources it knows.
-    :cvar event_types: of the notifications that it wants; none if it only
-        polls.
     """
 
     resource_type: ClassVar[str]
-    event_types: ClassVar[Sequence[str]] = ()
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         self.cloud = cloud
         self.conf = conf
 
     @property
-    def topics(self) -> Sequence[str]:
-        """The topics of the notifications that it wants."""
-        return ()
+    def subscriptions(self) -> Sequence[Subscription]:
+        """The notifications that it wants; none if it only polls."""
+        return _subscriptions_of_0_2(self)
 
     def on_notification(
         self,
@@ -97,3 +136,19 @@ class Monitor(abc.ABC):
         :raises: CloudUnavailable
         """
         return {}
+
+
+def _subscriptions_of_0_2(monitor: Monitor) -> list[Subscription]:
+    """Return what a monitor wants that was written for version 0.2: it names
+    topics and, for all of them, types of events."""
+    topics: Sequence[str] = getattr(monitor, 'topics', ())
+    event_types: Sequence[str] = getattr(monitor, 'event_types', ())
+    if not topics or not event_types:
+        return []
+    deprecate(
+        f'The topics and event_types of {type(monitor).__qualname__} are '
+        'deprecated',
+        message='Return subscriptions.',
+        removal_version='0.3',
+    )
+    return [Subscription(topic, event_types) for topic in topics]

@@ -12,29 +12,27 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.plugins.monitors import base
 
+EVENT_TYPES = ('service.create', 'service.update', 'service.delete')
+
 
 class ComputeMonitor(base.Monitor):
     """A host has failed if its nova-compute is forced down. It is down if
     that has not reported for ``service_down_time``, was disabled by Nova
     itself, or is gone from Nova. What an administrator has disabled works.
+    Of hosts in a cell that does not answer nothing is known.
 
     A notification says only of which host something has changed: what it is
     now is asked of Nova, so that a late one can't tell what is over.
     """
 
     resource_type: ClassVar[str] = objects.HOST
-    event_types: ClassVar[Sequence[str]] = (
-        'service.create',
-        'service.update',
-        'service.delete',
-    )
 
     @property
-    def topics(self) -> Sequence[str]:
-        configured: Sequence[str] = (
-            self.conf.notifications.versioned_notifications_topics
-        )
-        return configured
+    def subscriptions(self) -> Sequence[base.Subscription]:
+        return [
+            base.Subscription(topic, EVENT_TYPES)
+            for topic in self.conf.notifications.versioned_notifications_topics
+        ]
 
     def on_notification(
         self,
@@ -46,24 +44,18 @@ class ComputeMonitor(base.Monitor):
         if service.get('binary') != 'nova-compute':
             return base.Changes()
         host = service['host']
-        return _changes([host], self.cloud.hosts.compute_services(now, host))
+        return _changes(self.cloud.hosts.compute_services(now, [host]))
 
     def check_states(
         self, known: Collection[str], now: datetime.datetime
     ) -> base.Changes:
-        return _changes(known, self.cloud.hosts.compute_services(now))
+        return _changes(self.cloud.hosts.compute_services(now, known))
 
     def domains(self, names: Collection[str]) -> Mapping[str, str]:
         return self.cloud.hosts.cells_of(names)
 
 
-GONE = ports.ComputeService(up=False, disabled=False, forced_down=False)
-
-
-def _changes(
-    names: Collection[str], services: Mapping[str, ports.ComputeService]
-) -> base.Changes:
-    seen = {name: services.get(name, GONE) for name in names}
+def _changes(seen: Mapping[str, ports.ComputeService]) -> base.Changes:
     failed = {name for name, service in seen.items() if service.forced_down}
     down = {name for name, service in seen.items() if service.is_down} - failed
     return base.Changes(

@@ -26,7 +26,9 @@ def stranded(
     there = [server for server in servers if server.host in left]
     if not there:
         return []
-    services = cloud.hosts.compute_services(booking.now)
+    services = cloud.hosts.compute_services(
+        booking.now, {server.host for server in there}
+    )
     return [
         server
         for server in there

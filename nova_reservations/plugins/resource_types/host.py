@@ -2,6 +2,7 @@
 """Whole compute hosts: the resource type ``physical:host``."""
 
 from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 from typing import ClassVar
@@ -205,10 +206,43 @@ class PhysicalHost(offered.WithServers):
         return changes is not None
 
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
+        """Have the reservation's servers leave its hosts, of all cells that
+        answer.
+
+        :raises: CloudUnavailable if one does not
+        """
+        reasons: list[objects.Reason] = []
+        silent: exception.CloudUnavailable | None = None
+        for hosts in self._by_cell(booking.resources):
+            try:
+                reasons += self._empty_cell(
+                    dataclasses.replace(booking, resources=hosts)
+                )
+            except exception.CloudUnavailable as error:
+                silent = error
+        if silent is not None:
+            raise silent
+        return base.Waiting.on(reasons) if reasons else None
+
+    def _by_cell(self, hosts: base.Resources) -> list[base.Resources]:
+        """Return the hosts of each cell; without hosts one group of none: what
+        has no host yet is looked for, too."""
+        if len(hosts) < 2:
+            return [hosts]
+        cells = self.cloud.hosts.cells_of({host.name for host in hosts})
+        groups: dict[str | None, base.Resources] = {}
+        for host in hosts:
+            cell = cells.get(host.name)
+            groups[cell] = (*groups.get(cell, ()), host)
+        return list(groups.values())
+
+    def _empty_cell(self, booking: base.Booking) -> list[objects.Reason]:
         # First: until it is built, a server is found by this wherever Nova
         # has it meanwhile; what is built by now is on its host.
         building = self.cloud.servers.building_servers(
-            booking.reservation.id, booking.lease.project_id
+            booking.reservation.id,
+            booking.lease.project_id,
+            booking.resources,
         )
         occupancies = self._occupancies(booking)
         guests = self._let_in(booking, occupancies)
@@ -226,7 +260,7 @@ class PhysicalHost(offered.WithServers):
                 **occupancies,
                 '': ports.Occupancy(tuple(rescheduled)),
             }
-        return _reason(occupancies, told, booking)
+        return _reasons(occupancies, told, booking)
 
     def _occupancies(
         self, booking: base.Booking
@@ -250,12 +284,12 @@ class PhysicalHost(offered.WithServers):
         return self.cloud.servers.occupancy(booking.resources)
 
 
-def _reason(
+def _reasons(
     occupancies: Mapping[str, ports.Occupancy],
     told: Mapping[str, str],
     booking: base.Booking,
-) -> base.Waiting | None:
-    """Say what keeps the hosts from being free; None: nothing.
+) -> list[objects.Reason]:
+    """Say what keeps the hosts from being free.
 
     :param told: server UUID -> what becomes of it; of those that the
         reservation let in
@@ -276,7 +310,7 @@ def _reason(
             )
             for consumer in occupancy.leftovers
         ]
-    return base.Waiting.on(reasons) if reasons else None
+    return reasons
 
 
 def _named(server: ports.Server, what: str) -> str:

@@ -22,7 +22,9 @@ from nova_reservations.tests.functional.nova import test_instances
 class Started(test_instances.InstancesTestCase):
     """A Nova that is started once, and is as at first for each test."""
 
+    NUMBER_OF_CELLS = 2
     hosts = worlds.HOSTS
+    far_hosts = hosts[-1:]
 
     def setUp(self) -> None:
         super().setUp()
@@ -220,7 +222,7 @@ class Nova(worlds.World):
 
     def images(self, server: str) -> Sequence[str]:
         return [
-            image.get('owner', worlds.PROJECT)
+            image.get('owner')
             for image in self.nova.glance.detail(None)
             if image['properties'].get('instance_uuid') == server
         ]

@@ -107,7 +107,7 @@ class TestAggregates:
         assert not cloud.aggregates.has_aggregate_hosts(ANOTHER, hosts)
 
     def test_those_that_are_not_named_go(self, world):
-        one, two, three = world.hosts
+        one, two, three, _ = world.hosts
         lease(world.cloud, one, two)
         lease(world.cloud, two, three)
         assert aggregates(world.cloud) == {RESERVATION: {'host2', 'host3'}}

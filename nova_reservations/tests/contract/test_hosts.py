@@ -35,7 +35,8 @@ class TestFinding:
     def test_each_is_in_a_cell(self, cloud):
         cells = cloud.hosts.cells_of([*worlds.HOSTS, 'gone'])
         assert set(cells) == set(worlds.HOSTS)
-        assert len(set(cells.values())) == 1
+        assert cells['host1'] == cells['host2'] == cells['host3']
+        assert cells['host3'] != cells['host4']
 
 
 class TestFacts:
@@ -51,6 +52,14 @@ class TestFacts:
             'MEMORY_MB',
             'VCPU',
         }
+
+    def test_servers_take_nothing_of_hosts_that_count_as_empty(self, world):
+        host = world.hosts[0]
+        [empty] = world.cloud.hosts.facts([host])
+        world.boot(host)
+        [facts] = world.cloud.hosts.facts([host], as_if_empty=[host.uuid])
+        for name in ('free_memory_mb', 'free_disk_gb'):
+            assert getattr(facts, name) == getattr(empty, name)
 
     def test_generations_are_of_marked_hosts(self, world):
         cloud, host = world.cloud, world.hosts[0]
@@ -84,18 +93,24 @@ class TestFacts:
 class TestServices:
     def test_each_has_one_that_works(self, world):
         for now in (world.now, None):
-            services = world.cloud.hosts.compute_services(now)
+            services = world.cloud.hosts.compute_services(now, worlds.HOSTS)
             assert set(services) == set(worlds.HOSTS)
             assert all(service.is_working for service in services.values())
 
     def test_one_is_asked_for_alone(self, world):
         services = world.cloud.hosts.compute_services
-        assert set(services(world.now, 'host1')) == {'host1'}
-        assert services(world.now, 'nobody') == {}
+        assert set(services(world.now, ['host1'])) == {'host1'}
+
+    def test_a_host_that_nova_does_not_know_has_none(self, world):
+        services = world.cloud.hosts.compute_services
+        assert services(world.now, ['nobody', 'host1'])['nobody'] == ports.GONE
+        assert services(world.now, ['nobody']) == {'nobody': ports.GONE}
 
     def test_one_that_is_disabled_still_acts_on_its_servers(self, world):
         world.disable(world.hosts[0])
-        service = world.cloud.hosts.compute_services(world.now)['host1']
+        service = world.cloud.hosts.compute_services(world.now, ['host1'])[
+            'host1'
+        ]
         assert service.disabled
         assert service.is_heard
         assert not service.is_working
@@ -103,18 +118,31 @@ class TestServices:
 
     def test_one_that_nova_has_disabled_itself_is_down(self, world):
         world.disable(world.hosts[0], by_nova=True)
-        service = world.cloud.hosts.compute_services(world.now)['host1']
+        service = world.cloud.hosts.compute_services(world.now, ['host1'])[
+            'host1'
+        ]
         assert service.gave_up
         assert service.is_down
 
     def test_one_that_is_forced_down_is_not_heard(self, world):
         world.force_down(world.hosts[0])
-        services = world.cloud.hosts.compute_services(world.now)
+        services = world.cloud.hosts.compute_services(world.now, worlds.HOSTS)
         assert services['host1'].forced_down
         assert not services['host1'].is_heard
         assert not services['host1'].is_working
         assert services['host2'].is_working
 
     def test_one_that_is_silent_is_down(self, world):
-        services = world.cloud.hosts.compute_services(world.silent_at())
+        services = world.cloud.hosts.compute_services(
+            world.silent_at(), worlds.HOSTS
+        )
         assert all(service.is_down for service in services.values())
+
+    def test_all_are_known_by_their_cells(self, world):
+        world.force_down(world.hosts[0])
+        cells = world.cloud.hosts.services_by_cell(world.now)
+        [services, others] = sorted(cells.values(), key=len, reverse=True)
+        assert set(services) == {'host1', 'host2', 'host3'}
+        assert set(others) == {'host4'}
+        assert services['host1'].forced_down
+        assert services['host2'].is_working

@@ -124,6 +124,7 @@ class TestDelete:
             lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
         )
         assert set(world.cloud.servers.gone_servers([server])) == {server}
+        assert world.cloud.servers.find_servers([server]) == {}
         assert world.cloud.servers.delete_servers([found], go_on) == {}
 
     def test_one_on_a_shelf_is_deleted(self, world):
@@ -217,7 +218,8 @@ class TestMigrate:
 
         world.eventually(has_left)
         until(world, server, state)
-        assert world.known(server).host not in ('', 'host1', 'host2')
+        gone_to = world.known(server).host
+        assert gone_to not in ('', 'host1', 'host2', 'host4')
         assert set(world.cloud.servers.gone_servers([server])) == set()
 
     @pytest.mark.parametrize('state', ['active', 'stopped'])

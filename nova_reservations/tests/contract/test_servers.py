@@ -2,6 +2,7 @@
 """The promises of ``ports.Servers``: where servers are, and what they hold."""
 
 import dataclasses
+import functools
 import uuid
 
 import pytest
@@ -72,6 +73,15 @@ class TestFinding:
         assert set(gone([server, nobody])) == {nobody}
         assert set(gone([])) == set()
 
+    def test_those_at_some_hosts_are_found(self, world):
+        at = world.cloud.servers.servers_at
+        server, other = map(world.boot, world.hosts[:2])
+        found = at(['host1', 'nobody', 'HOST2'])
+        assert set(found) == {server}
+        assert found[server].host == 'host1'
+        assert set(at(['host1', 'host2'])) == {server, other}
+        assert set(at([])) == set()
+
     def test_one_on_a_shelf_is_on_no_host(self, world):
         server = world.boot(world.hosts[0])
         world.shelve(server)
@@ -117,7 +127,9 @@ class TestInReservations:
         world.boot_in(reservation_id)
         world.begin_to_build()
         server = world.begin_to_build(reservation_id)
-        building = world.cloud.servers.building_servers
+        building = functools.partial(
+            world.cloud.servers.building_servers, hosts=world.hosts
+        )
         [found] = building(reservation_id, worlds.PROJECT)
         assert (found.uuid, found.state) == (server, 'building')
         assert list(building(reservation_id, worlds.OTHERS)) == []
@@ -144,6 +156,7 @@ class TestRoom:
         room = world.cloud.servers.find_room([found], world.now)
         assert room.needs[server]['VCPU'] == 1
         assert {'host2', 'host3'} <= set(room.fits[server])
+        assert 'host4' not in room.fits[server]
         assert room.free['host3']['VCPU'] == room.free['host2']['VCPU'] + 1
 
     def test_there_is_none_in_the_pool_or_where_nova_does_not_work(

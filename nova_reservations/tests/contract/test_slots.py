@@ -83,7 +83,7 @@ class TestSlots:
         assert world.cloud.slots.offered_slots(world.hosts[2:]) == {}
 
     def test_those_that_are_not_named_go(self, world):
-        one, two, three = world.hosts
+        one, two, three, _ = world.hosts
         for slots in (
             wanted((one, 2), (two, 1)),
             wanted((two, 3), (three, 1)),

@@ -16,7 +16,8 @@ from nova_reservations import ports
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests.functional.nova import base
 
-HOSTS = ('host1', 'host2', 'host3')
+HOSTS = ('host1', 'host2', 'host3', 'host4')
+"""The last one is in another cell."""
 PROJECT = base.MINE
 OTHERS = base.OTHERS
 
@@ -182,6 +183,7 @@ class Fake(World):
 
     def __init__(self) -> None:
         self.cloud = fake_cloud.FakeCloud(*HOSTS)
+        self.cloud.cells[HOSTS[-1]] = 'another cell'
         self.now = datetime.datetime.now(datetime.UTC)
         super().__init__()
 

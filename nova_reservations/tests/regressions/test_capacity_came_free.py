@@ -15,15 +15,15 @@ from nova_reservations import objects
 from nova_reservations.db import capacity
 from nova_reservations.db import healing
 from nova_reservations.db import leases
+from nova_reservations.db import looks
 from nova_reservations.db import models
-from nova_reservations.db import tasks
 from nova_reservations.engine import claims
 from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.monitors import base
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes
-from nova_reservations.tests.examples import licences
+from nova_reservations.tests.examples.licences import licences
 from nova_reservations.tests.functional.engine.guaranteed import places
 
 TYPES = {
@@ -223,7 +223,7 @@ def test_what_comes_free_is_told_to_the_waiting_and_to_the_degraded(
 
 def told(region):
     with region.database.reader() as session:
-        due = tasks.due(session, region.now)
+        due = looks.at(session, region.now).tasks
         freed = capacity.untold(session)
     found = {'degraded'} if healing.HEAL in due else set()
     if capacity.QUEUE in due and freed:

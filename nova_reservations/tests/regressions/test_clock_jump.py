@@ -15,9 +15,11 @@ from nova_reservations import conf
 from nova_reservations import exception
 from nova_reservations.cmd import status
 from nova_reservations.db import leases
+from nova_reservations.db import looks as looks_db
 from nova_reservations.engine import claims
 from nova_reservations.engine import clocks
 from nova_reservations.engine.worker import worker
+from nova_reservations.scheduler import engine_locks
 from nova_reservations.scheduler import loop
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
@@ -52,11 +54,20 @@ def clock(times):
 
 
 @pytest.fixture
-def looks(region, clock):
+def looks(region, times, clock, tmp_path):
     """The loop of a nova-scheduler, which looks when it is told to."""
     one = region.worker()
     one.runner.clock = clock.now
-    running = loop.Loop(one, clock)
+
+    def ask():
+        with region.database.reader() as session:
+            return looks_db.at(session, times.database())
+
+    asked = looks_db.Looks(region.database)
+    asked.look = ask
+    running = loop.Loop(
+        one, clock, asked, engine_locks.EngineLocks(tmp_path, 'host', 1)
+    )
 
     def look():
         running._tick()
@@ -127,6 +138,11 @@ def test_work_that_was_begun_stops_where_the_clock_jumps(
     lease, server = lease_with_server(region, looks)
     one = region.worker('other')
     one.runner.clock = clock.now
+
+    def ask():
+        with region.database.reader() as session:
+            return looks_db.at(session, times.database())
+
     attempt = region.see(lease).attempt
     with region.database.writer() as session:
         end = lease.end_date

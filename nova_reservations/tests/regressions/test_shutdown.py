@@ -10,7 +10,7 @@ Issue 13, item 13.
 
 import threading
 
-from nova_reservations.db import tasks
+from nova_reservations.db import looks
 from nova_reservations.engine import hosts
 from nova_reservations.tests.functional.nova import base
 
@@ -98,7 +98,7 @@ def test_a_task_that_is_not_finished_in_time_is_due_at_once(region):
     assert begun.wait(SECONDS)
     worker.stop(grace=0)
     with region.database.reader() as session:
-        assert hosts.REFRESH in tasks.due(session, region.now)
+        assert hosts.REFRESH in looks.at(session, region.now).tasks
     go_on.set()
 
 

@@ -35,3 +35,12 @@ def test_every_option_is_in_the_sample(tmp_path):
         assert f'[{group.name}]' in text
         for option in options:
             assert f'\n#{option.name} =' in text
+
+
+def test_two_configurations_share_no_values():
+    one, other = cfg.ConfigOpts(), cfg.ConfigOpts()
+    for options in (one, other):
+        conf.register_opts(options)
+    one.set_override('heal_evacuate', True, group='reservations')
+    other([], default_config_files=[], default_config_dirs=[])
+    assert not other.reservations.heal_evacuate

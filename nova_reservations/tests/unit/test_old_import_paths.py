@@ -9,6 +9,7 @@ import pytest
 
 from nova_reservations import ports
 from nova_reservations.plugins.drain_strategies import base as drain_strategies
+from nova_reservations.plugins.monitors import base as monitors
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,31 @@ def test_a_strategy_of_the_release_before_may_name_its_donor():
             'nova_reservations.plugins.drain_strategy'
         )
     assert old.Donor is drain_strategies.DrainableHost
+
+
+class TestMonitorsOfTheReleaseBefore:
+    class OldMonitor(monitors.Monitor):
+        resource_type = 'old'
+        event_types = ('it.fails', 'it.works')
+
+        @property
+        def topics(self):
+            return ['one', 'two']
+
+    def test_their_topics_are_listened_to(self):
+        monitor = self.OldMonitor(None, None)
+        with pytest.warns(DeprecationWarning, match='Return subscriptions'):
+            found = monitor.subscriptions
+        assert found == [
+            monitors.Subscription('one', ('it.fails', 'it.works')),
+            monitors.Subscription('two', ('it.fails', 'it.works')),
+        ]
+
+    def test_what_only_polls_subscribes_to_nothing(self):
+        class Polling(monitors.Monitor):
+            resource_type = 'polled'
+
+        assert Polling(None, None).subscriptions == []
 
 
 @pytest.mark.parametrize(

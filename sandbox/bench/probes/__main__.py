@@ -15,12 +15,16 @@ from typing import Any
 
 from sandbox import layout as lo
 from sandbox.bench.probes import aggregates
+from sandbox.bench.probes import asked
 from sandbox.bench.probes import breakdown
 from sandbox.bench.probes import cpu
 from sandbox.bench.probes import memory
 
 PROBES: Mapping[str, Callable[..., Any]] = {
     'aggregate': aggregates.one_by_one,
+    'asked-by-boot': asked.boot,
+    'asked-by-looks': asked.look,
+    'asked-by-tasks': asked.tasks,
     'boot': cpu.boot,
     'create': breakdown.create,
     'explain': breakdown.explain,

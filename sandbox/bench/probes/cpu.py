@@ -9,7 +9,7 @@ from sandbox import layout as lo
 from sandbox.bench.probes import programs
 
 
-class _Clock:
+class Clock:
     """Counts the CPU of this thread that is spent in our code, less that of
     what our code calls on behalf of Nova."""
 
@@ -75,7 +75,7 @@ def boot(
     """
     from nova_reservations.api import middleware
 
-    clock = _Clock()
+    clock = Clock()
     begin = middleware.Reservations.__init__
 
     def begin_counted(self: Any, application: Any) -> None:
@@ -118,7 +118,7 @@ def schedule(layout: lo.Layout, rounds: int) -> dict[str, list[float]]:
     from nova_reservations.scheduler import host_filter
     from nova_reservations.scheduler import request_filter as reserved_hosts
 
-    clock = _Clock()
+    clock = Clock()
     both = request_filter.ALL_REQUEST_FILTERS
     nova_only = [
         each

@@ -6,7 +6,6 @@ import datetime
 
 from nova_reservations.db import due_leases
 from nova_reservations.db import leases
-from nova_reservations.db import tasks
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.db.test_leases import lease
 from nova_reservations.tests.functional.db.test_leases import NOON
@@ -127,15 +126,3 @@ def test_a_claim_does_not_hold_a_lease_in_another_status(any_database):
     claim(any_database, one)
     assert held(any_database, one, 1, states.Lease.PENDING)
     assert not held(any_database, one, 1, states.Lease.DELETING)
-
-
-def test_a_periodic_task_is_taken_once_each_time(any_database):
-    def take(now):
-        with any_database.writer() as session:
-            return tasks.take(session, 'refresh', now, now + SECOND)
-
-    with futures.ThreadPoolExecutor() as pool:
-        won = list(pool.map(take, [NOON] * 8))
-    assert won.count(True) == 1
-    assert not take(NOON)
-    assert take(NOON + SECOND)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import contextlib
 import dataclasses
 import pathlib
-import re
 from typing import Any
 
 import pytest
@@ -26,9 +25,11 @@ from nova_reservations.db import hosts
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
+from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
 from nova_reservations.db import retry_queue
+from nova_reservations.db import server_failures
 from nova_reservations.db import shares
 from nova_reservations.db import slot_servers
 from nova_reservations.objects import demand
@@ -37,6 +38,7 @@ from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
+from nova_reservations.tests.functional.db import plans
 
 HOSTS = 1000
 LEASES = 4000
@@ -119,6 +121,10 @@ OFTEN = {
         lambda session: retry_queue.in_hand(session, booking.NOW),
         frozenset({'ix_nr_leases_status'}),
     ),
+    'whether anything is due': Often(
+        lambda session: looks.at(session, booking.at(9)),
+        # MariaDB reads the first entry of the index while it plans.
+    ),
     'what is due': Often(
         lambda session: due_leases.find(session, booking.at(9), 10),
         frozenset({'ix_nr_leases_due'}),
@@ -157,6 +163,34 @@ OFTEN = {
     ),
     'leases by name': Often(
         list_leases(name='lease-7'), OF_A_LEASE | {'ix_nr_leases_name'}
+    ),
+    'the leases of a project by their start': Often(
+        list_leases(
+            project_id='project-7',
+            sort_key='start_date',
+            marker=lease_id(2007),
+        ),
+        OF_A_LEASE | {'ix_nr_leases_project_start'},
+    ),
+    'the leases of a project by their end': Often(
+        list_leases(
+            project_id='project-7', sort_key='end_date', descending=True
+        ),
+        OF_A_LEASE | {'ix_nr_leases_project_end'},
+    ),
+    'the leases of a project in a state': Often(
+        list_leases(
+            project_id='project-7',
+            status=states.Lease.ACTIVE,
+            marker=lease_id(2007),
+        ),
+        OF_A_LEASE | {'ix_nr_leases_project_status'},
+    ),
+    'the leases of a project by their name': Often(
+        list_leases(
+            project_id='project-7', sort_key='name', marker=lease_id(2007)
+        ),
+        OF_A_LEASE | {'ix_nr_leases_project_name'},
     ),
     'who may use a reservation': Often(
         lambda session: access.find(session, lease_id(7)),
@@ -219,6 +253,13 @@ OFTEN = {
     'servers that may be gone': Often(
         # By the index of those, or in the order of the primary key.
         lambda session: leased_servers.watched(session, '0', 50)
+    ),
+    'servers whose hosts do not work': Often(
+        lambda session: server_failures.suspects(session, booking.NOW),
+        frozenset({'ix_nr_leased_servers_down_since'}),
+    ),
+    'servers on such hosts': Often(
+        lambda session: server_failures.active(session, [lease_id(10)])
     ),
     'what we have changed of hosts ourselves': Often(
         lambda session: hosts.move_provider_generations(
@@ -428,52 +469,15 @@ def filled(
         yield database
 
 
-def plans(
-    database: api.Database, run: Callable[[orm.Session], object]
-) -> list[sa.Row]:
-    """Return what the database would do for all statements of run."""
-    statements = []
-
-    def note(_connection, _cursor, statement, parameters, *_) -> None:
-        if statement.startswith(('SELECT', 'UPDATE')):
-            statements.append((statement, parameters))
-
-    engine = database.engine()
-    explain = 'EXPLAIN ' + 'QUERY PLAN ' * (engine.dialect.name == 'sqlite')
-    with database.reader() as session:
-        sa.event.listen(engine, 'before_cursor_execute', note)
-        run(session)
-        sa.event.remove(engine, 'before_cursor_execute', note)
-        return [
-            row
-            for statement, parameters in statements
-            for row in session.connection().exec_driver_sql(
-                explain + statement, parameters
-            )
-        ]
-
-
-def reads_a_whole_table(backend: str, row: sa.Row) -> bool:
-    # Properties, counters and closings are a few rows, which PostgreSQL reads
-    # faster without their index, once autovacuum has told it so.
-    if backend == 'mysql':
-        return row.type == 'ALL' and row.table.startswith('nr_')
-    if backend == 'postgresql':
-        return bool(
-            re.search(
-                r'Seq Scan on nr_(?!properties|counters|closings)', row[0]
-            )
-        )
-    return bool(re.match(r'SCAN nr_(?!.* USING )', row.detail))
-
-
 @pytest.mark.parametrize('query', OFTEN)
 def test_a_query_that_runs_often_uses_its_indexes(filled, query):
     backend = filled.engine().dialect.name
-    plan = plans(filled, OFTEN[query].run)
+    plan = plans.of(filled, OFTEN[query].run)
     told = '\n'.join(map(str, plan))
     assert plan
-    assert not [row for row in plan if reads_a_whole_table(backend, row)], told
+    assert not [
+        row for row in plan if plans.reads_a_whole_table(backend, row)
+    ], told
     # SQLite names the indexes of constraints itself.
     named = {
         name

@@ -36,6 +36,7 @@ from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import models
 from nova_reservations.db import properties
+from nova_reservations.db import server_failures
 from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
 from nova_reservations.objects import states
@@ -135,8 +136,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     ),
     lambda session: closings.end(session, CLOSING),
     lambda session: tasks.hurry(session, healing.HEAL, NOW),
-    lambda session: tasks.take(session, healing.HEAL, LATER, LATER),
-    lambda session: tasks.finish(session, healing.HEAL, NOW, LATER),
+    lambda session: tasks.take(session, healing.HEAL, 0, LATER, LATER, LATER),
+    lambda session: tasks.renew(session, healing.HEAL, 0, LATER),
+    lambda session: tasks.finish(session, healing.HEAL, 0),
     lambda session: drainable_hosts.fence(
         session, [drainable(session)], lease_id(7), NOW
     ),
@@ -166,7 +168,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: hosts.set_facts(
         session, 7, fake_cloud.facts('other'), NOW
     ),
-    lambda session: hosts.set_provider_generation(session, 7, 8),
+    lambda session: hosts.set_provider_generations(
+        session, dict.fromkeys(HOSTS, 8)
+    ),
     lambda session: hosts.move_provider_generations(
         session, {str(number): (0, 1) for number in HOSTS}
     ),
@@ -180,6 +184,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, [lease_id(number) for number in MANY], NOW
     ),
     lambda session: leased_servers.release_all(session, [lease_id(7)], NOW),
+    lambda session: server_failures.set_condition(
+        session, lease_id(7), objects.Condition(down_since=NOW), NOW
+    ),
     lambda session: leases.change(session, one(session), NOW, name='other'),
     lambda session: leases.activate(
         session, many(session), dict.fromkeys(many(session)), NOW

@@ -4,6 +4,7 @@ import datetime
 import pytest
 
 from nova_reservations import exception
+from nova_reservations.db import allocations
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
@@ -188,3 +189,20 @@ def test_an_end_goes_on_where_a_cloud_that_went_away_left_it(region):
     assert lease.status_reason == 'placement can not be reached at this moment'
     region.forward(until=61)
     assert region.status(lease) == 'TERMINATED'
+
+
+def test_a_server_without_a_host_goes_with_a_lease_without_one(region):
+    lease = region.active_lease()
+    [reservation] = lease.reservations
+    region.cloud.build('unbuilt', 'lessee', 'building')
+    region.cloud.hints['unbuilt'] = reservation.id
+    with region.database.writer() as session:
+        held = allocations.holdings(session, [reservation.id])
+        allocations.delete(
+            session,
+            reservation.id,
+            [holding.resource.id for holding in held[reservation.id]],
+        )
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATED'
+    assert region.cloud.unbuilt == {}

@@ -4,11 +4,13 @@
 import datetime
 
 import pytest
+import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import candidates
+from nova_reservations.db import models
 from nova_reservations.objects import search
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
@@ -143,7 +145,7 @@ def test_a_host_that_does_not_work_is_seen_when_it_is_enrolled(region):
 
 
 def test_while_a_cell_does_not_answer_nothing_is_known_to_have_failed(region):
-    def unavailable(now, host=None):
+    def unavailable(now, hosts):
         raise exception.CloudUnavailable(service='Cell one', reason='')
 
     region.cloud.hosts.compute_services = unavailable
@@ -228,6 +230,50 @@ def test_a_lease_with_several_hosts_keeps_the_others(make_region):
     fail(region, failed)
     [spare] = {'one', 'two', 'three', 'four'} - {failed, *others}
     assert region.aggregate_of(lease) == {spare, *others}
+
+
+class TestCells:
+    FAR = ('far1', 'far2', 'far3', 'far4')
+
+    @pytest.fixture
+    def region(self, make_region):
+        return make_region('one')
+
+    @pytest.fixture
+    def lease(self, region):
+        """A lease of the only host; others come in another cell."""
+        lease = region.active_lease()
+        for name in self.FAR:
+            region.cloud.cells[name] = 'far'
+            region.add_host(name)
+        return lease
+
+    def test_a_lease_stays_in_its_cell_if_it_can(self, region, lease):
+        region.add_host('near')
+        fail(region, 'one')
+        assert used(region, lease) == {'near'}
+
+    def test_a_lease_that_can_not_stay_leaves_it(self, region, lease):
+        fail(region, 'one')
+        [host] = used(region, lease)
+        assert host in self.FAR
+
+    def test_a_lease_can_be_kept_to_a_cell(self, region, lease):
+        far = region.active_lease(
+            hypervisor_properties=['==', '$cell', 'far'], maximum=2
+        )
+        assert region.hosts_of(far) <= set(self.FAR)
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease(hypervisor_properties=['==', '$cell', 'a cell'])
+
+
+def test_hosts_that_were_enrolled_without_a_cell_get_to_know_it(region):
+    with region.database.writer() as session:
+        session.execute(sa.update(models.Host).values(cell=''))
+    region.hosts.refresh(region.now)
+    assert {
+        host.facts.cell for host in region.hosts.find(objects.HostQuery())
+    } == {'a cell'}
 
 
 def test_a_second_failure_is_seen_by_a_lease_that_lacks_a_host(region):

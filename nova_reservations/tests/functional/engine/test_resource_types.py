@@ -6,7 +6,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.tests.examples import licences
+from nova_reservations.tests.examples.licences import licences
 
 
 @pytest.fixture
@@ -82,12 +82,26 @@ def test_one_that_is_said_to_have_failed_is_replaced(region, used):
     region.lease_of((licences.NAME, {'seats': 1}))
     region.work()
     [first] = used()
-    for name in ('a licence of somebody else', first):
+
+    def hear(event_type, payload, exchange, priority):
         region.monitoring.on_notification(
-            'licence.revoked', {'licence': name}, region.now
+            event_type, payload, region.now, exchange, priority
         )
+
+    revoked = {'licence': first}
     # Of what it has not asked for, it hears nothing.
-    region.monitoring.on_notification('licence.sold', {}, region.now)
+    hear('licence.sold', {}, licences.EXCHANGE, 'warn')
+    hear('licence.revoked', revoked, licences.EXCHANGE, 'info')
+    hear('licence.revoked', revoked, None, 'warn')
+    hear(
+        'licence.revoked',
+        {'licence': 'that of somebody else'},
+        licences.EXCHANGE,
+        'warn',
+    )
+    region.work()
+    assert used().keys() == {first}
+    hear('licence.revoked', revoked, licences.EXCHANGE, 'warn')
     region.work()
     assert used().keys() - {first}
     assert first not in used()

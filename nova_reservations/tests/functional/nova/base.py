@@ -5,6 +5,8 @@ The engine's loop is off: a test moves the clock, and looks at what is due.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
 import datetime
 import pathlib
 import sys
@@ -16,6 +18,7 @@ from futurist._thread import ThreadWorker
 from keystoneauth1 import access
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import fixture as ks_fixture
+from nova import context as nova_context
 from nova import thread_pool_factory
 import nova.conf
 from nova.tests import fixtures as nova_fixtures
@@ -28,6 +31,8 @@ from nova_reservations import bootstrap
 from nova_reservations import conf
 from nova_reservations import hooks
 from nova_reservations import objects
+from nova_reservations.cloud import cells
+from nova_reservations.cloud import lines
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.engine import lease_requests
@@ -55,6 +60,8 @@ thread_pool_factory.shutdown_all_executors = lambda: None
 class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     """:cvar hosts: compute hosts that are there; none is enrolled.
 
+    :cvar far_hosts: those of them that are in the second cell.
+
     :cvar api_is_ours: False leaves our filter out of nova-api: what it would
         refuse reaches the scheduler.
     :ivar now: what the databases say it is.
@@ -63,6 +70,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     pytestmark = pytest.mark.functional
     compute_driver = 'fake.MediumFakeDriver'
     hosts: tuple[str, ...] = ('host1', 'host2', 'host3')
+    far_hosts: tuple[str, ...] = ()
     api_is_ours = True
 
     def setUp(self) -> None:
@@ -73,12 +81,12 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self.addCleanup(
             policy_opts.set_defaults, CONF, enforce_new_defaults=True
         )
+        self.hear_all_cells()
         super().setUp()
         # Our time passes in leaps, in which no compute reports.
         self.flags(service_down_time=10**6)
-        self.computes = {
-            host: self._start_compute(host) for host in self.hosts
-        }
+        for host in self.hosts:
+            self.start_in_cell(host)
         self.services = bootstrap.build(CONF)
         self.addCleanup(self.services.database.dispose)
         self.worker = bootstrap.build_worker(CONF, self.services)
@@ -94,6 +102,27 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         # second, so that it ends soon: at the end it does again.
         self.useFixture(
             fixtures.MockPatchObject(ThreadWorker, 'MAX_IDLE_FOR', 0.1)
+        )
+
+    def start_in_cell(self, host: str) -> None:
+        self._start_compute(host, cell_name=self._cell_of(host))
+
+    def _cell_of(self, host: str) -> str:
+        return 'cell2' if host in self.far_hosts else 'cell1'
+
+    @contextlib.contextmanager
+    def at(self, host: str) -> Iterator[nova_context.RequestContext]:
+        """Yield a context of the cell that the host is in."""
+        mapping = self.cell_mappings[self._cell_of(host)]
+        context = nova_context.get_admin_context()
+        with nova_context.target_cell(context, mapping) as targeted:
+            yield targeted
+
+    def hear_all_cells(self) -> None:
+        """Forget which cells have not answered: they would be left alone for
+        a while, also in the next test."""
+        self.useFixture(
+            fixtures.MockPatchObject(cells, '_LINES', lines.Lines())
         )
 
     def _clear_attrs(self) -> None:

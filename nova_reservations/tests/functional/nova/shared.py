@@ -21,7 +21,6 @@ import unittest
 
 import fixtures
 from futurist._thread import ThreadWorker
-from nova import context as nova_context
 from nova import policy
 from nova import quota
 import nova.conf
@@ -72,6 +71,7 @@ class SharedNova(base.NovaTestCase):
     def setUp(self) -> None:
         self._running = _get(type(self))
         testtools.TestCase.setUp(self)
+        self.hear_all_cells()
         # It runs last, when the test's own mocks are gone.
         self.addCleanup(self._running.clean)
         for name, value in vars(self._running.nova).items():
@@ -207,11 +207,11 @@ class _Running:
         for host, compute in list(self.nova.computes.items()):
             if compute.manager._shutdown_in_progress.is_set():
                 self.managers.remove(compute.manager)
-                self.nova._start_compute(host)
+                self.nova.start_in_cell(host)
 
     def _empty_computes(self) -> None:
         """Have computes know of no server, as their database."""
-        for compute in self.nova.computes.values():
+        for host, compute in self.nova.computes.items():
             driver, tracker = compute.manager.driver, compute.manager.rt
             driver.instances.clear()
             driver.active_migrations.clear()
@@ -220,9 +220,8 @@ class _Running:
             )
             compute.manager.reportclient.clear_provider_cache()
             if tracker.tracked_instances or tracker.tracked_migrations:
-                compute.manager.update_available_resource(
-                    nova_context.get_admin_context()
-                )
+                with self.nova.at(host) as context:
+                    compute.manager.update_available_resource(context)
 
     def _restore(self) -> None:
         """Give all databases the content that they had at first."""
@@ -305,6 +304,8 @@ def _kind(asked_by: type[SharedNova]) -> tuple[object, ...]:
     return (
         asked_by._install,
         asked_by.hosts,
+        asked_by.NUMBER_OF_CELLS,
+        asked_by.far_hosts,
         asked_by.api_is_ours,
         asked_by.compute_driver,
     )

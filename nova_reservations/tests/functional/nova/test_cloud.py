@@ -280,9 +280,6 @@ class CloudTest(shared.SharedNova):
 
     def test_a_cell_that_does_not_answer_is_not_taken_for_empty(self):
         self.useFixture(
-            fixtures.MockPatchObject(nova_context, 'CELL_TIMEOUT', 0)
-        )
-        self.useFixture(
             fixtures.MockPatchObject(
                 nova_objects.InstanceList,
                 'get_by_filters',

@@ -119,6 +119,16 @@ class EndActionsTest(shared.SharedNova):
         self.assertEqual({}, refused)
         self.assertEqual(1, asked.call_count)
 
+    def test_servers_have_time_to_stop(self):
+        lease = self.lease(end_action='shelve', end_grace=5)
+        server = self.boot(lease)
+        self.admin_api.post_server_action(server['id'], {'lock': {}})
+        stopping = self.end(lease)
+        self.assertIn('is to stop', stopping.status_reason)
+        self._wait_for_state_change(server, 'SHUTOFF')
+        self.end_completely(lease)
+        self._wait_for_state_change(server, 'SHELVED_OFFLOADED')
+
     def test_a_worker_that_died_in_the_middle_leaves_no_server_stuck(self):
         """Killed when Nova has set the task, and not sent the message."""
         lease = self.lease(end_action='shelve')
@@ -151,3 +161,30 @@ class EndActionsTest(shared.SharedNova):
                 self.end_completely(lease)
             self._wait_until_deleted(server)
             self._assert_empty('host1')
+
+    def test_servers_are_migrated_out_of_the_pool(self):
+        lease = self.lease(end_action='migrate')
+        running, stopped = self.boot(lease), self.boot(lease)
+        self._stop_server(stopped)
+        self.end_completely(lease)
+        self._assert_empty('host1')
+        for server, status in ((running, 'ACTIVE'), (stopped, 'SHUTOFF')):
+            shown = self.admin_api.get_server(server['id'])
+            self.assertEqual(status, shown['status'])
+            self.assertIn(shown['OS-EXT-SRV-ATTR:host'], ('host2', 'host3'))
+
+    def test_what_finds_no_place_is_shelved(self):
+        lease = self.lease(end_action='migrate')
+        servers = self.boot(lease), self.boot(lease)
+        self._stop_server(servers[1])
+        for host in ('host2', 'host3'):
+            self.admin_api.put_service(
+                self.computes[host].service_ref.uuid, {'status': 'disabled'}
+            )
+        self.end_completely(lease)
+        self._assert_empty('host1')
+        for server in servers:
+            self.assertEqual(
+                'SHELVED_OFFLOADED',
+                self.api.get_server(server['id'])['status'],
+            )

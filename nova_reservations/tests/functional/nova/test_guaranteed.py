@@ -146,6 +146,34 @@ class LaterTest(GuaranteedTestCase):
         self.assert_in_place(server)
 
 
+class CellsTest(GuaranteedTestCase):
+    NUMBER_OF_CELLS = 2
+    hosts = ('host1', 'host2', 'host3')
+    far_hosts = ('host1', 'host2')
+
+    def test_it_is_built_in_the_cell_of_its_place(self):
+        self.enrol('host1')
+        self.sure(starts_in=20, flavor='small', count=4)
+        servers = self.api.get_servers()
+        for server in servers:
+            self._wait_for_state_change(server, 'ACTIVE')
+            self.assertEqual('host2', self.host_of(server))
+        self.until_the_start()
+        self.until('ACTIVE')
+        for server in servers:
+            self.assertEqual('host1', self.host_of(server))
+
+    def test_it_is_not_built_where_it_could_not_be_brought_from(self):
+        self.enrol('host1', 'host2')
+        server = self._wait_for_state_change(self.sure(starts_in=20), 'ERROR')
+        self.assertIn('No valid host', server['fault']['message'])
+
+    def test_one_without_a_place_is_built_in_any_cell(self):
+        self.enrol('host1', 'host2')
+        server = self._wait_for_state_change(self.ask(starts_in=20), 'ACTIVE')
+        self.assertEqual('host3', self.host_of(server))
+
+
 class MovesTest(GuaranteedTestCase):
     def test_it_is_migrated_to_a_free_place(self):
         server = self.one_of_two_places()

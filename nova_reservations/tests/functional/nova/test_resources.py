@@ -3,7 +3,6 @@
 
 import pathlib
 import sys
-import tomllib
 from unittest import mock
 
 import fixtures
@@ -11,6 +10,7 @@ from stevedore import extension
 
 from nova_reservations.compute import cu
 from nova_reservations.scheduler.consumers import host_states
+from nova_reservations.tests.examples import installed
 from nova_reservations.tests.examples import power
 from nova_reservations.tests.functional.nova import test_consumers
 from nova_reservations.tests.functional.nova import tracking
@@ -91,19 +91,8 @@ class PowerTest(BothHalvesTestCase):
     compute_resources = consumers = ('power',)
 
     def setUp(self):
-        folder = pathlib.Path(power.__file__).parent
-        project = tomllib.loads((folder / 'pyproject.toml').read_text())
         site = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        installed = site / 'power-1.0.dist-info'
-        installed.mkdir()
-        (installed / 'METADATA').write_text('Name: power\nVersion: 1.0\n')
-        (installed / 'entry_points.txt').write_text(
-            '\n'.join(
-                f'[{group}]\n{name} = {target}'
-                for group, names in project['project']['entry-points'].items()
-                for name, target in names.items()
-            )
-        )
+        installed.leave(pathlib.Path(power.__file__).parent, site)
         self.useFixture(
             fixtures.MonkeyPatch('sys.path', [*sys.path, str(site)])
         )

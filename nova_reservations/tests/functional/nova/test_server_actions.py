@@ -8,6 +8,7 @@ from nova.compute import api as compute_api
 from nova.tests import fixtures as nova_fixtures
 
 from nova_reservations import ports
+from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import shared
 
 
@@ -109,6 +110,22 @@ class ServerActionsTest(shared.SharedNova):
         return context.get_admin_context()
 
     # Saving
+
+    def test_an_image_is_made_of_each_and_only_once(self):
+        servers = [self.boot(name='one'), self.boot(name='two')]
+        self.assertEqual(
+            {}, self._until_done(self.cloud.servers.save_servers, *servers)
+        )
+        # Another attempt finds it as well.
+        self.assertEqual(
+            {},
+            self._until_done(
+                self.cloud.servers.save_servers, *servers, attempt=7
+            ),
+        )
+        for name in ('reserved_one', 'reserved_two'):
+            [image] = self._images(name)
+            self.assertEqual(base.MINE, image['owner'])
 
     def test_a_copy_under_way_is_not_begun_again_by_a_later_attempt(self):
         server = self.boot(name='one')

@@ -97,3 +97,12 @@ class TestSlotHealing(SlotHealingTestCase):
         [reservation] = lease.reservations
         shown = self.services.leases.usage(lease, reservation)
         self.assertEqual([server['id']], shown['servers'])
+
+    def test_servers_on_a_failed_host_go_with_the_lease(self):
+        self.enrol('host1', 'host2')
+        lease = self.slots(1)
+        server = self.boot_in(lease)
+        self.stop_host(self.host_of(server))
+        self.look()
+        self.end_completely(lease)
+        self._wait_until_deleted(server)

@@ -8,6 +8,7 @@ told is written to a journal beside our tables.
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
+import contextlib
 import datetime
 import pathlib
 import random
@@ -177,10 +178,19 @@ def join(url: str, *names: str) -> Services:
     return bootstrap.assemble(parts)
 
 
-def lessee(url: str, seed: int, attempts: int) -> Counter[str]:
+class Dice(random.Random):
+    """:ivar slots: in which windows may begin."""
+
+    slots: int
+
+
+def lessee(
+    url: str, seed: int, attempts: int, slots: int = SLOTS
+) -> Counter[str]:
     """Lease, change and delete at random; return how it was answered."""
     party = join(url)
-    dice = random.Random(seed)  # noqa: S311
+    dice = Dice(seed)
+    dice.slots = slots
     mine: list[str] = []
     answers: Counter[str] = Counter()
     for _ in range(attempts):
@@ -195,7 +205,7 @@ def lessee(url: str, seed: int, attempts: int) -> Counter[str]:
     return answers
 
 
-def _answer(act: Any, party: Services, dice: random.Random, mine: Any) -> str:
+def _answer(act: Any, party: Services, dice: Dice, mine: Any) -> str:
     try:
         act(party, dice, mine)
     except exception.ReservationsError as error:
@@ -204,10 +214,10 @@ def _answer(act: Any, party: Services, dice: random.Random, mine: Any) -> str:
 
 
 def _window(
-    party: Services, dice: random.Random
+    party: Services, dice: Dice
 ) -> tuple[datetime.datetime, datetime.datetime, datetime.datetime]:
     now = party.database.now()
-    first = int(now.timestamp()) // SLOT + dice.randrange(SLOTS)
+    first = int(now.timestamp()) // SLOT + dice.randrange(dice.slots)
     start, end = (
         datetime.datetime.fromtimestamp(slot * SLOT, datetime.UTC)
         for slot in (first, first + dice.randint(1, 4))
@@ -215,7 +225,7 @@ def _window(
     return now, max(start, now), max(end, now + datetime.timedelta(seconds=1))
 
 
-def _create(party: Services, dice: random.Random, mine: list[str]) -> None:
+def _create(party: Services, dice: Dice, mine: list[str]) -> None:
     now, start, end = _window(party, dice)
     minimum = dice.choice([1, 1, 1, 2, 3])
     kind, asked = (
@@ -250,7 +260,7 @@ def _create(party: Services, dice: random.Random, mine: list[str]) -> None:
     mine.append(lease.id)
 
 
-def _update(party: Services, dice: random.Random, mine: list[str]) -> None:
+def _update(party: Services, dice: Dice, mine: list[str]) -> None:
     lease = party.leases.get(dice.choice(mine or ['none']))
     now, start, end = _window(party, dice)
     if lease.status != states.Lease.PENDING:
@@ -272,7 +282,7 @@ def _update(party: Services, dice: random.Random, mine: list[str]) -> None:
     party.leases.update(lease.id, change, now)
 
 
-def _delete(party: Services, dice: random.Random, mine: list[str]) -> None:
+def _delete(party: Services, dice: Dice, mine: list[str]) -> None:
     lease_id = dice.choice(mine or ['none'])
     party.leases.delete(lease_id, party.database.now())
 
@@ -362,8 +372,9 @@ def work(url: str, name: str, until: pathlib.Path) -> None:
     party = join(url)
     one = worker.Worker(name, party.database, party.lifecycle, party.tasks, 4)
     while not until.exists():
-        one.tick(party.database.now())
         # As the loop does; a busy one would race only with itself.
+        with contextlib.suppress(exception.DatabaseUnavailable):
+            one.tick(party.database.now())
         time.sleep(0.1)
     one.stop()
     party.database.dispose()

@@ -16,10 +16,13 @@ import sqlalchemy as sa
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import models
+from nova_reservations.engine import claims
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import worker
 from nova_reservations.objects import states
+from nova_reservations.tests import conftest
+from nova_reservations.tests.functional.races import conftest as races
 from nova_reservations.tests.functional.races import load
 
 HOSTS = [f'host{number}' for number in range(10)]
@@ -32,6 +35,11 @@ PATIENCE = 200
 PROCESSES = multiprocessing.get_context('forkserver')
 # What takes longest of a process, to import Nova, is done once for all.
 PROCESSES.set_forkserver_preload([load.__name__])
+
+
+EVERYWHERE = pytest.mark.parametrize(
+    'database_url', [*conftest.BACKENDS, *races.IF_LONG], indirect=True
+)
 
 
 @pytest.fixture
@@ -174,16 +182,17 @@ def watch(party, until):
         time.sleep(0.2)
 
 
+@EVERYWHERE
 def test_no_host_is_given_twice_and_each_lease_starts_and_ends_once(
-    party, crowd, tmp_path
+    party, crowd, gates, tmp_path
 ):
-    url, stop = party.database.url, tmp_path / 'stop'
+    stop = tmp_path / 'stop'
     workers = [
-        crowd.submit(load.work, url, f'worker {number}', stop)
+        crowd.submit(load.work, next(gates), f'worker {number}', stop)
         for number in range(WORKERS)
     ]
     lessees = [
-        crowd.submit(load.lessee, url, seed, ATTEMPTS)
+        crowd.submit(load.lessee, next(gates), seed, ATTEMPTS)
         for seed in range(LESSEES)
     ]
     try:
@@ -251,12 +260,12 @@ def nothing_is_lost(party):
     )
 
 
+@EVERYWHERE
 def test_of_all_who_want_the_same_window_as_many_win_as_there_are_hosts(
-    party, crowd
+    party, crowd, gates
 ):
     racers = [
-        crowd.submit(load.one_of_all, party.database.url, 5)
-        for _ in range(LESSEES)
+        crowd.submit(load.one_of_all, next(gates), 5) for _ in range(LESSEES)
     ]
     answers = sum((one.result() for one in racers), Counter())
     assert answers == {
@@ -265,9 +274,12 @@ def test_of_all_who_want_the_same_window_as_many_win_as_there_are_hosts(
     }
 
 
-def test_of_all_who_want_slots_as_many_win_as_there_is_room(party, crowd):
+@EVERYWHERE
+def test_of_all_who_want_slots_as_many_win_as_there_is_room(
+    party, crowd, gates
+):
     racers = [
-        crowd.submit(load.one_of_all, party.database.url, 5, load.ONE_SLOT)
+        crowd.submit(load.one_of_all, next(gates), 5, load.ONE_SLOT)
         for _ in range(LESSEES)
     ]
     answers = sum((one.result() for one in racers), Counter())
@@ -279,11 +291,12 @@ def test_of_all_who_want_slots_as_many_win_as_there_is_room(party, crowd):
     assert overbooked(what_is_held(party.database)) == []
 
 
+@EVERYWHERE
 def test_of_all_servers_with_a_place_as_many_win_as_there_is_room(
-    party, crowd
+    party, crowd, gates
 ):
     racers = [
-        crowd.submit(load.server_of_all, party.database.url, 5)
+        crowd.submit(load.server_of_all, next(gates), 5)
         for _ in range(LESSEES)
     ]
     answers = sum((one.result() for one in racers), Counter())
@@ -295,14 +308,15 @@ def test_of_all_servers_with_a_place_as_many_win_as_there_is_room(
     assert overbooked(what_is_held(party.database)) == []
 
 
+@EVERYWHERE
 def test_of_all_who_want_hosts_or_slots_nobody_is_refused_what_there_is(
-    party, crowd
+    party, crowd, gates
 ):
     """Each asks for both until there is neither."""
     racers = [
         crowd.submit(
             load.one_of_all,
-            party.database.url,
+            next(gates),
             5,
             *(load.ONE_HOST, load.ONE_SLOT)[:: 1 if number % 2 else -1],
         )
@@ -345,8 +359,9 @@ def host_for(party, start, minutes, **more):
     )
 
 
+@EVERYWHERE
 def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
-    party, crowd, tmp_path
+    party, crowd, gates, tmp_path
 ):
     """Nothing but being woken helps within the time that it may take."""
     holders = [host_for(party, 10, 60).id for _ in HOSTS]
@@ -361,15 +376,15 @@ def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
         for _ in (*HOSTS, 'one more')
     ]
     assert {lease.status for lease in waiting} == {'CREATING'}
-    url, stop = party.database.url, tmp_path / 'stop'
+    stop = tmp_path / 'stop'
     workers = [
-        crowd.submit(load.work, url, f'worker {number}', stop)
+        crowd.submit(load.work, next(gates), f'worker {number}', stop)
         for number in range(WORKERS)
     ]
     deadline = time.monotonic() + 40
     try:
         deletes = [
-            crowd.submit(load.delete, url, holders[number::4])
+            crowd.submit(load.delete, next(gates), holders[number::4])
             for number in range(4)
         ]
         while True:
@@ -425,7 +440,7 @@ def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
     victim.kill()
     victim.join()
     assert party.leases.get(lease.id).status == 'STARTING'
-    later = party.database.now() + worker.CLAIM
+    later = party.database.now() + claims.DURATION
     other = worker.Worker(
         'other',
         party.database,

@@ -45,3 +45,79 @@ def test_an_option_may_be_given_several_times(layout):
 
 def test_other_processes_have_the_same_layout(layout):
     assert lo.Layout.load(layout.directory) == layout
+
+
+@pytest.fixture
+def layout_of_cells(tmp_path):
+    cells = tuple(
+        lo.Cell(
+            name,
+            hosts,
+            f'nova_{name}',
+            f'mysql+pymysql://{name}',
+            f'rabbit://{name}/',
+        )
+        for name, hosts in lo.hosts_of_cells(2).items()
+    )
+    made = lo.Layout(
+        tmp_path,
+        dict.fromkeys(lo.APIS, 1),
+        'mysql+pymysql://all',
+        'rabbit://all/',
+        cells=cells,
+    )
+    made.save()
+    config.write(made)
+    return made
+
+
+def of(layout, daemon):
+    """Return the nova.conf of a program as it reads it."""
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.read(layout.etc / config.conf_of(layout, daemon))
+    return parser
+
+
+def test_the_programs_of_a_cell_have_its_database_and_bus_and_no_other(
+    layout_of_cells,
+):
+    conductor = of(layout_of_cells, 'nova-conductor@cell2')
+    assert 'api_database' not in conductor
+    assert '//cell2/' in conductor['database']['connection']
+    assert conductor['DEFAULT']['transport_url'] == 'rabbit://cell2/'
+    compute = of(layout_of_cells, 'nova-compute@compute-5')
+    assert not {'api_database', 'database'} & {*compute}
+    assert compute['DEFAULT']['transport_url'] == 'rabbit://cell2/'
+
+
+def test_what_is_above_the_cells_has_the_api_database_and_cell0(
+    layout_of_cells,
+):
+    for daemon in lo.CONTROLLERS:
+        above = of(layout_of_cells, daemon)
+        assert above['api_database']['connection'].endswith('_nova_api')
+        assert above['database']['connection'].endswith('_nova_cell0')
+        assert above['DEFAULT']['transport_url'] == 'rabbit://all/'
+
+
+def test_each_host_is_in_one_cell(layout_of_cells):
+    assert len({*layout_of_cells.hosts}) == len(layout_of_cells.hosts)
+    assert layout_of_cells.cell_of('compute-1').name == 'cell1'
+    assert layout_of_cells.cell_of('compute-5').name == 'cell2'
+
+
+def test_other_processes_have_the_same_cells(layout_of_cells):
+    assert lo.Layout.load(layout_of_cells.directory) == layout_of_cells
+
+
+def test_a_cell_that_hangs_is_given_up_by_those_above_it(layout_of_cells):
+    cell = layout_of_cells.cell_of('cell2')
+    above = config.seen_from_above(layout_of_cells, cell)
+    assert above.endswith(f'?read_timeout={config.CELL_TIMEOUT}')
+    assert 'read_timeout' not in layout_of_cells.database(cell.database)
+
+
+def test_one_cell_alone_is_waited_for(layout):
+    (cell,) = layout.cells
+    above = config.seen_from_above(layout, cell)
+    assert above == layout.database(cell.database)

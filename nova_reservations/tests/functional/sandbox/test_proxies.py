@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 from http import server
+import socket
 import threading
 
 import pytest
 import requests
 
-from sandbox.faults import proxies
+from sandbox import proxies
 
 
 class Echo(server.BaseHTTPRequestHandler):
@@ -65,6 +66,16 @@ def test_a_wire_passes_everything_on(wire):
     assert_echo(put(requests, wire.port))
 
 
+def test_a_wire_to_several_servers_leaves_out_one_that_takes_none(echo):
+    with socket.create_server(('127.0.0.1', 0)) as gone:
+        port = gone.getsockname()[1]
+    with contextlib.closing(
+        proxies.Wire('127.0.0.1', port, ('127.0.0.1', echo))
+    ) as wire:
+        for _ in range(3):
+            assert_echo(put(requests, wire.port))
+
+
 def test_a_wire_that_is_cut_ends_what_it_carries_and_heals(wire):
     with requests.Session() as session:
         assert_echo(put(session, wire.port))
@@ -72,6 +83,16 @@ def test_a_wire_that_is_cut_ends_what_it_carries_and_heals(wire):
             for _ in range(2):
                 with pytest.raises(requests.ConnectionError):
                     put(session, wire.port)
+        assert_echo(put(session, wire.port))
+
+
+def test_a_wire_that_hangs_passes_everything_on_later(wire):
+    with requests.Session() as session:
+        assert_echo(put(session, wire.port))
+        with wire.hanging():
+            for who in (session, requests):
+                with pytest.raises(requests.Timeout):
+                    put(who, wire.port, timeout=0.2)
         assert_echo(put(session, wire.port))
 
 

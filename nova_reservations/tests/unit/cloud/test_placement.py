@@ -28,3 +28,53 @@ def test_a_client_that_can_not_be_made_is_placement_that_is_down(
     monkeypatch.setattr(report, 'SchedulerReportClient', make)
     with pytest.raises(exception.CloudUnavailable, match='no route'):
         placement.ensure_trait()
+
+
+@pytest.mark.parametrize(
+    ('with_usages', 'asked', 'free'),
+    [
+        (False, ['inventories', 'traits'], 8),
+        (True, ['inventories', 'traits', 'usages'], 5),
+    ],
+)
+def test_usages_are_asked_for_on_demand(monkeypatch, with_usages, asked, free):
+    inventory = {
+        'total': 8,
+        'reserved': 0,
+        'min_unit': 1,
+        'max_unit': 8,
+        'step_size': 1,
+        'allocation_ratio': 1.0,
+    }
+    parts = {
+        'inventories': {'VCPU': inventory},
+        'traits': ['CUSTOM_X'],
+        'usages': {'VCPU': 3},
+    }
+    urls = []
+
+    def request(method, url, *also):
+        urls.append(url)
+        part = url.rpartition('/')[2]
+        generation = len(urls)
+        return Answer(
+            {'resource_provider_generation': generation, part: parts[part]}
+        )
+
+    monkeypatch.setattr(placement, '_request', request)
+    provider = placement.provider('uuid', with_usages)
+    assert [url.rpartition('/')[2] for url in urls] == asked
+    assert provider.free('VCPU') == free
+    # The oldest of all answers.
+    assert provider.generation == 1
+    assert provider.traits == {'CUSTOM_X'}
+
+
+class Answer:
+    status_code = 200
+
+    def __init__(self, body):
+        self._body = body
+
+    def json(self):
+        return self._body

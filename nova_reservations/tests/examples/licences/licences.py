@@ -17,6 +17,7 @@ from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.resource_types import base
 
 NAME = 'example:licence'
+EXCHANGE = 'licences'
 # Clients that know no other type send everything as text.
 SEATS = {'enum': [*range(1, 11), *map(str, range(1, 11))]}
 
@@ -79,11 +80,17 @@ class LicenceMonitor(monitor.Monitor):
     also tells when it revokes one."""
 
     resource_type = NAME
-    event_types = ('licence.revoked',)
 
     @property
-    def topics(self) -> Sequence[str]:
-        return ('licences',)
+    def subscriptions(self) -> Sequence[monitor.Subscription]:
+        return [
+            monitor.Subscription(
+                'notifications',
+                ['licence.revoked'],
+                exchange=EXCHANGE,
+                priorities=['warn', 'error'],
+            )
+        ]
 
     def on_notification(
         self,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proxies between the cloud and its services, which can be cut."""
 
+import collections
 from collections.abc import Iterator
 import contextlib
 import http.client
@@ -12,26 +13,30 @@ import time
 
 
 class Wire:
-    """Passes TCP connections on to a server that is not ours to stop.
+    """Passes TCP connections on to a server that is not ours to stop; to
+    several in turn, but to none that takes no connection.
 
     :ivar delay: seconds that each piece of what passes is held back.
     :ivar instead: words of clients -> others of the same length, which the
         server is sent.
     """
 
-    def __init__(self, host: str, port: int) -> None:
-        self._server = (host, port)
+    def __init__(self, host: str, port: int, *others: tuple[str, int]) -> None:
+        self._servers = collections.deque([(host, port), *others])
         self._listener = socket.create_server(('127.0.0.1', 0), backlog=1024)
         self.port: int = self._listener.getsockname()[1]
         self.delay = 0.0
         self.instead: dict[bytes, bytes] = {}
         self._whole = threading.Event()
         self._whole.set()
+        self._passes = threading.Event()
+        self._passes.set()
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        self._passes.set()
         # Without that, accept() would not notice.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -46,6 +51,15 @@ class Wire:
             yield
         finally:
             self._whole.set()
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Take connections, and what is sent, and pass it on later."""
+        self._passes.clear()
+        try:
+            yield
+        finally:
+            self._passes.set()
 
     @contextlib.contextmanager
     def slow(self, delay: float) -> Iterator[None]:
@@ -82,9 +96,8 @@ class Wire:
             if not self._whole.is_set():
                 client.close()
                 continue
-            try:
-                server = socket.create_connection(self._server)
-            except OSError:
+            server = self._connect()
+            if server is None:
                 client.close()
                 continue
             with self._lock:
@@ -97,11 +110,19 @@ class Wire:
                     target=self._pass, args=(source, sink), daemon=True
                 ).start()
 
+    def _connect(self) -> socket.socket | None:
+        for _ in range(len(self._servers)):
+            self._servers.rotate(-1)
+            with contextlib.suppress(OSError):
+                return socket.create_connection(self._servers[-1])
+        return None
+
     def _pass(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while piece := source.recv(65536):
                 if self.delay:
                     time.sleep(self.delay)
+                self._passes.wait()
                 for words, instead in self.instead.items():
                     piece = piece.replace(words, instead)
                 sink.sendall(piece)

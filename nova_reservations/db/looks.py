@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks of workers, twice a second: the time, and whatever is due.
+
+Decision 0028: doc/source/decisions/0028-one-question-a-look
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations.db import api
+from nova_reservations.db import models
+from nova_reservations.db import tasks
+
+LEASE = models.table(models.Lease)
+
+_FIRST = (
+    sa.select(sa.func.min(LEASE.c.due_at))
+    .where(LEASE.c.due_at.is_not(None))
+    .scalar_subquery()
+)
+
+QUESTION = sa.select(
+    api.utcnow().label('now'),
+    _FIRST.label('lease'),
+    tasks.TASK.c.name,
+    tasks.TASK.c.attempt,
+    tasks.WAKES_AT.label('wakes_at'),
+)
+"""One row for each periodic task."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Look:
+    """:ivar now: the time of the database, by which the rest is meant.
+
+    :ivar lease: whether any lease is due.
+    :ivar tasks: name -> attempt of periodic tasks that are due.
+    """
+
+    now: datetime.datetime
+    lease: bool
+    tasks: Mapping[str, int]
+
+
+def at(session: orm.Session, now: datetime.datetime) -> Look:
+    """Return what is due at a time; joins the caller's transaction."""
+    return _look([*session.execute(QUESTION)], now)
+
+
+class Looks:
+    """Looks of one worker, one after the other.
+
+    It has a connection of its own, without transactions: nothing else than
+    the question is sent, where the usual reader first sees whether the
+    connection still works, and ends a transaction at last.
+    """
+
+    def __init__(self, database: api.Database) -> None:
+        self.database = database
+        self._connection: sa.Connection | None = None
+
+    def look(self) -> Look:
+        """:raises: DatabaseUnavailable"""
+        with api.translated():
+            rows = self._ask()
+        return _look(rows, api.utc(rows[0].now))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _ask(self) -> list[sa.Row[Any]]:
+        connection = self._connection
+        if connection is not None:
+            try:
+                return [*connection.execute(QUESTION)]
+            except (db_exc.DBError, sa.exc.DBAPIError):
+                lost = connection.invalidated
+                self.close()
+                if not lost:
+                    raise
+            # The server has closed it since the last look, or is down.
+        engine = self.database.engine()
+        if engine.dialect.name == 'sqlite':
+            # Nothing is sent anywhere; and what is open there, even to read,
+            # keeps the log of what others write from being emptied.
+            with self.database.reader() as session:
+                return [*session.execute(QUESTION)]
+        self._connection = engine.connect().execution_options(
+            isolation_level='AUTOCOMMIT'
+        )
+        return [*self._connection.execute(QUESTION)]
+
+
+def _look(rows: list[sa.Row[Any]], now: datetime.datetime) -> Look:
+    first = rows[0].lease
+    return Look(
+        now,
+        first is not None and first <= now,
+        {row.name: row.attempt for row in rows if row.wakes_at <= now},
+    )

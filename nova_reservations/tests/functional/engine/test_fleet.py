@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Periodic tasks ask no more because there are more hosts, or more leases."""
+
+import collections
+import dataclasses
+
+import pytest
+import sqlalchemy as sa
+
+from nova_reservations.db import drainable_hosts
+from nova_reservations.db import hosts as rows
+from nova_reservations.db import pages
+from nova_reservations.engine import hosts
+from nova_reservations.objects import states
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing.region import Factory
+
+FEW, MANY = 20, 240
+
+
+class Asked:
+    """Questions to the database and to the cloud, as they are counted."""
+
+    def __init__(self, region):
+        self.region = region
+        self.statements = []
+        self.calls = collections.Counter()
+        self._event = (
+            region.database.engine(),
+            'before_cursor_execute',
+            self._note,
+        )
+        for port in ('hosts', 'aggregates', 'servers', 'slots'):
+            self._watch(getattr(region.cloud, port), port)
+        sa.event.listen(*self._event)
+
+    def stop(self):
+        sa.event.remove(*self._event)
+
+    def _note(self, _connection, _cursor, statement, *_):
+        self.statements.append(statement)
+
+    def _watch(self, port, name):
+        for method in dir(port):
+            if method.startswith('_') or not callable(getattr(port, method)):
+                continue
+            setattr(port, method, self._counted(port, name, method))
+
+    def _counted(self, port, name, method):
+        call = getattr(port, method)
+
+        def counted(*args, **kwargs):
+            self.calls[f'{name}.{method}'] += 1
+            return call(*args, **kwargs)
+
+        return counted
+
+
+def fleet(factory, count):
+    """A region with so many hosts that work, half of them leased, and as many
+    that can be emptied."""
+    region = factory('first', best_effort_aggregate='drainable')
+    add(region, 'pool', count, states.Role.POOL)
+    drainable = add(region, 'drainable', count, states.Role.DRAINABLE)
+    region.cloud.members = set(drainable)
+    for _ in range(count // 4):
+        region.lease(minimum=2)
+    region.work()
+    return region
+
+
+def add(region, prefix, count, role):
+    names = [f'{prefix}-{number:03}' for number in range(count)]
+    with region.database.writer() as session:
+        for name in names:
+            facts = region.cloud.known[name] = fake_cloud.facts(name)
+            host_id = rows.insert(session, facts, {}, region.now, role)
+            if role == states.Role.POOL:
+                rows.set_reservable(session, host_id, True, region.now)
+    if role == states.Role.POOL:
+        region.cloud.marked.update(names)
+        region.cloud.pool.update(names)
+    return names
+
+
+def run_all(region):
+    """Run all tasks; return name -> (number of statements, calls)."""
+    found = {}
+    for task in region.services.tasks:
+        asked = Asked(region)
+        task.run(region.now)
+        found[task.name] = len(asked.statements), dict(asked.calls)
+        asked.stop()
+    return found
+
+
+@pytest.fixture(scope='module')
+def fleets(tmp_path_factory):
+    """A small one and a large one."""
+    factory = Factory(tmp_path_factory.mktemp('fleets'))
+    regions = [fleet(factory, count) for count in (FEW, MANY)]
+    for region in regions:
+        # What has come with the leases.
+        run_all(region)
+    yield regions
+    factory.close()
+
+
+def test_where_nothing_changed_many_hosts_are_no_more_to_ask(fleets):
+    few, many = map(run_all, fleets)
+    assert few == many
+
+
+def test_what_changed_and_does_not_matter_is_read_and_written_in_bulk(fleets):
+    """As it does with each server that is built in a lease."""
+    for region in fleets:
+        for name, facts in region.cloud.known.items():
+            region.cloud.known[name] = dataclasses.replace(
+                facts, provider_generation=facts.provider_generation + 1
+            )
+    few, many = map(run_all, fleets)
+    for task in (hosts.REFRESH, drainable_hosts.TASK):
+        assert many[task][1] == few[task][1]
+        # Those of one page of writes more each hundred.
+        assert many[task][0] - few[task][0] <= MANY // pages.SIZE
+    again = run_all(fleets[1])
+    for task in (hosts.REFRESH, drainable_hosts.TASK):
+        assert again[task][0] < few[task][0]
+
+
+def test_of_many_hosts_each_has_its_own_generation(fleets):
+    _, region = fleets
+    for number, (name, facts) in enumerate(region.cloud.known.items()):
+        region.cloud.known[name] = dataclasses.replace(
+            facts, provider_generation=1000 + number
+        )
+    # Also the tasks of drainable hosts: other tests find nothing left to do.
+    run_all(region)
+    with region.database.reader() as session:
+        known = rows.marks(session)
+    assert {
+        uuid: mark.provider_generation for uuid, mark in known.items()
+    } == {
+        facts.uuid: facts.provider_generation
+        for name, facts in region.cloud.known.items()
+        if name in region.cloud.marked
+    }
+
+
+def test_a_host_whose_lease_ends_while_it_is_read_is_read_again(region):
+    """Its facts were read as if no server was there."""
+    lease = region.lease()
+    region.work()
+    (name,) = region.hosts_of(lease)
+    region.cloud.known[name] = dataclasses.replace(
+        region.cloud.known[name], provider_generation=1000
+    )
+    asked, facts = [], region.cloud.hosts.facts
+
+    def facts_and_end(found, as_if_empty=()):
+        asked.append(len(as_if_empty))
+        told = facts(found, as_if_empty)
+        if as_if_empty:
+            region.delete(lease)
+            region.work()
+        return told
+
+    region.cloud.hosts.facts = facts_and_end
+    for _ in range(3):
+        region.hosts.refresh(region.now)
+    assert asked == [1, 0]

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Periodic tasks: one worker at a time, however long it takes."""
+
+import datetime
+import threading
+
+import pytest
+
+from nova_reservations.db import looks
+from nova_reservations.engine import claims
+from nova_reservations.engine import hosts
+from nova_reservations.engine.worker import periodic
+
+SECONDS = 30
+SECOND = datetime.timedelta(seconds=1)
+
+
+class Slow:
+    """The refresh of hosts takes as long as a test wants."""
+
+    def __init__(self, region):
+        self.runs = 0
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+        self._answer = region.cloud.hosts.pool_generations
+        region.cloud.hosts.pool_generations = self._wait
+
+    def _wait(self):
+        self.runs += 1
+        self.begun.set()
+        assert self.go_on.wait(SECONDS)
+        return self._answer()
+
+
+@pytest.fixture
+def slow(region):
+    slow = Slow(region)
+    yield slow
+    slow.go_on.set()
+
+
+def begin(region, slow):
+    """Let a worker begin the task."""
+    worker = region.worker('first')
+    region.soon(hosts.REFRESH)
+    worker.tick(region.now)
+    assert slow.begun.wait(SECONDS)
+    return worker
+
+
+def is_due(region):
+    with region.database.reader() as session:
+        return hosts.REFRESH in looks.at(session, region.now).tasks
+
+
+def pass_time(region, worker, length):
+    """Let the worker look each time that it may renew, for so long."""
+    until = region.now + length
+    while region.now < until:
+        region.now += claims.RENEWAL
+        worker.tick(region.now)
+
+
+def test_a_task_that_takes_long_is_not_begun_by_another(region, slow):
+    first, second = begin(region, slow), region.worker('second')
+    pass_time(region, first, 3 * claims.DURATION)
+    second.tick(region.now)
+    slow.go_on.set()
+    second.drain()
+    first.drain()
+    assert slow.runs == 1
+    assert not is_due(region)
+
+
+def test_the_task_of_a_worker_that_died_is_begun_by_another(region, slow):
+    begin(region, slow)
+    second = region.worker('second')
+    region.now += claims.DURATION - SECOND
+    assert not is_due(region)
+    region.now += SECOND
+    slow.go_on.set()
+    second.tick(region.now)
+    second.drain()
+    assert slow.runs == 2
+
+
+def test_a_task_is_hurried_while_it_runs(region, slow):
+    first, second = begin(region, slow), region.worker('second')
+    region.soon(hosts.REFRESH)
+    second.tick(region.now)
+    assert slow.runs == 1
+    slow.go_on.set()
+    first.drain()
+    second.tick(region.now)
+    second.drain()
+    assert slow.runs == 2
+    assert not is_due(region)
+
+
+def test_a_task_that_hangs_is_left_to_another(region, slow, caplog):
+    first = begin(region, slow)
+    pass_time(region, first, periodic.LONG)
+    assert 'refresh hangs' in caplog.text
+    assert not is_due(region)
+    pass_time(region, first, claims.DURATION)
+    assert is_due(region)
+    second = region.worker('second')
+    slow.begun.clear()
+    second.tick(region.now)
+    assert slow.begun.wait(SECONDS)
+    slow.go_on.set()
+    first.drain()
+    second.drain()
+    assert slow.runs == 2
+    assert not is_due(region)
+
+
+def test_a_task_that_fails_is_tried_again_when_its_claim_expires(
+    region, slow, caplog
+):
+    slow._answer = lambda: {}['a bug']
+    slow.go_on.set()
+    worker = begin(region, slow)
+    worker.drain()
+    assert 'task refresh failed' in caplog.text
+    pass_time(region, worker, claims.DURATION)
+    worker.drain()
+    assert slow.runs == 2

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Galera cluster beside the other kinds of servers."""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import tempfile
+
+import pytest
+
+from nova_reservations.tests import conftest
+from sandbox import galera
+
+GALERA = pytest.param('galera', marks=pytest.mark.xdist_group('galera'))
+"""One cluster for all its tests: they take turns."""
+
+IF_LONG = [GALERA] * (os.environ.get('NOVA_RESERVATIONS_TEST_LONG') == '1')
+"""What takes minutes there is for tools/full."""
+
+collect_ignore = [] if IF_LONG else ['test_killed_node.py']
+
+
+@pytest.fixture(scope='session')
+def _clusters():
+    """The cluster that is up, if any; another one when a test has broken
+    it."""
+    missing = galera.missing()
+    if missing:
+        pytest.skip(f'no {missing}')
+    with contextlib.ExitStack() as stack:
+        running = []
+
+        def whole():
+            if not running or not running[0].is_whole():
+                stack.close()
+                # Sockets have short paths.
+                directory = stack.enter_context(tempfile.TemporaryDirectory())
+                running[:] = [
+                    stack.enter_context(galera.lent(pathlib.Path(directory)))
+                ]
+            return running[0]
+
+        yield whole
+
+
+@pytest.fixture
+def cluster(_clusters):
+    """Three nodes."""
+    return _clusters()
+
+
+@pytest.fixture
+def node_urls(cluster):
+    """The URLs of an empty database, at each of the nodes."""
+    with cluster.database() as urls:
+        yield urls
+
+
+@pytest.fixture(params=conftest.BACKENDS)
+def database_url(request, tmp_path):
+    """The URL of an empty database, on each kind of server in turn, and at the
+    first node of a cluster where a test asks for that."""
+    if request.param == 'galera':
+        yield request.getfixturevalue('node_urls')[0]
+        return
+    with conftest.empty_database(request.param, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def gates(request, database_url):
+    """The URLs of those who write, in turn: where there are nodes, of two of
+    them."""
+    if 'node_urls' in request.fixturenames:
+        return itertools.cycle(request.getfixturevalue('node_urls')[:2])
+    return itertools.repeat(database_url)

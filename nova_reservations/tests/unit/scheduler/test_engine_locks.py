@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""So many processes of a host look at what is due, whoever of them dies."""
+
+import multiprocessing
+import os
+import signal
+
+import pytest
+
+from nova_reservations.scheduler import engine_locks
+
+SECONDS = 30
+FORK = multiprocessing.get_context('fork')
+
+
+@pytest.fixture
+def locks(tmp_path):
+    """A process of this host, each time."""
+
+    def process(count=2, host='controller'):
+        return engine_locks.EngineLocks(tmp_path / 'locks', host, count)
+
+    return process
+
+
+def test_so_many_have_one_and_others_none(locks):
+    processes = [locks() for _ in range(4)]
+    assert [one.acquire() for one in processes] == [True, True, False, False]
+    assert [one.acquire() for one in processes] == [True, True, False, False]
+
+
+def test_what_one_releases_another_gets(locks):
+    first, second, third = locks(), locks(), locks()
+    assert first.acquire()
+    assert second.acquire()
+    assert not third.acquire()
+    first.release()
+    assert third.acquire()
+    assert not locks().acquire()
+
+
+def test_who_has_released_it_gets_none_again(locks):
+    """A look that was about to begin when the process was stopped."""
+    one = locks()
+    one.release()
+    assert not one.acquire()
+    assert locks(count=1).acquire()
+
+
+def test_other_hosts_have_their_own(locks):
+    """They may share the directory."""
+    assert locks(count=1).acquire()
+    assert locks(count=1, host='other').acquire()
+
+
+def hold(lock, ready):
+    assert lock.acquire()
+    ready.set()
+    signal.pause()
+
+
+def test_that_of_a_process_that_was_killed_is_free(locks):
+    ready = FORK.Event()
+    process = FORK.Process(target=hold, args=(locks(count=1), ready))
+    process.start()
+    assert ready.wait(SECONDS)
+    waiting = locks(count=1)
+    assert not waiting.acquire()
+    process.kill()
+    process.join(SECONDS)
+    assert waiting.acquire()
+
+
+def test_a_process_that_is_begun_meanwhile_does_not_keep_it(locks):
+    """As privsep's is, or qemu-img."""
+    one = locks(count=1)
+    assert one.acquire()
+    assert not os.get_inheritable(one._lock)
+
+
+def test_leases_start_where_no_file_can_be_made(tmp_path, caplog):
+    directory = tmp_path / 'a file'
+    directory.touch()
+    processes = [
+        engine_locks.EngineLocks(directory, 'controller', 1) for _ in range(2)
+    ]
+    assert all(one.acquire() for _ in range(3) for one in processes)
+    assert caplog.text.count('can not agree') == 2
+
+
+def test_only_its_own_user_can_lock_the_files(locks, tmp_path):
+    locks().acquire()
+    (file,) = (tmp_path / 'locks').iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that ended long ago: copies, made by MariaDB, of those that the
+engine has ended.
+
+All that stays of a lease is copied. The n-th copy was n hours before the
+original: a resource has had one after the other.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_reservations.db import models
+from nova_reservations.objects import names
+from nova_reservations.objects import states
+
+_NAMES = 10_000
+
+_LEASE = models.table(models.Lease)
+_RESERVATION = models.table(models.Reservation)
+_ALLOCATION = models.table(models.Allocation)
+_AMOUNT = models.table(models.AllocationAmount)
+
+#: What belongs to a lease, and what to a reservation.
+_OF_LEASE = (models.table(models.Event), models.table(models.UnfitDonor))
+_OF_RESERVATION = (
+    _ALLOCATION,
+    models.table(models.Server),
+    models.table(models.LeasedServer),
+)
+
+#: Columns by which rows are told apart that are of no other copy.
+_IDS = ('id', 'lease_id', 'reservation_id', 'server_uuid')
+
+
+def multiply(engine: sa.Engine, count: int, projects: int) -> int:
+    """Copy the leases that are over, until there are about so many; return
+    how many there are.
+
+    :param projects: whose the copies are: one is the original's
+    :raises: ValueError if none is over
+    """
+    with engine.connect() as connection:
+        connection = connection.execution_options(isolation_level='AUTOCOMMIT')
+        for setting in (
+            # What is copied fits together.
+            'foreign_key_checks',
+            'unique_checks',
+            # All first copies, then all second ones: so all indexes are
+            # written one page after the other.
+            'join_cache_level',
+        ):
+            connection.exec_driver_sql(f'SET SESSION {setting} = 0')
+        leases = _ids(connection, _LEASE, 'status', [states.Lease.TERMINATED])
+        if not leases:
+            raise ValueError('no lease is over')
+        _copy_all(connection, leases, count // len(leases), projects)
+        # Else all who read later would write it to the disk, page by page.
+        tables = ', '.join(models.Base.metadata.tables)
+        connection.exec_driver_sql(f'FLUSH TABLES {tables} FOR EXPORT')
+        connection.exec_driver_sql('UNLOCK TABLES')
+    analyze(engine)
+    return len(leases) * (count // len(leases) + 1)
+
+
+def analyze(engine: sa.Engine) -> None:
+    """Have the database know how much of what there is."""
+    tables = ', '.join(models.Base.metadata.tables)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f'ANALYZE TABLE {tables}')
+
+
+def _copy_all(
+    connection: sa.Connection,
+    leases: Sequence[str],
+    times: int,
+    projects: int,
+) -> None:
+    reservations = _ids(connection, _RESERVATION, 'lease_id', leases)
+    allocations = _ids(connection, _ALLOCATION, 'reservation_id', reservations)
+    number = _Number(times)
+    for table, column, keys in (
+        (_LEASE, 'id', leases),
+        (_RESERVATION, 'lease_id', leases),
+        *((table, 'lease_id', leases) for table in _OF_LEASE),
+        *(
+            (table, 'reservation_id', reservations)
+            for table in _OF_RESERVATION
+        ),
+    ):
+        which = table.c[column].in_(keys)
+        _copy(connection, table, which, number, projects)
+    # Else it would compare all with all.
+    connection.exec_driver_sql(f'ANALYZE TABLE {_ALLOCATION}')
+    _copy_amounts(connection, allocations, number)
+
+
+def _ids(
+    connection: sa.Connection,
+    table: sa.Table,
+    column: str,
+    values: Sequence[Any],
+) -> list[Any]:
+    return [
+        *connection.scalars(
+            sa.select(table.c.id).where(table.c[column].in_(values))
+        )
+    ]
+
+
+def _copy(
+    connection: sa.Connection,
+    table: sa.Table,
+    which: sa.ColumnElement[bool],
+    number: '_Number',
+    projects: int,
+) -> None:
+    # Copied from a table of their own: what is read while it is written is
+    # kept elsewhere meanwhile, all of it.
+    originals = sa.table(
+        'originals', *(sa.column(each.name, each.type) for each in table.c)
+    )
+    connection.exec_driver_sql(f'CREATE TABLE originals LIKE {table.name}')
+    connection.execute(
+        sa.insert(originals).from_select(
+            [*originals.c], sa.select(table).where(which)
+        )
+    )
+    # The database counts those by itself.
+    counted = table.autoincrement_column
+    columns = [
+        column
+        for column in originals.c
+        if counted is None or column.name != counted.name
+    ]
+    connection.execute(
+        sa.insert(table).from_select(
+            [column.name for column in columns],
+            sa.select(
+                *(_changed(column, number, projects) for column in columns)
+            )
+            .select_from(number.table.join(originals, sa.true()))
+            .prefix_with('STRAIGHT_JOIN'),
+        )
+    )
+    connection.exec_driver_sql('DROP TABLE originals')
+
+
+class _Number:
+    """The numbers of copies.
+
+    :ivar each: the column that has them.
+    """
+
+    def __init__(self, times: int) -> None:
+        self.table = sa.table(
+            f'seq_1_to_{times}', sa.column('seq', sa.Integer)
+        )
+        self.each = self.table.c.seq
+        self._times = times
+
+    def id(self, original: sa.ColumnElement[str]) -> sa.ColumnElement[Any]:
+        """Return the id of a copy: any two differ, and they are as far apart
+        as random ones."""
+        place = sa.func.floor(self.each * (0xFFFFFFFF / self._times))
+        text: sa.ColumnElement[str] = sa.func.concat(
+            sa.func.lpad(sa.func.lower(sa.func.hex(place)), 8, '0'),
+            sa.func.right(
+                sa.func.md5(sa.func.concat(original, self.each)), 24
+            ),
+        )
+        for dash in (9, 14, 19, 24):
+            text = sa.func.insert(text, dash, 0, '-')
+        return sa.collate(text, models.TABLE_OPTIONS['mysql_collate'])
+
+
+def _changed(
+    column: sa.ColumnClause[Any], number: _Number, projects: int
+) -> sa.ColumnElement[Any]:
+    """Return what a copy has in a column."""
+    if column.name in _IDS:
+        return number.id(column)
+    if isinstance(column.type, models.UTCDateTime):
+        return sa.func.timestampadd(sa.text('HOUR'), -number.each, column)
+    if column.name == 'project_id':
+        project = sa.func.concat('project ', number.each % projects)
+        return sa.case((number.each % projects == 0, column), else_=project)
+    if column.name == 'name':
+        return sa.func.concat(column, ' ', number.each % _NAMES)
+    return column
+
+
+def _copy_amounts(
+    connection: sa.Connection,
+    allocations: Sequence[int],
+    number: _Number,
+) -> None:
+    original, copy = _ALLOCATION.alias(), _ALLOCATION.alias()
+    reservation = number.id(original.c.reservation_id)
+    slots = sa.func.concat(
+        names.SLOTS, sa.func.replace(sa.func.upper(reservation), '-', '_')
+    )
+    connection.execute(
+        sa.insert(_AMOUNT).from_select(
+            ['allocation_id', 'resource_class', 'amount'],
+            sa.select(
+                copy.c.id,
+                sa.case(
+                    (_AMOUNT.c.resource_class.startswith(names.SLOTS), slots),
+                    else_=_AMOUNT.c.resource_class,
+                ),
+                _AMOUNT.c.amount,
+            )
+            .join(original, original.c.id == _AMOUNT.c.allocation_id)
+            .join(number.table, sa.true())
+            .join(
+                copy,
+                sa.and_(
+                    copy.c.reservation_id == reservation,
+                    copy.c.resource_id == original.c.resource_id,
+                ),
+            )
+            .where(original.c.id.in_(allocations)),
+        )
+    )

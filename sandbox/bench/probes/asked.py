@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions of a nova-scheduler to databases and to placement."""
+
+from collections.abc import Callable
+import functools
+import time
+from typing import Any
+
+import sqlalchemy as sa
+
+from sandbox import layout as lo
+from sandbox.bench.probes import cpu
+from sandbox.bench.probes import programs
+
+_Found = dict[str, float]
+
+_KINDS = ('ours', 'nova', 'requests')
+"""Statements to our tables, to Nova's, and requests to placement."""
+
+
+class _Asked:
+    """Counts what the process asks."""
+
+    def __init__(self) -> None:
+        from keystoneauth1 import session
+
+        # Lists grow in one step, whatever thread appends to them.
+        self._noted: list[str] = []
+        sa.event.listen(sa.engine.Engine, 'before_cursor_execute', self._note)
+        requested = self._requested(session.Session.request)
+        session.Session.request = requested  # type: ignore[method-assign]
+
+    def _note(
+        self, _connection: Any, _cursor: Any, statement: str, *_: Any
+    ) -> None:
+        # Ours stand beside those of Nova's API.
+        self._noted.append('ours' if 'nr_' in statement else 'nova')
+
+    def _requested(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def requested(*args: Any, **kwargs: Any) -> Any:
+            self._noted.append('requests')
+            return call(*args, **kwargs)
+
+        return requested
+
+    def during(self, call: Callable[[], object]) -> _Found:
+        """Return what a call asks, and the seconds of CPU that it takes."""
+        self._noted.clear()
+        began = time.process_time()
+        call()
+        seconds = time.process_time() - began
+        return {
+            **{what: self._noted.count(what) for what in _KINDS},
+            'cpu': seconds,
+        }
+
+
+def tasks(layout: lo.Layout, changed: int) -> dict[str, dict[str, _Found]]:
+    """Return what each periodic task asks where nothing has changed, and
+    after so many providers got another generation in placement."""
+    programs.become_nova(layout)
+    from nova.conf import CONF
+
+    from nova_reservations import bootstrap
+    from nova_reservations import conf
+
+    conf.register_opts(CONF)
+    # Nobody reports for hosts that are rows only.
+    CONF.set_override('service_down_time', 10**6)
+    CONF.set_override('enable_polling_monitor', True, 'reservations')
+    services = bootstrap.build(CONF, notify=lambda *_: None)
+    asked = _Asked()
+
+    def run() -> dict[str, _Found]:
+        return {
+            task.name: asked.during(
+                functools.partial(task.run, services.database.now())
+            )
+            for task in services.tasks
+        }
+
+    # The first opens connections, and fills caches.
+    run()
+    unchanged = run()
+    _change(layout, changed)
+    return {'unchanged': unchanged, 'changed': run()}
+
+
+def _change(layout: lo.Layout, count: int) -> None:
+    """Have providers of the pool be new, as each server makes them."""
+    engine = sa.create_engine(layout.database('placement'))
+    with engine.begin() as connection:
+        connection.execute(
+            sa.text(
+                'UPDATE resource_providers SET generation = generation + 1 '
+                "WHERE name LIKE 'compute-1-%' ORDER BY id LIMIT :count"
+            ),
+            {'count': count},
+        )
+    engine.dispose()
+
+
+def look(layout: lo.Layout, rounds: int) -> _Found:
+    """Return what a look asks at what is due, as there are 120 in a minute."""
+    programs.become_nova(layout)
+    from nova.conf import CONF
+
+    from nova_reservations import bootstrap
+    from nova_reservations import conf
+    from nova_reservations.db import looks
+
+    conf.register_opts(CONF)
+    services = bootstrap.build(CONF, notify=lambda *_: None)
+    asked = _Asked()
+    looking = looks.Looks(services.database)
+    looking.look()
+    return asked.during(lambda: [looking.look() for _ in range(rounds)])
+
+
+def boot(layout: lo.Layout, rounds: int) -> list[_Found]:
+    """Return what scheduling a server without a hint asks, each time, and the
+    seconds of CPU in our code."""
+    scheduler = programs.Scheduler(layout, ours=True)
+    from nova_reservations.scheduler import host_filter
+    from nova_reservations.scheduler import request_filter
+
+    clock = cpu.Clock()
+    for kind, name in (
+        (request_filter.ReservedHosts, '__call__'),
+        (request_filter.ReservedHosts, 'confirm'),
+        (host_filter.ReservationFilter, 'filter_all'),
+    ):
+        setattr(kind, name, clock.ours(getattr(kind, name)))
+    asked = _Asked()
+    found: list[_Found] = []
+    made: list[str] = []
+    # The first two open connections, and fill caches.
+    for number in range(-2, rounds):
+        clock.seconds = 0.0
+        cost = asked.during(lambda: made.append(scheduler.select()))
+        scheduler.forget(made.pop())
+        if number >= 0:
+            found.append({**cost, 'cpu': clock.seconds})
+    return found
