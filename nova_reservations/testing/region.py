@@ -81,6 +81,8 @@ class Region:
 
     :param names: of the hosts that there are, all of them enrolled
     :param enrolled: whether the database has them already
+    :param overrides: of our options, by name
+    :param changes: of the engine's settings
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Region:
         enrolled: bool = False,
         types: Mapping[str, type[base.ResourceType]] | None = None,
         monitors: Sequence[type[monitor.Monitor]] = (compute.ComputeMonitor,),
+        overrides: Mapping[str, Any] | None = None,
         **changes: Any,
     ) -> None:
         self.now = NOON
@@ -99,6 +102,8 @@ class Region:
         # Made here, it is no step of what is tried.
         identity.of(self.database)
         self.opts = options.defaults()
+        for name, value in (overrides or {}).items():
+            self.opts.set_override(name, value, 'reservations')
         self.options = options.engine_settings(
             **{**_SELDOM_AND_AT_ONCE, **changes}
         )

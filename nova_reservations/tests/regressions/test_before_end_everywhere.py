@@ -46,9 +46,7 @@ def region(make_region):
         frozenset(),
         frozenset(),
     )
-    yield made
-    for name in ('before_end_actions', 'default_before_end'):
-        made.opts.clear_override(name, 'reservations')
+    return made
 
 
 def of_slots(kind):
@@ -150,9 +148,7 @@ class TestWhatTheOperatorHasChosen:
         # Of actions each type makes its own, when it is made.
         for name, kind in TYPES.items():
             region.types[name] = kind(region.cloud, region.opts)
-        yield region
-        for name in ('email_server', 'email_from', 'email_to'):
-            region.opts.clear_override(name, 'reservations')
+        return region
 
     @pytest.fixture
     def sent(self, monkeypatch):

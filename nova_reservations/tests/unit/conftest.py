@@ -20,12 +20,9 @@ def _no_database() -> Iterator[None]:
 
 
 @pytest.fixture
-def opts() -> Iterator[cfg.ConfigOpts]:
+def opts() -> cfg.ConfigOpts:
     """Ours, as they are if nobody sets them."""
     opts = cfg.ConfigOpts()
     conf.register_opts(opts)
     opts([])
-    yield opts
-    opts.reset()
-    for name in opts.reservations:
-        opts.clear_override(name, group='reservations')
+    return opts

@@ -153,15 +153,11 @@ class TestAnother:
     @pytest.fixture
     def region(self, make_region, folder, monkeypatch):
         monkeypatch.setitem(before_end.SHIPPED, 'wall', wall.Wall)
-        conf = make_region().types['physical:host'].conf
-        offered = {'name': 'before_end_actions', 'group': 'reservations'}
-        conf.set_override(override=['wall'], **offered)
-        region = make_region('one', 'two')
-        conf.clear_override(**offered)
-        example = region.types['physical:host'].conf
-        example.set_override('wall', str(folder), group='example')
-        yield region
-        example.clear_override('wall', group='example')
+        region = make_region(
+            'one', 'two', overrides={'before_end_actions': ['wall']}
+        )
+        region.opts.set_override('wall', str(folder), group='example')
+        return region
 
     def test_it_is_run_until_it_has_finished(self, region, folder):
         lease, (server,) = with_servers(region, end=120, before_end='wall')
@@ -175,7 +171,6 @@ class TestAnother:
         assert warning(region, lease) == 'DONE'
 
     def test_it_may_refuse(self, region):
-        conf = region.types['physical:host'].conf
-        conf.clear_override('wall', group='example')
+        region.opts.clear_override('wall', group='example')
         with pytest.raises(exception.InvalidInput, match='no wall'):
             region.lease(before_end='wall')

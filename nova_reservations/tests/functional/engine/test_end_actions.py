@@ -81,11 +81,9 @@ class TestShelve:
 class TestWhatIsOffered:
     @pytest.fixture
     def only_shelving(self, region):
-        conf = region.types['physical:host'].conf
-        option = {'name': 'allowed_end_actions', 'group': 'reservations'}
-        conf.set_override(override=['shelve'], **option)
-        yield
-        conf.clear_override(**option)
+        region.opts.set_override(
+            'allowed_end_actions', ['shelve'], 'reservations'
+        )
 
     def test_another_action_is_refused_with_those_there_are(self, region):
         with pytest.raises(exception.InvalidInput, match='delete, shelve'):

@@ -24,8 +24,7 @@ TYPES = {objects.SERVER: server_plugin.Server}
 def region(make_region):
     made = make_region('one', types=TYPES, end_timeout=minutes(1))
     made.opts.set_override('unshelve_timeout', 180, 'reservations')
-    yield made
-    made.opts.clear_override('unshelve_timeout', 'reservations')
+    return made
 
 
 def server_id(number):
@@ -252,7 +251,6 @@ class TestEnd:
         )
         lease, (server,) = asked_for(region)
         region.forward(until=61)
-        region.opts.clear_override('instance_on_end', 'reservations')
         assert state_of(region, server) == 'suspended'
         assert region.status(lease) == 'TERMINATED'
 

@@ -212,9 +212,6 @@ class TestMonitorOfAnotherPackage:
         migration.sync(services.database)
         yield services
         services.database.dispose()
-        # Nova's own configuration has the same group.
-        for option in ('connection', 'resource_types'):
-            conf.clear_override(option, 'reservations')
 
     def test_it_is_loaded_by_its_entry_point_and_hears(
         self, site, services, transport, monkeypatch

@@ -10,11 +10,7 @@ from nova_reservations.testing import options
 
 @pytest.fixture
 def conf():
-    made = options.defaults()
-    yield made
-    # Groups of options are there once in a process.
-    made.clear_override('end_timeout', 'reservations')
-    made.clear_override('healing_interval', 'reservations')
+    return options.defaults()
 
 
 def test_each_setting_is_in_the_unit_of_its_option(conf):

@@ -178,9 +178,7 @@ def conf():
     opts = cfg.ConfigOpts()
     reservations_conf.register_opts(opts)
     opts([])
-    yield opts
-    # Groups of options are there once in a process.
-    opts.clear_override('best_effort_strategy', group='reservations')
+    return opts
 
 
 @pytest.fixture(autouse=True)

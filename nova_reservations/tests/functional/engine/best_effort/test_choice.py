@@ -5,7 +5,6 @@ import dataclasses
 
 import pytest
 
-from nova_reservations.testing import options
 from nova_reservations.tests.functional.engine.best_effort import draining
 
 
@@ -19,11 +18,9 @@ def test_the_cheapest_hosts_are_emptied(make_clouds):
 
 
 def test_the_strategy_is_the_one_that_is_configured(make_clouds):
-    # Groups of options are there once in a process.
-    conf = options.defaults()
-    conf.set_override('best_effort_strategy', 'by_state', group='reservations')
-    region = make_clouds('green', 'red')
-    conf.clear_override('best_effort_strategy', group='reservations')
+    region = make_clouds(
+        'green', 'red', overrides={'best_effort_strategy': 'by_state'}
+    )
     region.cloud.particulars['0 of green'] = {'pinned': True}
     lease = region.best_effort(minimum=2)
     region.forward(until=1)

@@ -14,8 +14,7 @@ class TestHealing:
     @pytest.fixture
     def region(self, region):
         region.opts.set_override('heal_evacuate', True, 'reservations')
-        yield region
-        region.opts.clear_override('heal_evacuate', 'reservations')
+        return region
 
     def test_the_place_is_replaced_and_the_server_follows(self, region):
         lease, (server,) = places.asked_for(region)

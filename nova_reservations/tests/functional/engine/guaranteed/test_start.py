@@ -76,7 +76,6 @@ class TestPromise:
         with pytest.raises(exception.InvalidInput, match='instance_on_end'):
             places.request(region)
         places.request(region, on_end='delete')
-        region.opts.clear_override('instance_on_end', 'reservations')
 
 
 class TestFromNowOn:
@@ -217,7 +216,6 @@ class TestLater:
         # It was never in the place, and is its owner's.
         assert places.host_of(region, server) == 'beside'
         assert places.of(region, lease) == places.NOTHING
-        region.opts.clear_override('unshelve_timeout', 'reservations')
 
     def test_it_waits_for_those_who_should_have_left(self, cloud_of):
         region = cloud_of('one')
