@@ -74,21 +74,20 @@ def ask(
     An exception that does not mean that the cell is silent is raised.
     """
     context = nova_context.get_admin_context()
-    questions = []
-    for cell, names in concerned:
-        with nova_context.target_cell(context, cell) as targeted:
-            questions.append((cell, targeted, names))
 
     def put(
-        question: tuple[
-            objects.CellMapping, nova_context.RequestContext, Sequence[str]
-        ],
+        question: tuple[objects.CellMapping, Sequence[str]],
     ) -> Sequence[Result] | exception.CloudUnavailable:
-        cell, targeted, names = question
+        cell, names = question
         try:
-            return _LINES.to(cell.uuid, cell.identity).ask(
-                targeted, function, names, *args
-            )
+            # A mapping may be wrong, and only of this cell.
+            with (
+                errors.translated(),
+                nova_context.target_cell(context, cell) as targeted,
+            ):
+                return _LINES.to(cell.uuid, cell.identity).ask(
+                    targeted, function, names, *args
+                )
         except exception.CloudUnavailable as error:
             return error
 
@@ -96,7 +95,7 @@ def ask(
     unheard: set[str] = set()
     silent = []
     for (_, names), answer in zip(
-        concerned, parallel.each(put, questions), strict=True
+        concerned, parallel.each(put, concerned), strict=True
     ):
         if isinstance(answer, exception.CloudUnavailable):
             silent.append(answer)

@@ -123,8 +123,14 @@ class Hosts:
     ) -> Mapping[str, Mapping[str, ports.ComputeService]]:
         found: dict[str, dict[str, ports.ComputeService]] = defaultdict(dict)
         answers = cells.ask(cells.everywhere(), _services_of_cell)
+        mapped = cells.mapped_hosts(
+            {service.host for _, service in answers.found}
+        )
         for cell, service in answers.found:
-            found[cell][service.host] = self._known(service, now)
+            host = service.host
+            # What another cell has of it was left behind there.
+            if host not in mapped or mapped[host].uuid == cell:
+                found[cell][host] = self._known(service, now)
         return found
 
     def _known(

@@ -88,9 +88,9 @@ class Line:
             question.start()
             _within(self.live, question.live)
             found: Sequence[Result] = _within(self.longest, question.answer)
-        except exception.CloudUnavailable as error:
+        except _NoAnswer as error:
             self._end(failed=True)
-            raise self._is_silent(error) from error
+            raise self._is_silent(error.reason) from error
         except BaseException:
             self._end(failed=False)
             raise
@@ -132,11 +132,17 @@ class Line:
             self._changed.notify_all()
 
     def _is_silent(
-        self, reason: exception.CloudUnavailable | str
+        self, reason: Exception | str
     ) -> exception.CloudUnavailable:
         return exception.CloudUnavailable(
             service=f'Cell {self.name}', reason=reason
         )
+
+
+class _NoAnswer(Exception):
+    def __init__(self, reason: Exception | str) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
 
 
 class _Question(threading.Thread):
@@ -156,15 +162,23 @@ class _Question(threading.Thread):
 
     def run(self) -> None:
         try:
+            self._reach()
+            self.live.set_result(None)
             with errors.translated():
-                self._ping()
-                self.live.set_result(None)
                 self.answer.set_result(self._question())
         except BaseException as error:
             # Whatever it is: it is raised again by who asks.
             for future in (self.live, self.answer):
                 if not future.done():
                     future.set_exception(error)
+
+    def _reach(self) -> None:
+        try:
+            with errors.translated():
+                self._ping()
+        # Of the second kind is a mapping whose URL nobody understands.
+        except (exception.CloudUnavailable, sa.exc.ArgumentError) as error:
+            raise _NoAnswer(error) from error
 
     def _ping(self) -> None:
         reader = main_db.get_context_manager(self._context).reader
@@ -176,6 +190,6 @@ def _within(seconds: float, future: futures.Future[Result]) -> Result:
     try:
         return future.result(seconds)
     except futures.TimeoutError as error:
-        raise exception.CloudUnavailable(
-            service='Its database', reason=f'no answer in {seconds:g} seconds'
+        raise _NoAnswer(
+            f'its database gave no answer in {seconds:g} seconds'
         ) from error

@@ -116,7 +116,7 @@ class Database:
         """
         with (
             translated(),
-            _collides_with_nobody(),
+            collides_with_nobody(),
             self._facade.reader.using(_Context()) as session,
         ):
             yield session
@@ -209,7 +209,7 @@ def translated() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _collides_with_nobody() -> Iterator[None]:
+def collides_with_nobody() -> Iterator[None]:
     """A reader holds no locks, and waits for none: by the same error a node
     of Galera says that it is too far behind.
 

@@ -25,14 +25,19 @@ _FIRST = (
     .scalar_subquery()
 )
 
+_ONE = sa.select(api.utcnow().label('now'), _FIRST.label('lease')).subquery(
+    'looked'
+)
+
 QUESTION = sa.select(
-    api.utcnow().label('now'),
-    _FIRST.label('lease'),
+    _ONE.c.now,
+    _ONE.c.lease,
     tasks.TASK.c.name,
     tasks.TASK.c.attempt,
     tasks.WAKES_AT.label('wakes_at'),
-)
-"""One row for each periodic task."""
+).select_from(_ONE.outerjoin(tasks.TASK, sa.true()))
+"""One row for each periodic task; one without a name if there is none, as
+after a restore that has lost them: leases start nevertheless."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Looks:
 
     def look(self) -> Look:
         """:raises: DatabaseUnavailable"""
-        with api.translated():
+        with api.translated(), api.collides_with_nobody():
             rows = self._ask()
         return _look(rows, api.utc(rows[0].now))
 
@@ -104,5 +109,9 @@ def _look(rows: list[sa.Row[Any]], now: datetime.datetime) -> Look:
     return Look(
         now,
         first is not None and first <= now,
-        {row.name: row.attempt for row in rows if row.wakes_at <= now},
+        {
+            row.name: row.attempt
+            for row in rows
+            if row.name is not None and row.wakes_at <= now
+        },
     )

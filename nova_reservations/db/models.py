@@ -483,7 +483,8 @@ class LeasedServer(Base, Timestamps):
 
     Kept when the lease is over, as its history. released_at is set as soon
     as the lease has no more to do with it. down_since is when its host was
-    seen to be down, or to have failed, if that lasts.
+    seen to be down, or to have failed, if that lasts; braked_at is when many
+    were last seen to fail with it.
     """
 
     __tablename__ = 'nr_leased_servers'
@@ -508,6 +509,9 @@ class LeasedServer(Base, Timestamps):
     )
     failed: orm.Mapped[bool] = orm.mapped_column(
         sa.Boolean, server_default='0'
+    )
+    braked_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
     )
 
 

@@ -35,12 +35,14 @@ class Carrier:
 
     :ivar released: the lease has no more to do with it.
     :ivar condition: that of its host, as far as has been seen.
+    :ivar braked_at: when its host was last seen to fail with many others.
     """
 
     server: str
     lease_id: str
     released: bool
     condition: objects.Condition
+    braked_at: datetime.datetime | None
 
 
 def suspects(session: orm.Session, now: datetime.datetime) -> list[Carrier]:
@@ -94,6 +96,18 @@ def set_condition(
     )
 
 
+def set_braked(
+    session: orm.Session, servers: Collection[str], now: datetime.datetime
+) -> None:
+    """Record that the hosts of these servers fail with many others."""
+    for page in pages.of(servers):
+        session.execute(
+            sa.update(LEASED)
+            .where(LEASED.c.server_uuid.in_(page))
+            .values(braked_at=now, updated_at=now)
+        )
+
+
 def _silent_since(condition: objects.Condition) -> datetime.datetime | None:
     if condition.hold == states.Hold.DOWN:
         return condition.held_since
@@ -109,6 +123,7 @@ def _carriers(
             row.lease_id,
             row.released_at is not None,
             _condition(row),
+            row.braked_at,
         )
         for row in session.execute(
             sa.select(
@@ -117,6 +132,7 @@ def _carriers(
                 LEASED.c.released_at,
                 LEASED.c.down_since,
                 LEASED.c.failed,
+                LEASED.c.braked_at,
             )
             .join(RESERVATION, RESERVATION.c.id == LEASED.c.reservation_id)
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)

@@ -22,6 +22,7 @@ from nova_reservations.db import healing
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import server_failures as rows
+from nova_reservations.db import tasks
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -66,7 +67,7 @@ class ServerFailures:
             host: service
             for cell in services.values()
             for host, service in cell.items()
-            if service.is_down or service.forced_down
+            if _fails(service)
         }
         there = self.cloud.servers.servers_at(failing)
         with self.database.reader() as session:
@@ -83,7 +84,9 @@ class ServerFailures:
         ):
             self._record(lease_id, sightings, now)
         if self.options.heal_evacuate:
-            self._evacuate(carriers, there, services)
+            self._evacuate(carriers, there, services, now)
+        if not self.options.enable_polling_monitor:
+            self._look_again(now)
 
     def _recovered(
         self, suspects: Collection[rows.Carrier], services: Services
@@ -91,17 +94,15 @@ class ServerFailures:
         """Return what is seen of servers that are on none of the hosts that
         fail, as far as cells have answered."""
         works = failures.Sighting()
-        found: Mapping[str, ports.Server] = {}
-        living = [one.server for one in suspects if not one.released]
-        try:
-            found = self.cloud.servers.find_servers(living)
-        except exception.CloudUnavailable as error:
-            LOG.warning(
-                'Servers that were on hosts that had failed are not looked '
-                'at: %s',
-                error,
-            )
-        heard = {host for cell in services.values() for host in cell}
+        found = self.cloud.servers.heard_servers(
+            [one.server for one in suspects if not one.released]
+        )
+        working = {
+            host
+            for cell in services.values()
+            for host, service in cell.items()
+            if not _fails(service)
+        }
         return {
             one.server: works
             for one in suspects
@@ -109,7 +110,7 @@ class ServerFailures:
             or (
                 one.server in found
                 # One on a shelf is on no host.
-                and found[one.server].host in heard | {''}
+                and found[one.server].host in working | {''}
             )
         }
 
@@ -185,45 +186,79 @@ class ServerFailures:
         carriers: Collection[rows.Carrier],
         there: Mapping[str, ports.Server],
         services: Services,
+        now: datetime.datetime,
     ) -> None:
-        """Evacuate servers from hosts that are forced down."""
-        hosts = {there[carrier.server].host for carrier in carriers}
+        """Evacuate servers from hosts that are forced down, but for those
+        that fail with many others."""
+        braked = self._brake(
+            {there[carrier.server].host for carrier in carriers}, services
+        )
+        with self.database.writer() as session:
+            rows.set_braked(
+                session,
+                [
+                    carrier.server
+                    for carrier in carriers
+                    if there[carrier.server].host in braked
+                ],
+                now,
+            )
         trusted = {
             host
-            for cell, known in services.items()
-            if not self._is_mass_failure(cell, hosts & known.keys(), known)
-            for host in hosts & known.keys()
-            if known[host].forced_down
+            for known in services.values()
+            for host, service in known.items()
+            if service.forced_down and host not in braked
         }
         by_lease: dict[str, list[ports.Server]] = defaultdict(list)
         for carrier in carriers:
             server = there[carrier.server]
-            if server.host in trusted:
+            if server.host in trusted and self._is_calm(carrier, now):
                 by_lease[carrier.lease_id].append(server)
         for lease_id, servers in sorted(by_lease.items()):
             self._evacuate_of(lease_id, servers)
 
-    def _is_mass_failure(
-        self, cell: str, failing: Collection[str], known: Collection[str]
-    ) -> bool:
-        """Return whether so many hosts with such servers fail that the cause
-        is probably another one."""
-        if not failures.are_many(
-            len(failing), len(known), self.options.heal_limit
-        ):
-            return False
-        LOG.error(
-            'Servers with a lease of their own are not evacuated: '
-            '%(failing)d of %(known)d hosts of cell %(cell)s fail, more than '
-            '[reservations] heal_limit: %(names)s',
-            {
-                'failing': len(failing),
-                'known': len(known),
-                'cell': cell,
-                'names': ', '.join(sorted(failing)),
-            },
+    def _brake(
+        self, concerned: Collection[str], services: Services
+    ) -> Collection[str]:
+        """Return those of the hosts that fail with so many others of their
+        cells that the cause is probably another one."""
+        braked: set[str] = set()
+        for cell, known in sorted(services.items()):
+            found = {host for host in concerned if host in known}
+            failing = [host for host in known if _counts(known[host])]
+            if found and failures.are_many(
+                len(failing), len(known), self.options.heal_limit
+            ):
+                braked |= found
+                LOG.error(
+                    'Servers with a lease of their own on %(names)s are not '
+                    'evacuated: %(failing)d of %(known)d hosts of cell '
+                    '%(cell)s fail, more than [reservations] heal_limit',
+                    {
+                        'failing': len(failing),
+                        'known': len(known),
+                        'cell': cell,
+                        'names': ', '.join(sorted(found)),
+                    },
+                )
+        return braked
+
+    def _is_calm(self, carrier: rows.Carrier, now: datetime.datetime) -> bool:
+        """Return whether its host, too, has had the time to come back since
+        many failed with it."""
+        return (
+            carrier.braked_at is None
+            or now - carrier.braked_at >= self.options.down_after
         )
-        return True
+
+    def _look_again(self, now: datetime.datetime) -> None:
+        """Have a worker look again while any host is down: that it is down
+        for too long, or that a server has left it, nobody notifies of."""
+        with self.database.writer() as session:
+            if rows.suspects(session, now):
+                tasks.hurry(
+                    session, rows.TASK, now + self.options.polling_interval
+                )
 
     def _evacuate_of(
         self, lease_id: str, servers: Collection[ports.Server]
@@ -246,12 +281,23 @@ class ServerFailures:
             )
 
 
+def _fails(service: ports.ComputeService) -> bool:
+    return service.forced_down or service.is_down
+
+
 def _sighting(service: ports.ComputeService) -> failures.Sighting:
     return failures.Sighting(
         failed=service.forced_down,
         down=service.is_down,
         disabled=service.disabled and not service.gave_up,
     )
+
+
+def _counts(service: ports.ComputeService) -> bool:
+    """Return whether a mass failure may be the cause: of the silence of a
+    host that is disabled an administrator knows."""
+    seen = _sighting(service)
+    return seen.failed or (seen.down and not seen.disabled)
 
 
 def _differs(one: objects.Condition, other: objects.Condition) -> bool:

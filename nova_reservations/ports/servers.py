@@ -179,6 +179,13 @@ class Servers(Protocol):
         :param servers: UUIDs
         """
 
+    def heard_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
+        """Return UUID -> server, of those of these that have got a cell, in
+        cells that answer.
+
+        :param servers: UUIDs
+        """
+
     def servers_at(self, hosts: Collection[str]) -> Mapping[str, Server]:
         """Return UUID -> server, of those that Nova has on these hosts, in
         cells that answer.

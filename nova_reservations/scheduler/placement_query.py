@@ -45,10 +45,15 @@ def require_cell(request_spec: nova_objects.RequestSpec, cell: str) -> None:
     hosts that placement offers.
 
     :raises: CloudUnavailable
+    :raises: RequestFilterFailed if an administrator wants no new servers
+        there
     """
     found = cells.find(cell)
     if found is None:
         return
+    if found.disabled:
+        # Nova would not look at that.
+        raise requests.refusal('The cell of its place is disabled')
     _destination(request_spec).cell = found
     LOG.debug(
         'Server %(server)s: cell %(cell)s is required',

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
+from typing import TypeAlias
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -27,6 +28,8 @@ _AT_REST = frozenset(
 _NOT_TO_BE_COPIED = frozenset(
     {ports.ServerState.ERROR, ports.ServerState.SHELVED_OFFLOADED}
 )
+
+_ByUuid: TypeAlias = dict[str, ports.Server]
 
 
 class FakeServers:
@@ -70,9 +73,7 @@ class FakeServers:
                 found[server.host].append(ports.PlacedServer(server, **more))
         return found
 
-    def find_servers(
-        self, servers: Collection[str]
-    ) -> dict[str, ports.Server]:
+    def find_servers(self, servers: Collection[str]) -> _ByUuid:
         known = self._all()
         found = {uuid: known[uuid] for uuid in servers if uuid in known}
         self._state.check_cells(
@@ -80,7 +81,15 @@ class FakeServers:
         )
         return found
 
-    def servers_at(self, hosts: Collection[str]) -> dict[str, ports.Server]:
+    def heard_servers(self, servers: Collection[str]) -> _ByUuid:
+        return {
+            uuid: server
+            for uuid, server in self._all().items()
+            if uuid in servers
+            and self._state.cell_of(server.host) not in self._state.silent
+        }
+
+    def servers_at(self, hosts: Collection[str]) -> _ByUuid:
         return {
             server.uuid: server
             for server in self._state.instances.values()
@@ -157,7 +166,7 @@ class FakeServers:
     ) -> ports.Room:
         open_hosts = [
             host
-            for host in self._ordinary_hosts()
+            for host in self._state.ordinary_hosts()
             if self._state.cell_of(host) not in self._state.silent
         ]
         on = [server.host for server in self._state.instances.values()]
@@ -465,7 +474,7 @@ class FakeServers:
                     self._state.tenancy[server.uuid]
                 )
             elif server.host not in self._state.marked:
-                targets = self._ordinary_hosts()
+                targets = self._state.ordinary_hosts()
             else:
                 targets = [
                     min(members)
@@ -480,15 +489,6 @@ class FakeServers:
                 server, host=targets[0]
             )
         return refused
-
-    def _ordinary_hosts(self) -> list[str]:
-        """Return the hosts that are not enrolled, and work."""
-        return sorted(
-            host
-            for host in self._state.known
-            if host not in self._state.marked
-            and host not in self._state.services
-        )
 
     def acts_for_projects(self) -> bool:
         return self._state.trusted

@@ -115,6 +115,14 @@ class State:
     def cell_of(self, host: str) -> str:
         return self.cells.get(host, CELL)
 
+    def ordinary_hosts(self) -> list[str]:
+        """Return the hosts that are not enrolled, and work."""
+        return sorted(
+            host
+            for host in self.known
+            if host not in self.marked and host not in self.services
+        )
+
     def check_cells(self, hosts: Iterable[str]) -> None:
         """:raises: CloudUnavailable unless the cells of the hosts answer"""
         for cell in sorted({self.cell_of(host) for host in hosts}):

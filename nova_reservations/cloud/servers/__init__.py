@@ -22,6 +22,7 @@ class Servers:
         self.occupancy = find.occupancy
         self.servers_on = room.servers_on
         self.find_servers = find.find_servers
+        self.heard_servers = find.heard_servers
         self.servers_at = find.servers_at
         self.gone_servers = find.gone_servers
         self.let_in = find.let_in

@@ -7,6 +7,7 @@ import copy
 
 from nova import context as nova_context
 from nova import exception as nova_exception
+from nova.compute import vm_states
 from oslo_log import log
 
 from nova_reservations import exception
@@ -15,6 +16,12 @@ from nova_reservations.cloud import credentials
 from nova_reservations.cloud.servers import requests
 
 LOG = log.getLogger(__name__)
+
+_EVACUABLE = frozenset({vm_states.ACTIVE, vm_states.ERROR, vm_states.STOPPED})
+"""Nova refuses others.
+
+Source: nova.compute.api.API.evacuate
+"""
 
 
 class Evacuation:
@@ -58,6 +65,8 @@ class Evacuation:
             if instance.task_state is not None:
                 # Nova would begin again what it has begun.
                 return None
+            if instance.vm_state not in _EVACUABLE:
+                return f'it is {instance.vm_state}'
             self._nova.compute_api.evacuate(
                 context, instance, host=None, on_shared_storage=None
             )

@@ -40,6 +40,11 @@ MOVING = frozenset(
 )
 
 
+_HOSTS_AT_ONCE = 100
+"""A cell that fails as a whole has more servers than one answer should
+carry."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instance:
     """:ivar consumer: by whose UUID placement knows what it holds: its own,
@@ -127,15 +132,25 @@ def find_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
     return found | _in_their_cells(unseen)
 
 
-def servers_at(hosts: Collection[str]) -> Mapping[str, ports.Server]:
-    if not hosts:
+def heard_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
+    if not servers:
         return {}
-    return {
-        instance.uuid: instance.on(instance.host or '')
-        for instance in cells.ask(cells.of_hosts(hosts), _on_hosts).found
-        # Some databases compare names without regard to case.
-        if instance.host in hosts
-    }
+    answers = cells.ask(cells.of_servers(servers), _known)
+    return {server.uuid: server for server in answers.found}
+
+
+def servers_at(hosts: Collection[str]) -> Mapping[str, ports.Server]:
+    names = sorted(hosts)
+    found: dict[str, ports.Server] = {}
+    for first in range(0, len(names), _HOSTS_AT_ONCE):
+        some = names[first : first + _HOSTS_AT_ONCE]
+        found |= {
+            instance.uuid: instance.on(instance.host or '')
+            for instance in cells.ask(cells.of_hosts(some), _on_hosts).found
+            # Some databases compare names without regard to case.
+            if instance.host in hosts
+        }
+    return found
 
 
 @errors.translated()

@@ -73,7 +73,12 @@ class Tasks:
             Task(closings.TASK, refresh, PATIENCE, self._complete_enrolments),
             Task(rows.MONITOR, polling, PATIENCE, self._look_at_failures),
             Task(deleted_servers.TASK, polling, LONG, self._look_at_servers),
-            Task(server_rows.TASK, watching, LONG, self._look_at_their_hosts),
+            Task(
+                server_rows.TASK,
+                watching,
+                PATIENCE,
+                self._look_at_their_hosts,
+            ),
             Task(donor_rows.TASK, refresh, PATIENCE, self._look_at_drainable),
             Task(capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
             Task(rows.HEAL, heal, PATIENCE, self._heal),

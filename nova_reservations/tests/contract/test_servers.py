@@ -73,6 +73,14 @@ class TestFinding:
         assert set(gone([server, nobody])) == {nobody}
         assert set(gone([])) == set()
 
+    def test_those_that_have_a_cell_are_heard_of(self, world):
+        heard = world.cloud.servers.heard_servers
+        server, nobody = world.boot(world.hosts[0]), str(uuid.uuid4())
+        found = heard([server, nobody])
+        assert set(found) == {server}
+        assert found[server].host == 'host1'
+        assert set(heard([])) == set()
+
     def test_those_at_some_hosts_are_found(self, world):
         at = world.cloud.servers.servers_at
         server, other = map(world.boot, world.hosts[:2])

@@ -26,6 +26,7 @@ def upgrade() -> None:
     for column in (
         sa.Column('down_since', sa.DateTime()),
         sa.Column('failed', sa.Boolean(), nullable=False, server_default='0'),
+        sa.Column('braked_at', sa.DateTime()),
     ):
         if column.name not in known:
             op.add_column(TABLE, column)

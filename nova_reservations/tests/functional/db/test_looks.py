@@ -68,6 +68,16 @@ def test_it_tells_which_tasks_are_due(any_database, worker):
     assert not worker.look().tasks
 
 
+def test_leases_start_where_the_tasks_are_lost(any_database, worker):
+    """As after a restore of some tables."""
+    with any_database.writer() as session:
+        session.execute(sa.delete(models.Task))
+    store(any_database, lease(due_at=any_database.now() - HOUR))
+    found = worker.look()
+    assert found.lease
+    assert not found.tasks
+
+
 @SERVERS
 def test_a_connection_that_the_server_has_closed_is_replaced(
     any_database, worker

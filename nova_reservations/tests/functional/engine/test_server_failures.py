@@ -17,6 +17,8 @@ from nova_reservations.tests.functional.engine import test_server_leases
 
 HEALED = ['degraded', 'healed']
 
+MANY = ('one', 'two', 'three', 'four')
+
 
 @pytest.fixture
 def make(make_region):
@@ -189,21 +191,82 @@ class TestFlags:
         look(region, after=1)
         assert flags(region, lease) == FAILED
 
-    def test_a_notification_makes_a_worker_look_at_once(self, make):
-        region = make('one', enable_polling_monitor=False)
-        notifications.register_opts(region.opts)
-        lease, _ = lease_of(region, 'one', end=300)
+    def test_one_on_a_host_that_is_down_is_not_back(self, make):
+        region = make('one', 'two')
+        lease, [name] = lease_of(region, 'one', end=300)
         region.cloud.fail('one', forced_down=True)
-        region.now += minutes(10)
-        region.work()
+        look(region)
+        # Of those at failing hosts Nova was asked before it came there.
+        at = region.cloud.servers.servers_at
+        region.cloud.servers.servers_at = lambda hosts: {}
+        look(region, after=1)
+        assert flags(region, lease) == FAILED
+        region.cloud.servers.servers_at = at
+        region.cloud.instances[name] = dataclasses.replace(
+            region.cloud.instances[name], host='two'
+        )
+        look(region, after=1)
         assert flags(region, lease) == WHOLE
+
+    def test_a_silent_cell_does_not_keep_those_of_others(self, make):
+        region = make('one', 'two')
+        first, _ = lease_of(region, 'one', end=300)
+        second, _ = lease_of(region, 'two', end=300)
+        for failing in ('one', 'two'):
+            region.cloud.fail(failing, forced_down=True)
+        look(region)
+        region.cloud.cells['two'] = 'far'
+        region.cloud.silent.add('far')
+        region.cloud.recover('one')
+        region.cloud.recover('two')
+        look(region, after=1)
+        assert flags(region, first) == WHOLE
+        assert flags(region, second) == FAILED
+        region.cloud.silent.clear()
+        look(region, after=1)
+        assert flags(region, second) == WHOLE
+
+    @pytest.fixture
+    def notified(self, make):
+        region = make(
+            'one', enable_polling_monitor=False, down_after=minutes(2)
+        )
+        notifications.register_opts(region.opts)
+        return region
+
+    def notify(self, region):
         region.monitoring.on_notification(
             'service.update',
             {'nova_object.data': {'binary': 'nova-compute', 'host': 'one'}},
             region.now,
         )
+
+    def test_a_notification_makes_a_worker_look_at_once(self, notified):
+        region = notified
+        lease, _ = lease_of(region, 'one', end=300)
+        region.cloud.fail('one', forced_down=True)
+        region.now += minutes(10)
+        region.work()
+        assert flags(region, lease) == WHOLE
+        self.notify(region)
         region.work()
         assert flags(region, lease) == FAILED
+
+    def test_and_to_look_again_until_nothing_is_down(self, notified):
+        region = notified
+        lease, _ = lease_of(region, 'one', end=300)
+        region.cloud.fail('one')
+        self.notify(region)
+        region.work()
+        region.forward(until=3)
+        assert flags(region, lease) == FAILED
+        region.cloud.recover('one')
+        region.forward(until=5)
+        assert flags(region, lease) == WHOLE
+        asked = []
+        region.cloud.hosts.services_by_cell = asked.append
+        region.forward(until=20)
+        assert asked == []
 
 
 class TestEvacuation:
@@ -261,7 +324,7 @@ class TestEvacuation:
         assert host_of(region, name) == 'two'
 
     def test_when_many_hosts_of_a_cell_fail_nothing_is_moved(self, make):
-        region = make('one', 'two', 'three', 'four', heal_evacuate=True)
+        region = make(*MANY, heal_evacuate=True, down_after=minutes(2))
         found = [
             lease_of(region, name, end=300) for name in ('one', 'two', 'three')
         ]
@@ -272,11 +335,48 @@ class TestEvacuation:
         assert [flags(region, lease) for lease, _ in found] == [FAILED] * 3
         region.cloud.recover('three')
         look(region, after=1)
+        assert 'evacuate' not in region.cloud.writes
+        look(region, after=1)
         assert [host_of(region, name) for _, [name] in found] == [
             'four',
             'four',
             'three',
         ]
+
+    def test_those_that_come_back_last_have_the_time_to(self, make):
+        region = make(*MANY, heal_evacuate=True, down_after=minutes(2))
+        _, [name] = lease_of(region, 'one', end=300)
+        for failing in ('one', 'two', 'three'):
+            region.cloud.fail(failing, forced_down=True)
+        look(region)
+        for back in ('three', 'two', 'one'):
+            region.cloud.recover(back)
+            look(region, after=0.5)
+        assert 'evacuate' not in region.cloud.writes
+        region.cloud.fail('one', forced_down=True)
+        look(region, after=2)
+        assert host_of(region, name) != 'one'
+
+    def test_hosts_without_such_servers_count(self, make):
+        region = make(*MANY, heal_evacuate=True, down_after=minutes(2))
+        lease_of(region, 'one', end=300)
+        region.cloud.fail('one', forced_down=True)
+        region.cloud.fail('two')
+        region.cloud.fail('three')
+        look(region)
+        look(region, after=10)
+        assert 'evacuate' not in region.cloud.writes
+
+    def test_hosts_that_an_administrator_has_disabled_do_not(self, make):
+        region = make(*MANY, heal_evacuate=True, down_after=minutes(2))
+        _, [name] = lease_of(region, 'one', end=300)
+        region.cloud.fail('one', forced_down=True)
+        for asleep in ('two', 'three'):
+            region.cloud.services[asleep] = ports.ComputeService(
+                up=False, disabled=True, forced_down=False
+            )
+        look(region)
+        assert host_of(region, name) == 'four'
 
 
 def test_without_such_servers_nova_is_asked_nothing(make):

@@ -5,9 +5,11 @@ import contextlib
 import threading
 
 from nova import context as nova_context
+from nova import objects as nova_objects
 import nova.conf
 from nova.db.main import api as main_db
 from oslo_db import exception as db_exc
+import oslo_messaging
 import sqlalchemy as sa
 
 from nova_reservations import exception
@@ -104,6 +106,39 @@ class CellsTest(base.NovaTestCase):
             seen = monitor.check_states(['host1', 'other1'], self.now)
         self.assertEqual({'host1'}, seen.names)
         self.assertEqual({'host1'}, set(seen.down))
+
+    def test_a_cell_whose_mapping_is_wrong_is_silent(self):
+        target = nova_context.target_cell
+
+        def refuse(context, cell):
+            if cell.uuid == self.cell_mappings['cell2'].uuid:
+                raise oslo_messaging.InvalidTransportURL('far', 'no such bus')
+            return target(context, cell)
+
+        monitor = self.services.monitoring.monitors[0]
+        with base.fixtures.MockPatchObject(
+            nova_context, 'target_cell', refuse
+        ):
+            seen = monitor.check_states(['host1', 'other1'], self.now)
+        self.assertEqual({'host1'}, seen.names)
+
+    def test_a_service_that_was_left_behind_in_another_cell_is_none(self):
+        with nova_context.target_cell(
+            nova_context.get_admin_context(), self.cell_mappings['cell2']
+        ) as context:
+            nova_objects.Service(
+                context,
+                host='host1',
+                binary='nova-compute',
+                topic='compute',
+                forced_down=True,
+            ).create()
+        found = self.services.hosts.cloud.hosts.services_by_cell(self.now)
+        near, far = (
+            found[self.cell_mappings[cell].uuid] for cell in ('cell1', 'cell2')
+        )
+        self.assertFalse(near['host1'].forced_down)
+        self.assertNotIn('host1', far)
 
     def test_hosts_of_the_other_cell_are_enrolled(self):
         with self.silent(hangs=True):

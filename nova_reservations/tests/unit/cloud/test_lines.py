@@ -5,7 +5,9 @@ from concurrent import futures
 import contextlib
 import threading
 
+from oslo_db import exception as db_exc
 import pytest
+import sqlalchemy as sa
 
 from nova_reservations import exception
 from nova_reservations.cloud import lines
@@ -73,9 +75,22 @@ def test_what_a_question_raises_is_no_silence(line):
     assert line.ask(None, answer, 'a') == ['a']
 
 
-def test_a_database_that_refuses_is_silent_at_once(line, database):
+def test_nor_is_one_that_the_database_can_not_answer_now(line):
+    def deadlock(context):
+        raise db_exc.DBDeadlock
+
+    with pytest.raises(exception.CloudUnavailable, match='database'):
+        line.ask(None, deadlock)
+    assert line.ask(None, answer, 'a') == ['a']
+
+
+@pytest.mark.parametrize(
+    'error',
+    [ConnectionRefusedError(), sa.exc.ArgumentError('nobody knows this URL')],
+)
+def test_one_that_can_not_be_asked_is_silent_at_once(line, database, error):
     def refuse():
-        raise ConnectionRefusedError
+        raise error
 
     database['ping'] = refuse
     with pytest.raises(exception.CloudUnavailable, match='Cell one'):

@@ -88,6 +88,17 @@ def test_leases_start_where_no_file_can_be_made(tmp_path, caplog):
     assert caplog.text.count('can not agree') == 2
 
 
+def test_who_has_begun_without_a_lock_goes_on(locks, tmp_path):
+    directory = tmp_path / 'locks'
+    directory.touch()
+    one = locks(count=1)
+    assert one.acquire()
+    # The directory is mended, and another process is the first in it.
+    directory.unlink()
+    assert locks(count=1).acquire()
+    assert one.acquire()
+
+
 def test_only_its_own_user_can_lock_the_files(locks, tmp_path):
     locks().acquire()
     (file,) = (tmp_path / 'locks').iterdir()
