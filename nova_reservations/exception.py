@@ -115,6 +115,17 @@ class CloudUnavailable(ReservationsError):
         return f'{self.values["service"]} can not be reached at this moment'
 
 
+class CellUnavailable(CloudUnavailable):
+    """The database of a cell did not answer."""
+
+    msg_fmt = 'Cell %(cell)s can not be reached: %(reason)s'
+
+    @property
+    def public(self) -> str:
+        """Without its name: Nova tells its users of no cells."""
+        return 'A cell of the cloud can not be reached at this moment'
+
+
 class CloudRefused(ReservationsError):
     """Nova or placement answered, and the answer is no."""
 

@@ -32,6 +32,7 @@ STATUS: Mapping[type[Exception], int] = {
     exception.Contended: 503,
     exception.DatabaseUnavailable: 503,
     exception.CloudUnavailable: 503,
+    exception.CellUnavailable: 503,
 }
 """Subclasses have the status of the class that they are made from."""
 

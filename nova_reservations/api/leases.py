@@ -21,6 +21,7 @@ from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.views import leases as view
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import resource_types
+from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
 
@@ -179,7 +180,22 @@ def _new_reservation(
             f'{item["resource_type"]}: it is made along with its resources'
         )
     type_schemas.create(kind).check(asked)
+    _check_cell(req, asked)
     return lease_requests.NewReservation(item['resource_type'], asked)
+
+
+def _check_cell(
+    req: api_request.LeaseRequest, asked: Mapping[str, Any]
+) -> None:
+    """Refuse who may not know cells, and names one."""
+    sources = map(asked.get, ('hypervisor_properties', 'resource_properties'))
+    try:
+        wanted = requirements.parse(*sources)
+    except exception.InvalidInput:
+        # The resource type may understand it, or tells why it does not.
+        return
+    if 'cell' in requirements.keys(wanted):
+        req.context.can(policies.CELL)
 
 
 def update(
@@ -252,6 +268,7 @@ def _changed_reservations(
                 reason='resource_type cannot be updated',
             )
         type_schemas.update(kind).check(asked)
+        _check_cell(req, asked)
         if asked or not acknowledged:
             changes[reservation_id] = asked
     return changes

@@ -79,7 +79,7 @@ class Line:
         """Return function(context, *args).
 
         :param context: one that is targeted to the cell
-        :raises: CloudUnavailable if the cell does not answer, and at once
+        :raises: CellUnavailable if the cell does not answer, and at once
             while it is known not to
         """
         self._begin()
@@ -100,7 +100,7 @@ class Line:
     def _begin(self) -> None:
         """Wait for the caller's turn.
 
-        :raises: CloudUnavailable
+        :raises: CellUnavailable
         """
         deadline = time.monotonic() + self.longest
         with self._changed:
@@ -131,12 +131,8 @@ class Line:
                 self._pause = SHORTEST
             self._changed.notify_all()
 
-    def _is_silent(
-        self, reason: Exception | str
-    ) -> exception.CloudUnavailable:
-        return exception.CloudUnavailable(
-            service=f'Cell {self.name}', reason=reason
-        )
+    def _is_silent(self, reason: Exception | str) -> exception.CellUnavailable:
+        return exception.CellUnavailable(cell=self.name, reason=reason)
 
 
 class _NoAnswer(Exception):

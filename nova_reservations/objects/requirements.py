@@ -215,12 +215,17 @@ def within(
 
 def properties(expression: Expression | None) -> frozenset[str]:
     """Return the names of the operator's properties that it compares."""
+    return frozenset(filter(is_property, keys(expression)))
+
+
+def keys(expression: Expression | None) -> frozenset[str]:
+    """Return what it compares of hosts, traits aside."""
     match expression:
         case AllOf(parts) | AnyOf(parts):
-            return frozenset().union(*map(properties, parts))
+            return frozenset().union(*map(keys, parts))
         case Not(part):
-            return properties(part)
-        case Comparison(key=key) if is_property(key):
+            return keys(part)
+        case Comparison(key=key):
             return frozenset({key})
         case _:
             return frozenset()

@@ -7,6 +7,7 @@ SHOW = 'reservations:leases:show'
 CREATE = 'reservations:leases:create'
 UPDATE = 'reservations:leases:update'
 DELETE = 'reservations:leases:delete'
+CELL = 'reservations:leases:cell'
 REASON_IN_FULL = 'reservations:leases:reason_in_full'
 
 RULES = [
@@ -47,6 +48,13 @@ RULES = [
         base.PROJECT_MEMBER_OR_ADMIN,
         'Delete a lease.',
         ('DELETE', '/leases/{lease_id}'),
+    ),
+    base.rule(
+        CELL,
+        base.ADMIN,
+        'Ask for hosts by their cell, as ``$cell``.',
+        ('POST', '/leases'),
+        ('PUT', '/leases/{lease_id}'),
     ),
     base.rule(
         REASON_IN_FULL,

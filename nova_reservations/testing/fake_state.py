@@ -127,8 +127,8 @@ class State:
         """:raises: CloudUnavailable unless the cells of the hosts answer"""
         for cell in sorted({self.cell_of(host) for host in hosts}):
             if cell in self.silent:
-                raise exception.CloudUnavailable(
-                    service=f'Cell {cell}', reason='it does not answer'
+                raise exception.CellUnavailable(
+                    cell=cell, reason='it does not answer'
                 )
 
     def boot(

@@ -307,3 +307,32 @@ def test_links_go_through_the_proxy_that_nova_knows_of(admin, enrolled):
         'https://cloud.example.org/compute/v2.1/os-reservations/v1/os-hosts'
         '?limit=1&sort_key=name&marker=1'
     )
+
+
+@pytest.mark.parametrize(
+    'wanted',
+    [
+        {'hypervisor_properties': '["==", "$cell", "a cell"]'},
+        {'resource_properties': '["not", ["<in>", "$cell", "a"]]'},
+        {'resource_properties': '{"cell": "a cell"}'},
+    ],
+)
+def test_only_administrators_ask_for_cells(member, admin, wanted):
+    asked = [{'resource_type': 'physical:host', 'min': 1, 'max': 1, **wanted}]
+    body = {
+        'name': 'mine',
+        'start_date': 'now',
+        'duration': '1h',
+        'reservations': asked,
+    }
+    refused = member('POST', '/leases', body)
+    assert refused.status_int == 403
+    assert 'reservations:leases:cell' in refused.text
+    # No host is in it: the fake's have none.
+    assert admin('POST', '/leases', body).status_int in (201, 409)
+    lease = member.lease()
+    change = {
+        'reservations': [{'id': lease['reservations'][0]['id'], **wanted}]
+    }
+    answer = member('PUT', f'/leases/{lease["id"]}', change)
+    assert answer.status_int == 403
