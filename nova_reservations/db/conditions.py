@@ -14,6 +14,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.objects import states
 
 RESOURCE = models.table(models.Resource)
@@ -68,6 +69,20 @@ def known(
         )
         for row in session.execute(statement)
     ]
+
+
+def wait_anew(
+    session: orm.Session, ids: Collection[int], now: datetime.datetime
+) -> None:
+    """Have those of these that are down be so since now."""
+    for page in pages.of(ids):
+        session.execute(
+            sa.update(RESOURCE)
+            .where(
+                RESOURCE.c.id.in_(page), RESOURCE.c.hold == states.Hold.DOWN
+            )
+            .values(held_since=now, updated_at=now)
+        )
 
 
 def set_condition(

@@ -358,10 +358,8 @@ def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:
     """
     return (
         version.provider_generation != mark.provider_generation
-        # None: no cell has told whose provider it is.
         or version.availability_zone not in (None, mark.availability_zone)
-        # It was enrolled before facts had the cell, or before Nova had it.
-        or not mark.cell
+        or version.cell not in (None, mark.cell)
     )
 
 

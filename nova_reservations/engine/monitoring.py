@@ -79,6 +79,7 @@ class Monitoring:
                 known = conditions.known(session, monitor.resource_type)
             if not known:
                 continue
+            changes = base.Changes()
             try:
                 changes = monitor.check_states(
                     sorted({row.resource.name for row in known}), now
@@ -89,8 +90,26 @@ class Monitoring:
                     'known: %(reason)s',
                     {'type': monitor.resource_type, 'reason': error},
                 )
-                continue
+            seen = changes.names
+            self._wait_anew(
+                [row for row in known if row.resource.name not in seen], now
+            )
             self.record(monitor.resource_type, changes, now, monitor.domains)
+
+    def _wait_anew(
+        self, unheard: Collection[conditions.Known], now: datetime.datetime
+    ) -> None:
+        """Of what nobody can tell whether it is down still, let that last
+        from now on."""
+        waiting = sorted(
+            row.resource.id
+            for row in unheard
+            if row.condition.hold == states.Hold.DOWN
+        )
+        if not waiting:
+            return
+        with self.database.writer() as session:
+            conditions.wait_anew(session, waiting, now)
 
     @property
     def subscriptions(self) -> list[base.Subscription]:

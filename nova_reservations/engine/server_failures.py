@@ -164,7 +164,10 @@ class ServerFailures:
     ) -> objects.Condition:
         sighting = sightings.get(carrier.server)
         if sighting is None:
-            return carrier.condition
+            if carrier.condition.hold != states.Hold.DOWN:
+                return carrier.condition
+            # Nobody can tell whether it is down still.
+            return dataclasses.replace(carrier.condition, held_since=now)
         return failures.condition(
             carrier.condition, sighting, now, self.options.down_after
         )

@@ -50,10 +50,12 @@ class HostVersion:
     changed.
 
     :ivar availability_zone: None: no cell has told whose provider it is.
+    :ivar cell: its UUID. None: that, or Nova has mapped the host to none.
     """
 
     provider_generation: int
     availability_zone: str | None
+    cell: str | None
 
 
 class Hosts(Protocol):

@@ -48,6 +48,7 @@ class FakeHosts:
                 None
                 if self._state.cell_of(name) in self._state.silent
                 else known.availability_zone,
+                self._state.cell_of(name),
             )
             for name, known in self._state.known.items()
             if name in self._state.marked

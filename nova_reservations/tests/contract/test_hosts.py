@@ -86,7 +86,7 @@ class TestFacts:
         assert changed != seen
         [facts] = cloud.hosts.facts([host])
         assert changed[host.uuid] == ports.HostVersion(
-            facts.provider_generation, facts.availability_zone
+            facts.provider_generation, facts.availability_zone, facts.cell
         )
 
 

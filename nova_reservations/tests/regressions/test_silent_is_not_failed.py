@@ -58,6 +58,21 @@ class TestDown:
             repair.now += minutes(1.5)
         assert used(repair, lease) == {name}
 
+    def test_begins_anew_when_nobody_could_tell(self, repair):
+        lease = repair.active_lease(end=300)
+        name = holds_of(repair, lease)
+        see(repair, SILENT, name)
+        repair.cloud.silent.add(repair.cloud.cell_of(name))
+        for _ in range(3):
+            repair.now += minutes(1)
+            repair.look()
+        repair.cloud.silent.clear()
+        repair.look()
+        assert used(repair, lease) == {name}
+        repair.now += TWO_MINUTES
+        repair.look()
+        assert name not in used(repair, lease)
+
     def test_no_new_lease_gets_it_at_once(self, repair):
         see(repair, SILENT, 'one')
         with pytest.raises(exception.NotEnoughResources):

@@ -208,6 +208,19 @@ class TestFlags:
         look(region, after=1)
         assert flags(region, lease) == WHOLE
 
+    def test_silence_begins_anew_when_nobody_could_tell(self, make):
+        region = make('one', down_after=minutes(2))
+        lease, _ = lease_of(region, 'one', end=300)
+        region.cloud.fail('one')
+        look(region)
+        region.cloud.silent.add(region.cloud.cell_of('one'))
+        look(region, after=2)
+        region.cloud.silent.clear()
+        look(region, after=1)
+        assert flags(region, lease) == WHOLE
+        look(region, after=1)
+        assert flags(region, lease) == FAILED
+
     def test_a_silent_cell_does_not_keep_those_of_others(self, make):
         region = make('one', 'two')
         first, _ = lease_of(region, 'one', end=300)
