@@ -10,7 +10,6 @@ from collections.abc import Collection
 from collections.abc import Iterable
 import dataclasses
 import functools
-import time
 from typing import Any
 from typing import TypeVar
 from urllib import parse
@@ -35,9 +34,6 @@ SHARING = 'MISC_SHARES_VIA_AGGREGATE'
 
 VERSION = '1.36'
 ATTEMPTS = 10
-
-MOMENT = 0.05
-"""Seconds for which writes that are made side by side need but one check."""
 
 
 def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
@@ -162,10 +158,18 @@ def roots(providers: Iterable[str]) -> list[str]:
 
 
 def _set(
-    provider: str, kind: str, item: str, present: bool
+    provider: str,
+    kind: str,
+    item: str,
+    present: bool,
+    check: ports.Check = lambda: None,
 ) -> ports.GenerationChange | None:
     """Return what the provider's generation was, and is by this alone; None
-    if there is no such provider."""
+    if there is no such provider.
+
+    :param check: called between what is read and each write: what another
+        has done after that is another generation, and this fails
+    """
     url = f'/resource_providers/{provider}/{kind}'
 
     def change() -> ports.GenerationChange | None:
@@ -181,6 +185,7 @@ def _set(
         # With the generation that was read: a conflict means that somebody
         # else has changed the provider, and that it must be read again.
         body[kind] = sorted(items ^ {item})
+        check()
         answer = _request('put', url, 404, 409, body=body)
         if answer.status_code != 200:
             raise _Conflict
@@ -201,15 +206,11 @@ def set_members(
     """
     wanted = set(providers)
     changes: dict[str, ports.GenerationChange] = {}
-    checked = -MOMENT
+    check = parallel.checked_together(check)
 
     def change(provider: str) -> None:
-        nonlocal checked
-        if time.monotonic() - checked >= MOMENT:
-            check()
-            checked = time.monotonic()
         present = provider in wanted
-        changed = _set(provider, 'aggregates', aggregate, present)
+        changed = _set(provider, 'aggregates', aggregate, present, check)
         if changed is None and present:
             raise exception.CloudRefused(
                 what=f'Provider {provider}', reason='placement has none'
@@ -218,7 +219,7 @@ def set_members(
             changes[provider] = changed
 
     for _ in range(ATTEMPTS):
-        members = _members(aggregate)
+        members = set(generations(aggregate))
         wrong = sorted(members ^ wanted)
         if not wrong:
             return changes
@@ -232,10 +233,6 @@ def set_members(
         service='Placement',
         reason=f'aggregate {aggregate} was changed by others each time',
     )
-
-
-def _members(aggregate: str) -> set[str]:
-    return set(generations(aggregate))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

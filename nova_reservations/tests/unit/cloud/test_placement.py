@@ -7,6 +7,7 @@ from openstack import exceptions as sdk_exc
 import pytest
 
 from nova_reservations import exception
+from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 
 
@@ -68,6 +69,35 @@ def test_usages_are_asked_for_on_demand(monkeypatch, with_usages, asked, free):
     # The oldest of all answers.
     assert provider.generation == 1
     assert provider.traits == {'CUSTOM_X'}
+
+
+def test_who_is_stopped_between_reading_and_writing_writes_nothing(
+    monkeypatch,
+):
+    """Another worker has ended the lease meanwhile."""
+    sent = []
+    checks = iter([None, exception.ClaimLost(id='a lease', worker='this')])
+
+    def request(method, url, *also, body=None):
+        sent.append(method)
+        if 'member_of' in url:
+            return Answer({'resource_providers': []})
+        answer = Answer({'resource_provider_generation': 1, 'aggregates': []})
+        if method == 'put':
+            # Somebody has changed the provider: it is read again.
+            answer.status_code = 409
+        return answer
+
+    def check():
+        error = next(checks)
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(placement, '_request', request)
+    monkeypatch.setattr(parallel, 'MOMENT', 0)
+    with pytest.raises(exception.ClaimLost):
+        placement.set_members('an aggregate', ['a provider'], check)
+    assert sent == ['get', 'get', 'put', 'get']
 
 
 class Answer:
