@@ -150,6 +150,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     ),
     lambda session: drainable_hosts.forget(session, drainable(session)),
     lambda session: conditions.set_condition(session, 7, CONDITION, NOW),
+    lambda session: conditions.wait_anew(session, HOSTS, NOW),
     lambda session: conditions.set_brake(session, HOSTS, NOW),
     lambda session: healing.mark_unprepared(session, HOSTS, NOW),
     lambda session: healing.give(
@@ -186,6 +187,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leased_servers.release_all(session, [lease_id(7)], NOW),
     lambda session: server_failures.set_condition(
         session, lease_id(7), objects.Condition(down_since=NOW), NOW
+    ),
+    lambda session: server_failures.set_braked(
+        session, [lease_id(number) for number in MANY], NOW
     ),
     lambda session: leases.change(session, one(session), NOW, name='other'),
     lambda session: leases.activate(
