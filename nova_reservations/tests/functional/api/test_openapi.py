@@ -88,9 +88,10 @@ def test_patterns_are_those_of_json_schema():
 
 
 def test_a_policy_is_named_with_its_default():
-    assert operation('/v1/leases', 'POST')['description'] == (
-        'Policy `reservations:leases:create`, by default '
-        '`rule:project_member_or_admin`: Create a lease.'
+    described = operation('/v1/leases/{lease_id}', 'DELETE')['description']
+    assert described == (
+        'Policy `reservations:leases:delete`, by default '
+        '`rule:project_member_or_admin`: Delete a lease.'
     )
 
 

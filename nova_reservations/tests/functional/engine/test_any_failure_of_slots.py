@@ -243,7 +243,9 @@ class Machine(stateful.RuleBasedStateMachine):
                 assert sum(room.values()) < one.slots
 
     def _usable(self, one, held):
-        return one.host not in self.region.cloud.services and not any(
+        service = self.region.cloud.services.get(one.host)
+        # No new lease gets a host that is disabled; one that has it keeps it.
+        return (service is None or service.disabled) and not any(
             other.left and (other.exclusive or one.exclusive)
             for other in held
             if other.host == one.host and other.reservation != one.reservation
