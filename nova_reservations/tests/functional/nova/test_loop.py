@@ -42,6 +42,8 @@ class LoopTest(base.NovaTestCase):
         self.enrol('host1')
         running = self.scheduler.nova_reservations_loop
         running._call.stop()
+        # One that is at a look has not died.
+        running._call.wait()
         running._last -= loop.SILENCE
         watchdog = dict(self.scheduler._periodic_tasks)[loop.TASK]
         watchdog(self.scheduler, nova_context.get_admin_context())
