@@ -7,8 +7,10 @@ outbox waits for it.
 
 import atexit
 from collections.abc import Callable
+import contextlib
 import queue
 import threading
+import time
 
 from oslo_log import log
 
@@ -47,13 +49,18 @@ class Outbox:
 
     def flush(self, patience: float = PATIENCE) -> None:
         """Wait for notifications to be sent, for so many seconds at most."""
-        with self._queue.all_tasks_done:
-            sent = self._queue.all_tasks_done.wait_for(
-                lambda: not self._queue.unfinished_tasks, patience
+        if self._thread is None or not self._thread.is_alive():
+            return
+        deadline = time.monotonic() + patience
+        # Of those that are sent in order this is the last. The queue's own
+        # means to wait for that are others on eventlet.
+        sent = threading.Event()
+        with contextlib.suppress(queue.Full):
+            self._queue.put(sent.set, timeout=patience)
+        if not sent.wait(max(0, deadline - time.monotonic())):
+            LOG.warning(
+                'Notifications that are not sent yet: %d', self._queue.qsize()
             )
-            left = self._queue.unfinished_tasks
-        if not sent:
-            LOG.warning('Notifications that are not sent yet: %d', left)
 
     def _start(self) -> None:
         # The thread of a process does not live on in one that it forks.

@@ -230,9 +230,12 @@ def _stop(
 ) -> None:
     """First: what is under way may need what Nova shuts down."""
     loop = getattr(process.manager, 'nova_reservations_loop', None)
-    if loop is not None:
-        loop.stop()
-    wrapped(*args, **kwargs)
+    try:
+        if loop is not None:
+            loop.stop()
+    finally:
+        # Whatever fails of ours, Nova's own ends.
+        wrapped(*args, **kwargs)
 
 
 @periodic_task.periodic_task(spacing=SILENCE, name=TASK)

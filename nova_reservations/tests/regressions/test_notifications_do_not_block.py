@@ -7,6 +7,8 @@ sent it waited for that.
 Issue 13, item 13.
 """
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -73,8 +75,32 @@ def test_what_is_too_much_is_lost_and_counted(bus, caplog):
 def test_an_end_of_the_process_does_not_wait_for_it(bus, caplog):
     box = outbox.Outbox()
     put(box, bus, 'first')
+    assert bus.reached.wait(SECONDS)
     box.flush(patience=0)
     assert 'Notifications that are not sent yet: 1' in caplog.text
+
+
+ON_EVENTLET = """
+import eventlet
+eventlet.monkey_patch()
+from nova_reservations.cloud import outbox
+box = outbox.Outbox()
+box.put(lambda: print('sent'))
+box.flush()
+print('flushed')
+"""
+
+
+def test_an_end_on_eventlet_waits_for_it_too():
+    """Its queues have other means to wait than those of threads."""
+    ended = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', ON_EVENTLET],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert ended.stdout.split() == ['sent', 'flushed']
 
 
 def test_one_that_fails_is_not_worth_the_others(bus):
