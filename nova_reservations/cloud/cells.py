@@ -130,9 +130,12 @@ def of_hosts(hosts: Collection[str]) -> Concerned:
 
 @errors.translated()
 def mapped_hosts(
-    hosts: Collection[str],
+    hosts: Collection[str] | None = None,
 ) -> dict[str, objects.CellMapping]:
-    """Return service host -> its cell, of those that Nova has mapped."""
+    """Return service host -> its cell, of those that Nova has mapped.
+
+    :param hosts: of these only; None: of all
+    """
     mapping = models.HostMapping
     return _mapped(mapping.host, mapping.cell_id, hosts)
 
@@ -195,25 +198,29 @@ def by_cell(cell_of: Mapping[str, objects.CellMapping]) -> Concerned:
 def _mapped(
     name: sa.ColumnElement[str],
     cell_id: sa.ColumnElement[int],
-    names: Collection[str],
+    names: Collection[str] | None,
 ) -> dict[str, objects.CellMapping]:
-    wanted = sorted(set(names))
+    every = sa.select(name, cell_id)
+    asked = None if names is None else set(names)
+    if asked is None:
+        questions = [every]
+    else:
+        ordered = sorted(asked)
+        questions = [
+            every.where(name.in_(ordered[first : first + _AT_ONCE]))
+            for first in range(0, len(ordered), _AT_ONCE)
+        ]
     rows: list[tuple[str, int]] = []
     context = nova_context.get_admin_context()
     with api_db.context_manager.reader.using(context):
-        for first in range(0, len(wanted), _AT_ONCE):
-            rows += context.session.execute(
-                sa.select(name, cell_id).where(
-                    name.in_(wanted[first : first + _AT_ONCE])
-                )
-            ).all()
+        for question in questions:
+            rows += context.session.execute(question).all()
     known = _known() if rows else {}
-    # Some databases compare names without regard to case.
-    asked = set(wanted)
     return {
         found: known[cell]
         for found, cell in rows
-        if found in asked and cell in known
+        # Some databases compare names without regard to case.
+        if (asked is None or found in asked) and cell in known
     }
 
 

@@ -65,22 +65,16 @@ class Hosts:
                 node.uuid: node.host for node in answers.found
             }
         zones = _zones()
-        host_of = {
-            uuid: self._service_hosts[uuid]
-            for uuid in generations
-            if uuid in self._service_hosts
-        }
-        cell_of = cells.mapped_hosts(host_of.values())
-        return {
-            uuid: ports.HostVersion(
+        cell_of = cells.mapped_hosts() if generations else {}
+        versions = {}
+        for uuid, generation in generations.items():
+            host = self._service_hosts.get(uuid)
+            versions[uuid] = ports.HostVersion(
                 generation,
-                self._zone(zones, host_of[uuid]) if uuid in host_of else None,
-                cell_of[host_of[uuid]].uuid
-                if host_of.get(uuid) in cell_of
-                else None,
+                None if host is None else self._zone(zones, host),
+                cell_of[host].uuid if host in cell_of else None,
             )
-            for uuid, generation in generations.items()
-        }
+        return versions
 
     def facts(
         self,
