@@ -164,9 +164,15 @@ class Services:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(
-        self, service: str, listener: socket.socket | None = None
+        self,
+        service: str,
+        listener: socket.socket | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start a service; it alone has the listener from now on."""
+        """Start a service; it alone has the listener from now on.
+
+        :param environment: what it has of that beside ours
+        """
         descriptors = [listener.fileno()] if listener else []
         with self._log(service).open('ab') as log:
             self._processes[service] = subprocess.Popen(
@@ -183,6 +189,7 @@ class Services:
                 stdout=log,
                 stderr=log,
                 pass_fds=descriptors,
+                env={**os.environ, **(environment or {})},
                 # Ctrl-C is for the sandbox, which then ends its services.
                 start_new_session=True,
             )
@@ -197,13 +204,18 @@ class Services:
     def kill(self, service: str) -> None:
         """End a service and all its workers, without a chance to clean up."""
         process = self._processes[service]
-        os.killpg(process.pid, signal.SIGKILL)
+        # Nobody of it may be left, if it has ended by itself.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def restart(self, service: str) -> None:
+    def restart(
+        self, service: str, environment: Mapping[str, str] | None = None
+    ) -> None:
         """Start a service again that was killed, where it was."""
         port = self.layout.ports.get(service)
-        self.start(service, _listen_again(port) if port else None)
+        listener = _listen_again(port) if port else None
+        self.start(service, listener, environment)
 
     def wait_for_answer(self, api: str) -> None:
         """Wait until an API answers: its socket is there since before it.

@@ -48,6 +48,10 @@ CONTROLLERS = (
     'nova-scheduler@controller-2',
 )
 
+SCHEDULERS = tuple(
+    service for service in CONTROLLERS if 'nova-scheduler' in service
+)
+
 #: Names of this machine that a database's URL may have.
 LOCAL = ('127.0.0.1', '::1', 'localhost')
 

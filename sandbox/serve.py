@@ -53,8 +53,8 @@ def main() -> None:
         'OS_PLACEMENT_CONFIG_DIR': str(layout.etc),
         'OS_GLANCE_CONFIG_DIR': str(layout.etc),
         'OS_NOVA_CONFIG_DIR': str(layout.etc),
-        'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true',
     }
+    os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
     if layout.embedded and service == 'nova':
         sys.path.insert(0, str(layout.site))
         # What stevedore remembers of it is gone with the sandbox.

@@ -24,9 +24,10 @@ from sandbox import proxies
 from sandbox.faults import cells
 from sandbox.faults import faults
 from sandbox.faults import load
+from sandbox.faults import signals
 from sandbox.faults import verdict
 
-_FAULTS = {**faults.FAULTS, **cells.FAULTS}
+_FAULTS = {**faults.FAULTS, **signals.FAULTS, **cells.FAULTS}
 
 #: Seconds that something is away.
 _QUICK, _LONG = 8, 60

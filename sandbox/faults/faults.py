@@ -24,10 +24,6 @@ from sandbox.faults import builds
 from sandbox.faults import load
 from sandbox.faults import verdict
 
-_SCHEDULERS = tuple(
-    service for service in lo.CONTROLLERS if 'nova-scheduler' in service
-)
-
 #: Seconds that a worker is stopped: its claims, of 30, are others' by then.
 _STOPPED = 35
 
@@ -81,7 +77,7 @@ class Scene:
 
 def worker_killed(scene: Scene) -> None:
     """Workers of nova-scheduler are killed, one after the other."""
-    for service in _SCHEDULERS:
+    for service in lo.SCHEDULERS:
         _kill_worker(scene, service)
         time.sleep(scene.chance.uniform(2, 5))
 
@@ -98,15 +94,15 @@ def _kill_worker(scene: Scene, service: str) -> None:
 
 def scheduler_killed(scene: Scene) -> None:
     """A whole nova-scheduler is killed."""
-    scene.kill_and_restart(scene.chance.choice(_SCHEDULERS))
+    scene.kill_and_restart(scene.chance.choice(lo.SCHEDULERS))
 
 
 def schedulers_killed(scene: Scene) -> None:
     """All nova-schedulers are killed."""
-    for service in _SCHEDULERS:
+    for service in lo.SCHEDULERS:
         scene.services.kill(service)
     time.sleep(scene.chance.uniform(0, 3))
-    for service in _SCHEDULERS:
+    for service in lo.SCHEDULERS:
         scene.services.restart(service)
 
 
@@ -224,7 +220,7 @@ def _complaints(scene: Scene) -> int:
     log = scene.services.layout.log
     return sum(
         (log / f'{service}.log').read_text().count('neither start nor end')
-        for service in _SCHEDULERS
+        for service in lo.SCHEDULERS
     )
 
 

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals of operators to nova-scheduler, which is to end in good order.
+
+Each fault is over when its function returns.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import signal
+import subprocess
+import time
+
+from sandbox import config
+from sandbox import layout as lo
+from sandbox import person
+from sandbox import story
+from sandbox.faults import faults
+
+#: Seconds that a nova-scheduler has to end: Nova's graceful_shutdown_timeout.
+_GRACEFUL = 60
+
+#: What Nova logs when a worker of it starts, or starts again.
+_STARTS = 'Starting scheduler node'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """A nova-scheduler that runs in one of the ways there are."""
+
+    service: str
+    workers: int
+    threads: bool
+
+
+_KINDS = tuple(
+    _Kind(service, workers, threads)
+    for threads in (True, False)
+    for service, workers in zip(lo.SCHEDULERS, (1, 8), strict=True)
+)
+
+
+def scheduler_signalled(scene: faults.Scene) -> None:
+    """nova-schedulers of one worker and of eight, on threads and on eventlet,
+    get SIGHUP, then SIGTERM."""
+    for kind in _KINDS:
+        with _running(scene, kind):
+            time.sleep(scene.chance.uniform(2, 4))
+            _reload(scene, kind)
+            time.sleep(scene.chance.uniform(2, 4))
+            _end(scene, kind)
+
+
+@contextlib.contextmanager
+def _running(scene: faults.Scene, kind: _Kind) -> Iterator[None]:
+    """Have a nova-scheduler run so; in the end, as before."""
+    services = scene.services
+    conf = services.layout.etc / config.conf_of_host(kind.service)
+    before = conf.read_text()
+    no_eventlet = str(kind.threads).lower()
+    try:
+        conf.write_text(f'{before}\n[scheduler]\nworkers = {kind.workers}\n')
+        services.kill(kind.service)
+        with _starting(scene, kind):
+            services.restart(
+                kind.service,
+                {'OS_NOVA_DISABLE_EVENTLET_PATCHING': no_eventlet},
+            )
+        yield
+    finally:
+        conf.write_text(before)
+        services.kill(kind.service)
+        services.restart(kind.service)
+
+
+@contextlib.contextmanager
+def _starting(scene: faults.Scene, kind: _Kind) -> Iterator[None]:
+    """Have each of its workers start, and none of its processes end."""
+    before = _starts(scene, kind)
+    yield
+    story.until(
+        f'{kind} to start',
+        lambda: _starts(scene, kind) - before,
+        lambda seen: seen == kind.workers,
+        _GRACEFUL,
+    )
+    story.expect(f'the end of {kind}', None, _process(scene, kind).poll())
+
+
+def _starts(scene: faults.Scene, kind: _Kind) -> int:
+    log = scene.services.layout.log / f'{kind.service}.log'
+    return log.read_text().count(_STARTS)
+
+
+def _reload(scene: faults.Scene, kind: _Kind) -> None:
+    """Have it read its configuration again: on threads by other workers, on
+    eventlet by those that there are."""
+    with contextlib.ExitStack() as stack:
+        if kind.threads:
+            stack.enter_context(_starting(scene, kind))
+        _process(scene, kind).send_signal(signal.SIGHUP)
+
+
+def _end(scene: faults.Scene, kind: _Kind) -> None:
+    process = _process(scene, kind)
+    story.expect(f'the end of {kind}', None, process.poll())
+    process.terminate()
+    try:
+        process.wait(_GRACEFUL)
+    except subprocess.TimeoutExpired as error:
+        raise person.Unexpected(
+            f'{kind} to end within {_GRACEFUL} s', 'it runs'
+        ) from error
+
+
+def _process(scene: faults.Scene, kind: _Kind) -> subprocess.Popen[bytes]:
+    return scene.services.process(kind.service)
+
+
+FAULTS: Mapping[str, faults.Fault] = {
+    'scheduler-signalled': scheduler_signalled
+}
