@@ -47,7 +47,11 @@ class InvalidTransition(ReservationsError):
 
 
 class NotEnoughResources(ReservationsError):
-    """The window can't be promised; the message counts why."""
+    """The window can't be promised; the message counts why.
+
+    :ivar values: with ``earliest_start`` or ``latest_end``, if it is known
+        when the lease would find room.
+    """
 
     msg_fmt = 'Not enough hosts available: %(reason)s'
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands ``openstack lease create``, list, show, set and delete."""
+"""Commands ``openstack lease create``, list, show, set, delete; offer list."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,7 +23,11 @@ _COLUMNS = {
     'end_date': 'End',
     'degraded': 'Degraded',
 }
+_ATTEMPTS = 3
+"""Offers that are asked for, one after the other, if others are faster."""
+
 _LONG_COLUMNS = _COLUMNS | {
+    'queue_position': 'Position',
     'status_reason': 'Reason',
     'project_id': 'Project',
 }
@@ -46,7 +50,9 @@ class CreateLease(command.ShowOne):
             '--max-retries',
             type=int,
             metavar='<count>',
-            help='Number of times that a lease of type retry is tried again',
+            help='Number of intervals, of a minute unless the operator says '
+            'otherwise, that a lease of type retry waits at most (default: '
+            'as long as the operator allows)',
         )
         options.add_dates(parser, start='now')
         parser.add_argument(
@@ -56,28 +62,87 @@ class CreateLease(command.ShowOne):
             'PT1H30M',
         )
         parser.add_argument(
-            '--hosts',
-            type=options.host_range,
-            metavar='<min>[-<max>]',
-            help='Reserve this number of whole hosts',
+            '--first-free',
+            action='store_true',
+            help='Start as soon as there is room for --duration, at --start '
+            'or later',
         )
-        for kind in ('hypervisor', 'resource'):
-            parser.add_argument(
-                f'--{kind}-properties',
-                metavar='<expression>',
-                help=f'With --hosts, {kind} properties that they must have, '
-                'for example [">=", "$vcpus", "16"]',
-            )
+        parser.add_argument(
+            '--start-before',
+            metavar='<date>',
+            help='With --first-free, the latest start, in UTC',
+        )
+        options.add_hosts(parser)
         options.add_end_actions(parser)
         options.add_reservations(parser)
+        options.add_dry_run(parser)
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         body = options.create_body(parsed_args)
+        query = options.query(parsed_args)
+        client = _client(self)
+        if parsed_args.first_free:
+            wanted = options.offers_body(
+                parsed_args, after=parsed_args.start, limit=1
+            )
+            return _display(_create_first(client, wanted, body, query))
         return _display(
-            _request(_client(self), 'POST', '/leases', body)['lease']
+            _request(client, 'POST', '/leases', body, query)['lease']
+        )
+
+
+class ListOffer(command.Lister):
+    """List windows in which a lease would be accepted now"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--duration',
+            required=True,
+            metavar='<duration>',
+            help='Time from start to end: 90m, 12h, 7d, PT1H30M',
+        )
+        parser.add_argument(
+            '--start-after',
+            default='now',
+            metavar='<date>',
+            help='Earliest start, in UTC: "2050-12-26 12:00", or now '
+            '(default)',
+        )
+        parser.add_argument(
+            '--start-before',
+            metavar='<date>',
+            help='Latest start, in UTC (default: there is none)',
+        )
+        parser.add_argument(
+            '--limit',
+            type=int,
+            metavar='<count>',
+            help='Maximum number of windows, up to 20 (default: 5)',
+        )
+        options.add_hosts(parser)
+        options.add_end_actions(parser)
+        options.add_reservations(parser)
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Any]:
+        body = options.offers_body(
+            parsed_args, after=parsed_args.start_after, limit=parsed_args.limit
+        )
+        found = _request(_client(self), 'POST', '/leases/offers', body)
+        if found['truncated']:
+            self.app.stderr.write(
+                'There may be more: not all was looked at, for that would '
+                'have taken too long\n'
+            )
+        return ['Start', 'End'], (
+            utils.get_dict_properties(offer, ['start_date', 'end_date'])
+            for offer in found['offers']
         )
 
 
@@ -203,6 +268,7 @@ class SetLease(command.ShowOne):
         options.add_dates(parser)
         options.add_end_actions(parser)
         options.add_reservations(parser)
+        options.add_dry_run(parser)
         return parser
 
     def take_action(
@@ -211,15 +277,41 @@ class SetLease(command.ShowOne):
         client = _client(self)
         lease = _find(client, parsed_args.lease)
         body = options.update_body(parsed_args, lease)
-        return _display(
-            _request(client, 'PUT', f'/leases/{lease["id"]}', body)['lease']
-        )
+        query = options.query(parsed_args)
+        path = f'/leases/{lease["id"]}'
+        return _display(_request(client, 'PUT', path, body, query)['lease'])
 
 
 def _client(caller: command.Command) -> adapter.Adapter:
     manager: Any = caller.app.client_manager
     client: adapter.Adapter = manager.lease
     return client
+
+
+def _create_first(
+    client: adapter.Adapter, wanted: Any, body: Any, query: Any
+) -> dict[str, Any]:
+    """Create a lease in the first window that is offered for it.
+
+    :raises: CommandError
+    """
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        found = _request(client, 'POST', '/leases/offers', wanted)
+        if not found['offers']:
+            raise exceptions.CommandError(
+                'No window was found in which there is room for the lease'
+            )
+        [offer] = found['offers']
+        body = body | {'start_date': offer['start_date']}
+        try:
+            return dict(
+                _request(client, 'POST', '/leases', body, query)['lease']
+            )
+        except exceptions.CommandError:
+            # Somebody else was faster.
+            if not attempts_left:
+                raise
+    raise AssertionError
 
 
 def _find(client: adapter.Adapter, lease: str) -> dict[str, Any]:

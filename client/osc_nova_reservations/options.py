@@ -50,6 +50,22 @@ def add_dates(
     )
 
 
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--hosts',
+        type=host_range,
+        metavar='<min>[-<max>]',
+        help='Reserve this number of whole hosts',
+    )
+    for kind in ('hypervisor', 'resource'):
+        parser.add_argument(
+            f'--{kind}-properties',
+            metavar='<expression>',
+            help=f'With --hosts, {kind} properties that they must have, '
+            'for example [">=", "$vcpus", "16"]',
+        )
+
+
 def add_end_actions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--before-end',
@@ -82,6 +98,19 @@ def add_reservations(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--dry-run',
+        action='store_true',
+        help='Show what would be, or why it is refused, and do nothing',
+    )
+
+
+def query(args: argparse.Namespace) -> dict[str, str]:
+    """Return the query of a request that creates or changes a lease."""
+    return {'dry_run': 'true'} if args.dry_run else {}
+
+
 def _json_object(text: str) -> dict[str, Any]:
     """:raises: ArgumentTypeError"""
     try:
@@ -95,6 +124,45 @@ def _json_object(text: str) -> dict[str, Any]:
 
 def create_body(args: argparse.Namespace) -> dict[str, Any]:
     """Return the body of the request that creates a lease.
+
+    :raises: CommandError
+    """
+    return {
+        **_given(
+            name=args.name,
+            lease_type=args.type,
+            max_retries=args.max_retries,
+            start_date=args.start,
+            end_date=args.end,
+            duration=args.duration,
+            before_end_date=args.before_end_date,
+        ),
+        'reservations': _reservations(args),
+    }
+
+
+def offers_body(
+    args: argparse.Namespace, after: str, limit: int | None
+) -> dict[str, Any]:
+    """Return the body of the request for windows in which there is room.
+
+    :raises: CommandError
+    """
+    if not args.duration:
+        raise exceptions.CommandError('--first-free needs --duration')
+    return {
+        **_given(
+            duration=args.duration,
+            start_after=after,
+            start_before=args.start_before,
+            limit=limit,
+        ),
+        'reservations': _reservations(args),
+    }
+
+
+def _reservations(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the reservations that a lease is asked for.
 
     :raises: CommandError
     """
@@ -117,18 +185,7 @@ def create_body(args: argparse.Namespace) -> dict[str, Any]:
     if not reservations:
         raise exceptions.CommandError('Give --hosts, or a --reservation')
     ending = _end_actions(args)
-    return {
-        **_given(
-            name=args.name,
-            lease_type=args.type,
-            max_retries=args.max_retries,
-            start_date=args.start,
-            end_date=args.end,
-            duration=args.duration,
-            before_end_date=args.before_end_date,
-        ),
-        'reservations': [ending | each for each in reservations],
-    }
+    return [ending | each for each in reservations]
 
 
 def update_body(

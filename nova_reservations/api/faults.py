@@ -11,6 +11,7 @@ import webob
 import webob.exc
 
 from nova_reservations import exception
+from nova_reservations.api import dates
 from nova_reservations.api import responses
 
 LOG = logging.getLogger(__name__)
@@ -76,8 +77,20 @@ def response(error: Exception, request_id: str | None) -> webob.Response:
             'error_code': code,
             'error_name': code,
             'error_message': _said(error),
+            **_times(error),
         },
     )
+
+
+def _times(error: Exception) -> dict[str, str]:
+    """Return when what is refused would be accepted, as far as is known."""
+    if not isinstance(error, exception.NotEnoughResources):
+        return {}
+    return {
+        key: dates.show(error.values[key])
+        for key in ('earliest_start', 'latest_end')
+        if key in error.values
+    }
 
 
 def nova_fault(

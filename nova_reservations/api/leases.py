@@ -2,12 +2,13 @@
 """Leases: requests of users, in the terms of the engine."""
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
-import functools
 from typing import Any
 
 from nova import exception as nova_exception
+from oslo_utils import strutils
 from oslo_utils import uuidutils
 
 from nova_reservations import exception
@@ -41,13 +42,13 @@ def index(
     ):
         project_id = own
     limit = int(query['limit']) if 'limit' in query else None
-    show_one = _view(req)
+    show_all = _view(req)
     found = req.services.leases.pages(
         _lease_query(query, project_id, limit, req)
     )
     return listing.Listing(
         'leases',
-        ([show_one(lease) for lease in page] for page in found),
+        (show_all(page) for page in found),
         limit,
         lambda last: req.next_link(query, last['id']),
     )
@@ -104,7 +105,9 @@ SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 
 
 def create(
-    req: api_request.LeaseRequest, body: dict[str, Any]
+    req: api_request.LeaseRequest,
+    query: dict[str, str],
+    body: dict[str, Any],
 ) -> dict[str, Any]:
     context = req.context
     context.can(policies.CREATE, target={'project_id': context.project_id})
@@ -121,7 +124,7 @@ def create(
                 end=_end(body, start, now),
                 before_end=_date(body, 'before_end_date', now),
                 reservations=tuple(
-                    _new_reservation(req, item)
+                    new_reservation(req, item)
                     for item in body.get('reservations', ())
                 ),
                 lease_type=states.LeaseType(body['lease_type'])
@@ -133,6 +136,7 @@ def create(
                 else None,
             ),
             now,
+            dry_run=_is_dry_run(query),
         ),
     )
 
@@ -140,10 +144,15 @@ def create(
 CREATE = Action(
     create,
     201,
+    query=schemas.DRY_RUN,
     body=schemas.CREATE,
     response=schemas.SHOW_RESPONSE,
     refusals=(409,),
 )
+
+
+def _is_dry_run(query: Mapping[str, str]) -> bool:
+    return strutils.bool_from_string(query.get('dry_run'))
 
 
 def _end(
@@ -167,9 +176,13 @@ def _date(
     return None if body.get(key) is None else dates.parse(body[key], now)
 
 
-def _new_reservation(
+def new_reservation(
     req: api_request.LeaseRequest, item: dict[str, Any]
 ) -> lease_requests.NewReservation:
+    """Return what is asked of a new reservation.
+
+    :raises: InvalidInput; PolicyNotAuthorized if it names a cell
+    """
     asked = {
         key: value for key, value in item.items() if key != 'resource_type'
     }
@@ -199,7 +212,10 @@ def _check_cell(
 
 
 def update(
-    req: api_request.LeaseRequest, lease_id: str, body: dict[str, Any]
+    req: api_request.LeaseRequest,
+    lease_id: str,
+    query: dict[str, str],
+    body: dict[str, Any],
 ) -> dict[str, Any]:
     lease = _visible(req, lease_id)
     req.context.can(policies.UPDATE, target={'project_id': lease.project_id})
@@ -209,6 +225,8 @@ def update(
             raise exception.InvalidInput(
                 'replace_failed can not be combined with other changes'
             )
+        if _is_dry_run(query):
+            raise exception.InvalidInput('replace_failed has no dry_run')
         return _answer(req, req.services.healing.replace_failed(lease_id, now))
     changes = lease_requests.LeaseChanges(
         name=body.get('name'),
@@ -224,11 +242,17 @@ def update(
             if 'resources_changed' in item
         ],
     )
-    return _answer(req, req.services.leases.update(lease_id, changes, now))
+    return _answer(
+        req,
+        req.services.leases.update(
+            lease_id, changes, now, dry_run=_is_dry_run(query)
+        ),
+    )
 
 
 UPDATE = Action(
     update,
+    query=schemas.DRY_RUN,
     body=schemas.UPDATE,
     response=schemas.SHOW_RESPONSE,
     refusals=(404, 409),
@@ -304,19 +328,29 @@ def _visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
 def _answer(
     req: api_request.LeaseRequest, lease: objects.Lease
 ) -> dict[str, Any]:
-    return {'lease': _view(req)(lease)}
+    (shown,) = _view(req)([lease])
+    return {'lease': shown}
 
 
 def _view(
     req: api_request.LeaseRequest,
-) -> Callable[[objects.Lease], dict[str, Any]]:
+) -> Callable[[Collection[objects.Lease]], list[dict[str, Any]]]:
     """Return the view of leases for the caller."""
     in_full = req.context.can(
         policies.REASON_IN_FULL,
         target={'project_id': req.context.project_id},
         fatal=False,
     )
-    return functools.partial(view.show, details=_details(req), in_full=in_full)
+    details = _details(req)
+
+    def show_all(found: Collection[objects.Lease]) -> list[dict[str, Any]]:
+        positions = req.services.leases.positions(found)
+        return [
+            view.show(lease, details, in_full, positions.get(lease.id))
+            for lease in found
+        ]
+
+    return show_all
 
 
 def _details(

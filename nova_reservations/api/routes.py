@@ -8,6 +8,7 @@ import webob.exc
 
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
+from nova_reservations.api import offers
 from nova_reservations.api import openapi
 from nova_reservations.api import request as api_request
 from nova_reservations.api import versions
@@ -32,6 +33,7 @@ _TABLE = (
     ('GET', '/v1/openapi.json', DESCRIBE),
     ('GET', '/v1/leases', leases.INDEX),
     ('POST', '/v1/leases', leases.CREATE),
+    ('POST', '/v1/leases/offers', offers.FIND),
     ('GET', '/v1/leases/{lease_id}', leases.SHOW),
     ('PUT', '/v1/leases/{lease_id}', leases.UPDATE),
     ('DELETE', '/v1/leases/{lease_id}', leases.DELETE),

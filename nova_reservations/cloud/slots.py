@@ -60,7 +60,7 @@ class Slots:
         if (
             flavor is None
             or flavor.disabled
-            or not (flavor.is_public or project_id in flavor.projects)
+            or not (flavor.is_public or project_id in _projects(flavor))
         ):
             raise exception.CloudRefused(
                 what=f'Flavor {flavor_id}', reason='it could not be found'
@@ -116,7 +116,7 @@ class Slots:
                 what=f'Flavor {slots.reservation_id}',
                 reason='somebody has deleted it',
             )
-        if slots.project_id in flavor.projects:
+        if slots.project_id in _projects(flavor):
             return
         check()
         try:
@@ -273,6 +273,15 @@ def _find_flavor(flavor_id: str) -> nova_objects.Flavor | None:
         )
     except nova_exception.FlavorNotFound:
         return None
+
+
+def _projects(flavor: nova_objects.Flavor) -> list[str]:
+    """Return the projects that may use the flavor: none if somebody has
+    deleted it since it was found, for Nova reads them only now."""
+    try:
+        return list(flavor.projects)
+    except nova_exception.FlavorNotFound:
+        return []
 
 
 def _known(flavor: nova_objects.Flavor) -> ports.KnownFlavor:
@@ -462,7 +471,7 @@ def _with_flavor(
         concerned = (
             cells.of_hosts([host.name for host in hosts])
             if hosts
-            else cells.of_projects(flavor.projects)
+            else cells.of_projects(_projects(flavor))
         )
         found += cells.ask(concerned, _of_flavor, flavor.id).all()
     if servers:

@@ -145,6 +145,16 @@ class Database:
                 session.connection(execution_options={'nr_writer': True})
             yield session
 
+    @contextlib.contextmanager
+    def rehearsal(self) -> Iterator[orm.Session]:
+        """A transaction that writes, and takes back all that it has written.
+
+        :raises: DatabaseUnavailable, Conflict
+        """
+        with self.writer() as session:
+            yield session
+            session.rollback()
+
     def now(self) -> datetime.datetime:
         """The time by which leases start and end: the database's, in UTC.
 

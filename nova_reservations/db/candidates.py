@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import allocated
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
@@ -128,17 +129,15 @@ def not_taken(
     """Return the ids of all resources that meet the requirements, and that no
     lease has as a whole in the window; others may have shares of them."""
     held = orm.aliased(models.Allocation)
-    whole: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
-        held.resource_id == models.Resource.id,
-        held.released == sa.false(),
-        held.exclusive == sa.true(),
-        *_in_the_way(held, window, now),
-    )
     query = (
         sa.select(models.Resource.id)
         .where(
             _of_type(resource_type),
-            ~whole.correlate(models.Resource).limit(1).offset(0).exists(),
+            allocated.none(
+                held,
+                held.exclusive == sa.true(),
+                *_in_the_way(held, window, now),
+            ),
         )
         .order_by(models.Resource.id)
     )
@@ -154,6 +153,29 @@ def meeting_all(
     return list(
         session.scalars(_required(ask.requirements, query).limit(limit))
     )
+
+
+def could_have(
+    session: orm.Session, wanted: search.Wanted, limit: int
+) -> list[int]:
+    """Return ids of whole resources that the reservation could have or keep
+    if nobody else had them.
+
+    :param limit: of those that it does not have yet
+    """
+    query = sa.select(models.Resource.id)
+    found = session.scalars(
+        _meeting(wanted.demand, query)
+        .order_by(models.Resource.spread, models.Resource.id)
+        .limit(limit)
+    ).all()
+    kept = query.where(
+        _keepable(wanted.demand), models.Resource.id.in_(wanted.held)
+    )
+    if wanted.recheck:
+        kept = _required(wanted.demand.requirements, kept)
+    known = session.scalars(kept) if wanted.held else ()
+    return list(dict.fromkeys([*found, *known]))
 
 
 def taken(
@@ -249,17 +271,13 @@ class _Offers:
     ) -> None:
         self.window = window
         held = orm.aliased(models.Allocation)
-        self._holds: list[sa.ColumnElement[bool]] = [
-            held.released == sa.false()
-        ]
+        self._holds: list[sa.ColumnElement[bool]] = []
         if terms.ignore:
             self._holds.append(held.reservation_id.not_in(terms.ignore))
         self._held = held
-        taken = _in_the_way(held, window, terms.now)
-        # The offset, of nothing, keeps optimizers from joining all that is
-        # held with all resources where a page of them is wanted.
-        overlap = self._of_resource(sa.literal_column('1'), *taken)
-        self.free = ~overlap.limit(1).offset(0).exists()
+        self.free = allocated.none(
+            held, *self._holds, *_in_the_way(held, window, terms.now)
+        )
 
     def query(self) -> sa.Select[Any]:
         held, window = self._held, self.window
@@ -318,17 +336,9 @@ class _Offers:
         return statements
 
     def _of_resource(
-        self, column: Any, *conditions: sa.ColumnElement[bool]
+        self, column: Any, condition: sa.ColumnElement[bool]
     ) -> sa.Select[Any]:
-        return (
-            sa.select(column)
-            .where(
-                self._held.resource_id == models.Resource.id,
-                *self._holds,
-                *conditions,
-            )
-            .correlate(models.Resource)
-        )
+        return allocated.select(self._held, column, *self._holds, condition)
 
 
 def _in_the_way(

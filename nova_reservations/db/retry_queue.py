@@ -7,6 +7,7 @@ request for servers.
 Every function joins the caller's transaction.
 """
 
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -69,6 +70,32 @@ def is_any(
     if starting_after is not None:
         behind = behind.where(LEASE.c.start_date > starting_after)
     return session.scalar(behind.limit(1)) is not None
+
+
+def positions(
+    session: orm.Session, arrivals: Collection[int]
+) -> dict[int, int]:
+    """Return arrival -> the number among all that wait, from 1, of those of
+    the leases that still do."""
+    waits = (
+        LEASE.c.status == states.Lease.CREATING,
+        LEASE.c.arrival.is_not(None),
+    )
+    ahead = session.scalar(
+        sa.select(sa.func.count()).where(
+            *waits, LEASE.c.arrival < min(arrivals)
+        )
+    )
+    line = session.scalars(
+        sa.select(LEASE.c.arrival)
+        .where(*waits, LEASE.c.arrival.between(min(arrivals), max(arrivals)))
+        .order_by(LEASE.c.arrival)
+    )
+    return {
+        arrival: position
+        for position, arrival in enumerate(line, (ahead or 0) + 1)
+        if arrival in arrivals
+    }
 
 
 def in_order(session: orm.Session) -> list[Waiting]:

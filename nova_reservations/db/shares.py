@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import allocated
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
@@ -74,6 +75,43 @@ def matching(session: orm.Session, share: demand.Share) -> int:
     return session.scalar(_meeting(share, count)) or 0
 
 
+def could_have(
+    session: orm.Session, wanted: search.Wanted, limit: int
+) -> list[int]:
+    """Return ids of resources where the reservation could have slots, or
+    keep them, if they were empty.
+
+    :param limit: of those where it has none yet
+    """
+    assert not wanted.demand.exclusive
+    query = sa.select(models.Resource.id)
+    found = session.scalars(
+        _meeting(wanted.demand, query)
+        .order_by(models.Resource.spread, models.Resource.id)
+        .limit(limit)
+    ).all()
+    kept = _fitting(wanted.demand, query, wanted.recheck).where(
+        models.Resource.id.in_(wanted.held)
+    )
+    known = session.scalars(kept) if wanted.held else ()
+    return list(dict.fromkeys([*found, *known]))
+
+
+def inventories(
+    session: orm.Session, ids: Collection[int], classes: Collection[str]
+) -> dict[int, list[objects.Inventory]]:
+    """Return resource id -> what it has of these classes."""
+    found = defaultdict(list)
+    for row in session.execute(
+        sa.select(INVENTORY).where(
+            INVENTORY.c.resource_id.in_(ids),
+            INVENTORY.c.resource_class.in_(classes),
+        )
+    ):
+        found[row.resource_id].append(objects.Inventory(*row[1:]))
+    return found
+
+
 class _Look:
     """A search for shares; each resource is looked at once."""
 
@@ -94,11 +132,6 @@ class _Look:
     def rows(self) -> sa.Select[Any]:
         """Return the query for resources that no lease has as a whole."""
         whole = orm.aliased(models.Allocation)
-        taken: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
-            whole.resource_id == models.Resource.id,
-            whole.exclusive == sa.true(),
-            *self._holds(whole, self._window.padded(self._terms.cleaning)),
-        )
         return sa.select(
             models.Resource.id,
             models.Resource.resource_type,
@@ -106,7 +139,15 @@ class _Look:
             models.Resource.uuid,
             models.Resource.generation,
             models.Resource.spread,
-        ).where(~taken.correlate(models.Resource).limit(1).offset(0).exists())
+        ).where(
+            allocated.none(
+                whole,
+                whole.exclusive == sa.true(),
+                *self._in_the_way(
+                    whole, self._window.padded(self._terms.cleaning)
+                ),
+            )
+        )
 
     def shared(self) -> list[int]:
         """Return some of those that have a share in the window: of leases
@@ -154,11 +195,11 @@ class _Look:
         self._seen.update(ids)
         if not ids:
             return []
-        inventories = self._inventories(ids)
+        known = inventories(self._session, ids, self.share.amounts)
         held = self._held(ids)
         found = []
         for row in rows:
-            if not amounts.is_slot(self.share.amounts, inventories[row.id]):
+            if not amounts.is_slot(self.share.amounts, known[row.id]):
                 continue
             offer = search.Offer(
                 resource=objects.Resource(
@@ -166,27 +207,12 @@ class _Look:
                 ),
                 generation=row.generation,
                 kept=self._kept.get(row.id, 0),
-                left=amounts.left(
-                    inventories[row.id], held[row.id], self._window
-                ),
+                left=amounts.left(known[row.id], held[row.id], self._window),
                 shared=bool(held[row.id]),
             )
             fit = self.share.slot.times_in(offer.left)
             if offer.kept or fit >= self.share.together:
                 found.append(offer)
-        return found
-
-    def _inventories(
-        self, ids: Collection[int]
-    ) -> dict[int, list[objects.Inventory]]:
-        found = defaultdict(list)
-        for row in self._session.execute(
-            sa.select(INVENTORY).where(
-                INVENTORY.c.resource_id.in_(ids),
-                INVENTORY.c.resource_class.in_(self.share.amounts),
-            )
-        ):
-            found[row.resource_id].append(objects.Inventory(*row[1:]))
         return found
 
     def _held(self, ids: Collection[int]) -> dict[int, list[amounts.Held]]:
@@ -211,8 +237,9 @@ class _Look:
             )
             .where(
                 ALLOCATION.c.resource_id.in_(ids),
+                ALLOCATION.c.released == sa.false(),
                 ALLOCATION.c.exclusive == sa.false(),
-                *self._holds(models.Allocation, self._window),
+                *self._in_the_way(models.Allocation, self._window),
             )
         ):
             if row.id not in units:
@@ -231,10 +258,9 @@ class _Look:
                 units[row.id][row.resource_class] = row.amount
         return found
 
-    def _holds(
+    def _in_the_way(
         self, held: Any, window: interval.Interval
     ) -> Iterator[sa.ColumnElement[bool]]:
-        yield held.released == sa.false()
         yield held.start_date < window.end
         if window.start > self._terms.now:
             # What is over but not released is occupied still: only windows

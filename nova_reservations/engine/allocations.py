@@ -54,6 +54,20 @@ class Terms:
     among: Mapping[str, Collection[int]] | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Planned:
+    """Resources that a lease can have at this moment.
+
+    :ivar wanted: of each reservation that is planned.
+    :ivar slots: those that each of them gets.
+    :ivar generations: resource id -> generation, of all that changes.
+    """
+
+    wanted: Sequence[search.Wanted]
+    slots: offers.Slots
+    generations: Mapping[int, int]
+
+
 def start_at(lease: objects.Lease) -> int:
     """Return the random place at which a lease looks for resources first."""
     return zlib.crc32(lease.id.encode()) >> 1
@@ -89,18 +103,38 @@ class Allocations:
         """Plan the lease's reservations together, and write their allocations
         in the caller's transaction.
 
-        What those could have whose turn it is is not for this lease.
-
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
         terms = terms or Terms()
-        demanded = {
-            item.id: demand
-            for item in lease.reservations
-            if (demand := resource_types.demand(self.types, item)) is not None
-        }
-        if not demanded:
+        planned = self.plan(session, lease, now, terms)
+        if planned is None:
             return
+        # The guard of booking: it fails if another writer has booked any of
+        # these since they were read. Nothing is written before it.
+        # Decision 0002: doc/source/decisions/0002-resources-and-generations
+        allocations.advance(session, planned.generations)
+        self._write(session, planned, terms.held)
+
+    def plan(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+        terms: Terms,
+        *,
+        explain: bool = True,
+    ) -> Planned | None:
+        """Return resources for all of the lease's reservations; None if it
+        needs none. Nothing is written.
+
+        What those could have whose turn it is is not for this lease.
+
+        :param explain: whether somebody reads the reason of a refusal, which
+            costs more than to know that there is one.
+        :raises: Conflict, NotEnoughResources, InvalidInput
+        """
+        if not resource_types.planned(self.types, lease):
+            return None
         first = (
             queue.in_hand(session, lease, now) if terms.among is None else []
         )
@@ -110,10 +144,10 @@ class Allocations:
             for demand in resource_types.asks(self.types, other)
         ]
         try:
-            asks, booked = self._plan(
+            return self._plan(
                 session,
                 lease,
-                self._wanted(session, lease, demanded, rivals, terms),
+                list(self.wanted(session, lease, rivals, terms)),
                 search.Search(
                     now,
                     self.options.cleaning_time,
@@ -121,20 +155,15 @@ class Allocations:
                     terms.best_fit,
                     ignore=[item.id for item in lease.reservations],
                 ),
+                explain,
             )
         except exception.NotEnoughResources as refusal:
             raise queue.refusal(refusal, lease, first) from refusal
-        # The guard of booking: it fails if another writer has booked any of
-        # these since they were read. Nothing is written before it.
-        # Decision 0002: doc/source/decisions/0002-resources-and-generations
-        allocations.advance(session, booked.generations)
-        self._write(session, asks, booked.slots, terms.held)
 
-    def _wanted(
+    def wanted(
         self,
         session: api.Session,
         lease: objects.Lease,
-        demanded: Mapping[str, demands.Ask],
         rivals: Sequence[demands.Ask],
         terms: Terms,
     ) -> Iterable[search.Wanted]:
@@ -143,6 +172,7 @@ class Allocations:
 
         :raises: NotEnoughResources, InvalidInput
         """
+        demanded = resource_types.planned(self.types, lease)
         slots = (
             allocations.slots(session, list(terms.held)) if terms.held else {}
         )
@@ -179,16 +209,19 @@ class Allocations:
         self,
         session: api.Session,
         lease: objects.Lease,
-        wanted: Iterable[search.Wanted],
+        wanted: Sequence[search.Wanted],
         terms: search.Search,
-    ) -> tuple[Sequence[offers.Ask], plan.Plan]:
+        explain: bool,
+    ) -> Planned:
         """:raises: NotEnoughResources, InvalidInput"""
         asks = [find_offers(session, item, terms) for item in wanted]
         found = plan.assign(asks, lease.id, terms.best_fit)
         if isinstance(found, plan.Plan):
-            if not lease.keeps_its_cell:
-                return asks, found
-            return _in_one_cell(session, lease, asks, found, terms)
+            if lease.keeps_its_cell:
+                found = _in_one_cell(session, lease, asks, found, terms)
+            return Planned(wanted, found.slots, found.generations)
+        if not explain:
+            raise exception.NotEnoughResources(reason='not enough are free')
         refused = next(
             ask
             for ask in asks
@@ -207,16 +240,15 @@ class Allocations:
     def _write(
         self,
         session: api.Session,
-        asks: Iterable[offers.Ask],
-        booked: offers.Slots,
+        planned: Planned,
         held: Mapping[str, Collection[int]],
     ) -> None:
         # All of it before any: one may get what another has had.
         for reservation_id, resource_ids in held.items():
             allocations.delete(session, reservation_id, resource_ids)
-        for ask in asks:
-            reservation_id = ask.wanted.reservation_id
-            slots = booked[reservation_id]
+        for wanted in planned.wanted:
+            reservation_id = wanted.reservation_id
+            slots = planned.slots[reservation_id]
             if held:
                 # Or what itself had to leave.
                 allocations.delete(session, reservation_id, slots)
@@ -224,8 +256,8 @@ class Allocations:
                 session,
                 reservation_id,
                 slots,
-                ask.wanted.demand.amounts,
-                ask.wanted.window,
+                wanted.demand.amounts,
+                wanted.window,
             )
 
 
@@ -235,7 +267,7 @@ def _in_one_cell(
     asks: Sequence[offers.Ask],
     found: plan.Plan,
     terms: search.Search,
-) -> tuple[Sequence[offers.Ask], plan.Plan]:
+) -> plan.Plan:
     """Return the plan, or another one that does not leave the cell of what
     the lease has, or, if it has nothing yet, is in one cell.
 
@@ -245,7 +277,7 @@ def _in_one_cell(
     booked = [resource for slots in found.slots.values() for resource in slots]
     cells = candidates.cells(session, held)
     if len(cells | candidates.cells(session, booked)) < 2:
-        return asks, found
+        return found
     for cell in sorted(cells) or candidates.all_cells(session):
         there = [
             find_offers(session, ask.wanted.within('cell', {cell}), terms)
@@ -253,7 +285,7 @@ def _in_one_cell(
         ]
         again = plan.assign(there, lease.id, terms.best_fit)
         if isinstance(again, plan.Plan):
-            return there, again
+            return again
     raise exception.NotEnoughResources(
         reason='there is room, but in no cell of the cloud for all servers '
         'of the lease, and servers are brought to their places only within '

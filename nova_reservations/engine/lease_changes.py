@@ -88,7 +88,7 @@ class LeaseChanges:
         now: datetime.datetime,
     ) -> dict[str, Any]:
         """Write new dates and resources; return columns of the lease."""
-        lease, changed = self._changed(seen, changes, now)
+        lease, changed = self.asked(seen, changes, now)
         _write_events(session, seen, lease.events, now)
         if seen.status in states.WAITING and seen.server_reservation is None:
             _set_params(session, lease, changed, now)
@@ -106,7 +106,7 @@ class LeaseChanges:
             'due_at': due_at(lease, now, self.options),
         }
 
-    def _changed(
+    def asked(
         self,
         seen: objects.Lease,
         changes: lease_requests.LeaseChanges,
@@ -177,6 +177,24 @@ class LeaseChanges:
                 reservation.id,
                 resource_types.window(self.types, lease, reservation),
             )
+
+    def kept(
+        self, session: api.Session, lease: objects.Lease
+    ) -> dict[str, list[int]]:
+        """Return what _held would if resources were released that a used
+        lease can't use."""
+        held = allocations_db.holdings(
+            session, [item.id for item in lease.reservations]
+        )
+        return {
+            reservation_id: [
+                holding.resource.id
+                for holding in holdings
+                if not holding.replaced
+                and (holding.usable or not lease.is_used)
+            ]
+            for reservation_id, holdings in held.items()
+        }
 
     def _held(
         self, session: api.Session, lease: objects.Lease

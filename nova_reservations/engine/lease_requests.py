@@ -159,12 +159,18 @@ class LeaseRequests:
         self, asked: NewLease, kind: states.LeaseType
     ) -> int | None:
         if kind == states.LeaseType.RETRY:
-            most = self.options.max_create_retries
-            return (
-                most
-                if asked.max_retries is None
-                else min(asked.max_retries, most)
+            # Those that are over when its wait is: a worker of an earlier
+            # release knows nothing else.
+            wait, interval = (
+                self.options.max_create_wait,
+                self.options.create_retry_interval,
             )
+            limits = (
+                -(-wait // interval),
+                self.options.max_create_retries,
+                asked.max_retries,
+            )
+            return min(limit for limit in limits if limit is not None)
         if asked.max_retries is not None:
             raise exception.InvalidInput(
                 f'max_retries is for leases of type {states.LeaseType.RETRY}'

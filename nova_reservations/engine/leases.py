@@ -5,8 +5,10 @@ Each is one transaction, begun anew when another writer was first; none
 calls Nova. Workers find the lease due, and bring Nova in line with it.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import contextlib
 import dataclasses
 import datetime
 from typing import Any
@@ -29,8 +31,10 @@ from nova_reservations.engine import allocations
 from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import lease_changes
+from nova_reservations.engine import lease_offers
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import notifications
+from nova_reservations.engine import openings
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
@@ -41,6 +45,16 @@ LOG = log.getLogger(__name__)
 
 PAGE = 500
 """The number of leases of a list that are in memory at once."""
+
+_CREATED: Mapping[states.Lease, str] = {
+    states.Lease.PENDING: 'Lease %(lease)s of project %(project)s is '
+    'promised from %(start)s to %(end)s',
+    states.Lease.CREATING: 'Lease %(lease)s of project %(project)s waits: '
+    '%(reason)s',
+    states.Lease.IN_PROGRESS: 'Hosts are to be emptied for lease %(lease)s '
+    'of project %(project)s',
+}
+"""The line in the log for a new lease, by its status."""
 
 
 class Leases:
@@ -60,6 +74,12 @@ class Leases:
         self.requests = lease_requests.LeaseRequests(types, options)
         self.changes = lease_changes.LeaseChanges(types, options)
         self.allocations = allocations.Allocations(types, options)
+        self.openings = openings.Openings(
+            database, self.allocations, self.changes
+        )
+        self.offers = lease_offers.LeaseOffers(
+            database, self.requests, self.allocations, self.openings
+        )
 
     def get(self, lease_id: str) -> objects.Lease:
         """:raises: NotFound"""
@@ -99,6 +119,25 @@ class Leases:
             if left is not None:
                 left -= size
 
+    def positions(self, found: Collection[objects.Lease]) -> Mapping[str, int]:
+        """Return lease id -> its number among all that wait, of those of the
+        leases that do; 1 is the next."""
+        arrivals = {
+            lease.id: lease.arrival
+            for lease in found
+            if lease.arrival is not None
+            and lease.status == states.Lease.CREATING
+        }
+        if not arrivals:
+            return {}
+        with self.database.reader() as session:
+            known = retry_queue.positions(session, {*arrivals.values()})
+        return {
+            lease_id: known[arrival]
+            for lease_id, arrival in arrivals.items()
+            if arrival in known
+        }
+
     def usage(
         self, lease: objects.Lease, reservation: objects.Reservation
     ) -> Mapping[str, Any]:
@@ -121,44 +160,73 @@ class Leases:
             return {}
 
     def create(
-        self, asked: lease_requests.NewLease, now: datetime.datetime
+        self,
+        asked: lease_requests.NewLease,
+        now: datetime.datetime,
+        *,
+        dry_run: bool = False,
     ) -> objects.Lease:
         """Promise the lease; a worker starts it at its time.
 
+        :param dry_run: whether only to return, or raise, what would be.
         :raises: InvalidInput, NotEnoughResources, Contended
         """
-        lease = self.requests.draft(asked, now)
+        draft = self.requests.draft(asked, now)
         try:
-            self.promise(lease, now)
+            lease = self._create(draft, now, dry_run)
         except exception.NotEnoughResources as refusal:
-            if lease.lease_type == states.LeaseType.BEST_EFFORT:
-                lease = self._empty_hosts(lease, refusal, now)
-            else:
-                lease = self._keep(
-                    retry.begin(lease, refusal, now, self.options)
-                )
-        else:
-            LOG.info(
-                'Lease %(lease)s of project %(project)s is promised from '
-                '%(start)s to %(end)s',
-                {
-                    'lease': lease.id,
-                    'project': lease.project_id,
-                    'start': lease.start_date,
-                    'end': lease.end_date,
-                },
-            )
+            raise self.openings.with_start(refusal, draft, now) from refusal
+        if dry_run:
+            return lease
+        LOG.info(
+            _CREATED[lease.status],
+            {
+                'lease': lease.id,
+                'project': lease.project_id,
+                'start': lease.start_date,
+                'end': lease.end_date,
+                'reason': lease.status_reason,
+            },
+        )
         self.notify(notifications.CREATE, notifications.payload(lease))
         return lease
 
-    def promise(self, lease: objects.Lease, now: datetime.datetime) -> None:
+    def _create(
+        self, draft: objects.Lease, now: datetime.datetime, dry_run: bool
+    ) -> objects.Lease:
+        """:raises: InvalidInput, NotEnoughResources, Contended"""
+        try:
+            self.promise(draft, now, dry_run=dry_run)
+        except exception.NotEnoughResources as refusal:
+            if draft.lease_type == states.LeaseType.BEST_EFFORT:
+                return self._empty_hosts(draft, refusal, now, dry_run)
+            return self._keep(
+                retry.begin(draft, refusal, now, self.options), dry_run
+            )
+        return draft
+
+    def _transaction(
+        self, dry_run: bool
+    ) -> contextlib.AbstractContextManager[api.Session]:
+        if dry_run:
+            return self.database.rehearsal()
+        return self.database.writer()
+
+    def promise(
+        self,
+        lease: objects.Lease,
+        now: datetime.datetime,
+        *,
+        dry_run: bool = False,
+    ) -> None:
         """Write a new lease with its resources.
 
+        :param dry_run: whether only to raise what would be.
         :raises: InvalidInput, NotEnoughResources, Contended
         """
 
         def book(attempt: int) -> None:
-            with self.database.writer() as session:
+            with self._transaction(dry_run) as session:
                 if attempt > transactions.SERIALIZE_FROM:
                     counters.increment(session, 'booking')
                 leases.insert(session, lease)
@@ -178,6 +246,7 @@ class Leases:
         lease: objects.Lease,
         refusal: exception.NotEnoughResources,
         now: datetime.datetime,
+        dry_run: bool,
     ) -> objects.Lease:
         """Write a lease for which hosts are to be emptied.
 
@@ -185,10 +254,11 @@ class Leases:
         """
         if not self.drainable_hosts.can_be_emptied():
             raise refusal
-        self.drainable_hosts.follow(now)
+        if not dry_run:
+            self.drainable_hosts.follow(now)
 
         def insert(_: int) -> objects.Lease:
-            with self.database.writer() as session:
+            with self._transaction(dry_run) as session:
                 prospect = drain_candidates.find(
                     session, lease, now, self.types, self.options
                 )
@@ -196,19 +266,13 @@ class Leases:
                 leases.insert(session, hunted)
                 return hunted
 
-        hunted = transactions.retry(insert)
-        LOG.info(
-            'Hosts are to be emptied for lease %(lease)s of project '
-            '%(project)s',
-            {'lease': hunted.id, 'project': hunted.project_id},
-        )
-        return hunted
+        return transactions.retry(insert)
 
-    def _keep(self, lease: objects.Lease) -> objects.Lease:
+    def _keep(self, lease: objects.Lease, dry_run: bool) -> objects.Lease:
         """Write a lease that waits, and has nothing yet."""
 
         def insert(_: int) -> objects.Lease:
-            with self.database.writer() as session:
+            with self._transaction(dry_run) as session:
                 kept = dataclasses.replace(
                     lease, arrival=retry_queue.arrive(session)
                 )
@@ -216,24 +280,20 @@ class Leases:
                 return kept
 
         kept = transactions.retry(insert)
-        LOG.info(
-            'Lease %(lease)s of project %(project)s waits: %(reason)s',
-            {
-                'lease': kept.id,
-                'project': kept.project_id,
-                'reason': kept.status_reason,
-            },
-        )
-        return kept
+        # Its number may be another's by now.
+        return dataclasses.replace(kept, arrival=None) if dry_run else kept
 
     def update(
         self,
         lease_id: str,
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
+        *,
+        dry_run: bool = False,
     ) -> objects.Lease:
         """Change the lease: all that was asked for, or nothing.
 
+        :param dry_run: whether only to return, or raise, what would be.
         :raises: NotFound, InvalidInput, InvalidState, NotEnoughResources,
             Contended
         """
@@ -242,14 +302,21 @@ class Leases:
             changes = self.requests.look_up(self.get(lease_id), changes)
 
         def change(attempt: int) -> tuple[objects.Lease, objects.Lease]:
-            with self.database.writer() as session:
+            with self._transaction(dry_run) as session:
                 if attempt > transactions.SERIALIZE_FROM:
                     counters.increment(session, 'booking')
                 seen = leases.get(session, lease_id)
                 self.changes.write(session, seen, changes, now)
                 return seen, leases.get(session, lease_id)
 
-        before, lease = transactions.retry(change)
+        try:
+            before, lease = transactions.retry(change)
+        except exception.NotEnoughResources as refusal:
+            raise self.openings.with_end(
+                refusal, self.get(lease_id), changes, now
+            ) from refusal
+        if dry_run:
+            return lease
         LOG.info(
             'Lease %(lease)s is changed; it is %(status)s from %(start)s '
             'to %(end)s',

@@ -34,6 +34,18 @@ def demand(
     return get(types, reservation.resource_type).demand(reservation.params)
 
 
+def planned(types: Types, lease: objects.Lease) -> dict[str, demands.Ask]:
+    """Return reservation id -> its demand, of those that are planned.
+
+    :raises: InvalidInput
+    """
+    return {
+        item.id: asked
+        for item in lease.reservations
+        if (asked := demand(types, item)) is not None
+    }
+
+
 def window(
     types: Types, lease: objects.Lease, reservation: objects.Reservation
 ) -> interval.Interval:

@@ -74,7 +74,7 @@ def _last(
 ) -> datetime.datetime:
     """Return until when a lease waits."""
     patience = (lease.max_retries or 0) * options.create_retry_interval
-    last = lease.created_at + patience
+    last = lease.created_at + min(patience, options.max_create_wait)
     if lease.duration is not None:
         return last
     return min(

@@ -29,8 +29,9 @@ class Settings:
     before_end: datetime.timedelta
     end_timeout: datetime.timedelta
     host_refresh_interval: datetime.timedelta
+    max_create_wait: datetime.timedelta
     create_retry_interval: datetime.timedelta
-    max_create_retries: int
+    max_create_retries: int | None
     conductors_guarded: bool
     build_wait: datetime.timedelta
     best_effort_aggregate: str | None
@@ -59,6 +60,7 @@ class Settings:
             before_end=_minutes(group.minutes_before_end_lease),
             end_timeout=_seconds(group.end_timeout),
             host_refresh_interval=_seconds(group.host_refresh_interval),
+            max_create_wait=_seconds(group.max_create_wait),
             create_retry_interval=_seconds(group.create_retry_interval),
             max_create_retries=group.max_create_retries,
             conductors_guarded=group.conductors_guarded,

@@ -4,6 +4,7 @@ from nova_reservations.policies import base
 INDEX = 'reservations:leases:index'
 INDEX_ALL_PROJECTS = 'reservations:leases:index:all_projects'
 SHOW = 'reservations:leases:show'
+OFFERS = 'reservations:leases:offers'
 CREATE = 'reservations:leases:create'
 UPDATE = 'reservations:leases:update'
 DELETE = 'reservations:leases:delete'
@@ -32,6 +33,12 @@ RULES = [
         ('GET', '/leases/{lease_id}'),
     ),
     base.rule(
+        OFFERS,
+        base.PROJECT_READER_OR_ADMIN,
+        'Find windows in which a lease would be accepted.',
+        ('POST', '/leases/offers'),
+    ),
+    base.rule(
         CREATE,
         base.PROJECT_MEMBER_OR_ADMIN,
         'Create a lease.',
@@ -54,6 +61,7 @@ RULES = [
         base.ADMIN,
         'Ask for hosts by their cell, as ``$cell``.',
         ('POST', '/leases'),
+        ('POST', '/leases/offers'),
         ('PUT', '/leases/{lease_id}'),
     ),
     base.rule(

@@ -94,9 +94,16 @@ def pytest_make_collect_report():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its tier, before ``-m`` chooses by it."""
+    """Mark each test with its tier, before ``-m`` chooses by it.
+
+    The client's, which may be collected along with ours, have none: they run
+    where Nova is not installed.
+    """
+    here = pathlib.Path(__file__).parent
     for item in items:
-        if not any(item.get_closest_marker(tier) for tier in TIERS):
+        if item.path.is_relative_to(here) and not any(
+            item.get_closest_marker(tier) for tier in TIERS
+        ):
             item.add_marker(_tier(item))
 
 

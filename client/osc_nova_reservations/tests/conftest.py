@@ -2,6 +2,7 @@
 """Fixtures: an API in memory, and commands that are run on it."""
 
 from collections.abc import Callable
+import io
 import types
 from typing import Any
 
@@ -50,11 +51,19 @@ def instance(api: fake_api.FakeApi) -> Instance:
 
 
 @pytest.fixture
-def run(instance: Instance) -> Callable[..., Any]:
+def stderr() -> io.StringIO:
+    """All that commands say beside what they show."""
+    return io.StringIO()
+
+
+@pytest.fixture
+def run(instance: Instance, stderr: io.StringIO) -> Callable[..., Any]:
     """Run a command; return a lease by column, or a list of those."""
     client = plugin.make_client(instance)
     manager = types.SimpleNamespace(lease=client)
-    app = types.SimpleNamespace(client_manager=manager, options=None)
+    app = types.SimpleNamespace(
+        client_manager=manager, options=None, stderr=stderr
+    )
 
     def run(command: Any, *words: str) -> Any:
         called = command(app, None)

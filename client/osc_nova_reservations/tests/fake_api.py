@@ -16,12 +16,18 @@ class FakeApi(adapters.BaseAdapter):
     """Keeps the leases that requests create.
 
     :ivar leases: leases as the API shows them, by ID
+    :ivar offers: windows that are offered, whatever is asked for
+    :ivar wanted: bodies of requests for offers
+    :ivar taken: how many of the next new leases are refused
     :ivar refusal: status and body with which all further requests are refused
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.leases: dict[str, dict[str, Any]] = {}
+        self.offers: list[dict[str, Any]] = []
+        self.wanted: list[dict[str, Any]] = []
+        self.taken = 0
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
 
     def add(
@@ -58,14 +64,25 @@ class FakeApi(adapters.BaseAdapter):
         self, request: requests.PreparedRequest
     ) -> tuple[http.HTTPStatus, bytes]:
         url = parse.urlsplit(request.url or '')
+        shown: dict[str, Any]
         lease_id = str(url.path).rpartition('/leases')[2].removeprefix('/')
+        if lease_id == 'offers':
+            self.wanted.append(json.loads(request.body or '{}'))
+            found = self.offers[: self.wanted[-1].get('limit')]
+            shown = {'offers': found, 'truncated': not found}
+            return http.HTTPStatus.OK, json.dumps(shown).encode()
         if lease_id and lease_id not in self.leases:
             return http.HTTPStatus.NOT_FOUND, b'{"error_message": "not here"}'
         body = json.loads(request.body or '{}')
-        shown: dict[str, Any]
+        query = dict(parse.parse_qsl(str(url.query)))
+        if query.pop('dry_run', 'false') == 'true':
+            shown = self.leases.get(lease_id, {'id': 'none'}) | body
+            return http.HTTPStatus.OK, json.dumps({'lease': shown}).encode()
+        if request.method == 'POST' and self.taken:
+            self.taken -= 1
+            return http.HTTPStatus.CONFLICT, b'{"error_message": "too late"}'
         match request.method, lease_id:
             case 'GET', '':
-                query = dict(parse.parse_qsl(str(url.query)))
                 shown = {'leases': self._list(**query)}
             case 'POST', '':
                 shown = {'lease': self.add(**body)}

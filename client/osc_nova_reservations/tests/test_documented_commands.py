@@ -17,6 +17,7 @@ _COMMANDS = {
     'create': leases.CreateLease,
     'delete': leases.DeleteLease,
     'list': leases.ListLease,
+    'offer': leases.ListOffer,
     'set': leases.SetLease,
     'show': leases.ShowLease,
 }
@@ -50,8 +51,11 @@ def test_a_documented_command_makes_a_request(words: tuple[str, ...]) -> None:
     app = types.SimpleNamespace(client_manager=None, options=None)
     parser = command(app, None).get_parser(f'openstack lease {words[0]}')
 
-    parsed = parser.parse_args(words[1:])
+    # Its name has two words.
+    parsed = parser.parse_args(words[2 if words[0] == 'offer' else 1 :])
 
+    if words[0] == 'offer':
+        assert options.offers_body(parsed, 'now', 1)['reservations']
     if words[0] == 'create':
         assert options.create_body(parsed)['reservations']
     if words[0] == 'set':

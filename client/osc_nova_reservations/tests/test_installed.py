@@ -79,6 +79,7 @@ def test_the_commands_are_found():
         'lease create',
         'lease delete',
         'lease list',
+        'lease offer list',
         'lease set',
         'lease show',
     ]

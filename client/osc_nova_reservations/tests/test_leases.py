@@ -102,10 +102,19 @@ class TestList:
         assert [row['ID'] for row in rows] == [mine['id']]
 
     def test_shows_reasons_and_projects_on_request(self, run, api):
-        api.add(name='mine', status_reason='no host', project_id='p')
+        api.add(
+            name='mine',
+            queue_position=3,
+            status_reason='no host',
+            project_id='p',
+        )
         [short] = run(leases.ListLease)
         [long] = run(leases.ListLease, '--long')
-        assert long == short | {'Reason': 'no host', 'Project': 'p'}
+        assert long == short | {
+            'Position': 3,
+            'Reason': 'no host',
+            'Project': 'p',
+        }
 
 
 class TestShow:
@@ -171,6 +180,92 @@ class TestSet:
         lease = api.add(name='mine')
         run(leases.SetLease, 'mine', '--replace-failed')
         assert api.leases[lease['id']] == lease | {'replace_failed': True}
+
+
+OFFER = {
+    'start_date': '2040-01-02T10:00:00.000000',
+    'end_date': '2040-01-02T12:00:00.000000',
+}
+
+
+class TestOffers:
+    def test_are_listed(self, run, api):
+        api.offers = [OFFER]
+        shown = run(
+            *(leases.ListOffer, '--hosts=2-3', '--duration=2h', '--limit=7'),
+            '--start-before=2040-01-03 10:00',
+        )
+        assert shown == [
+            {'Start': OFFER['start_date'], 'End': OFFER['end_date']}
+        ]
+        assert api.wanted == [
+            {
+                'duration': '2h',
+                'start_after': 'now',
+                'start_before': '2040-01-03 10:00',
+                'limit': 7,
+                'reservations': [HOSTS],
+            }
+        ]
+
+    def test_that_are_not_all_are_called_so(self, run, stderr):
+        assert run(leases.ListOffer, '--hosts=1', '--duration=2h') == []
+        assert 'There may be more' in stderr.getvalue()
+
+
+class TestFirstFree:
+    WORDS = ('mine', '--hosts=2-3', '--duration=2h', '--first-free')
+
+    def test_leases_in_the_first_window_that_is_offered(self, run, api):
+        api.offers = [OFFER, {}]
+        shown = run(
+            *(leases.CreateLease, *self.WORDS, '--start=2040-01-01 10:00'),
+        )
+        lease = api.leases[shown['id']]
+        assert lease['start_date'] == OFFER['start_date']
+        assert lease['duration'] == '2h'
+        assert api.wanted == [
+            {
+                'duration': '2h',
+                'start_after': '2040-01-01 10:00',
+                'limit': 1,
+                'reservations': [HOSTS],
+            }
+        ]
+
+    def test_asks_again_if_others_are_faster(self, run, api):
+        api.offers, api.taken = [OFFER], 2
+        run(leases.CreateLease, *self.WORDS)
+        assert (len(api.leases), len(api.wanted)) == (1, 3)
+
+    def test_gives_up_if_others_are_faster_again_and_again(self, run, api):
+        api.offers, api.taken = [OFFER], 3
+        with pytest.raises(exceptions.CommandError, match='too late'):
+            run(leases.CreateLease, *self.WORDS)
+        assert not api.leases
+
+    def test_is_refused_where_there_is_no_window(self, run, api):
+        with pytest.raises(exceptions.CommandError, match='No window was fo'):
+            run(leases.CreateLease, *self.WORDS)
+
+    def test_has_to_know_how_long_it_lasts(self, run):
+        with pytest.raises(exceptions.CommandError, match='needs --duration'):
+            run(*(leases.CreateLease, 'mine', '--first-free', '--hosts=1'))
+
+
+class TestDryRun:
+    def test_of_a_lease_makes_none(self, run, api):
+        shown = run(
+            leases.CreateLease, 'mine', '--hosts=1', *CREATED, '--dry-run'
+        )
+        assert shown['name'] == 'mine'
+        assert not api.leases
+
+    def test_of_a_change_changes_nothing(self, run, api):
+        lease = api.add(name='mine')
+        shown = run(leases.SetLease, 'mine', '--end=now', '--dry-run')
+        assert shown['end_date'] == 'now'
+        assert api.leases == {lease['id']: lease}
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,16 @@ INDEX = validation.Schema(
     )
 )
 
+DRY_RUN = validation.Schema(
+    parameters.optional(
+        dry_run={
+            **parameters.BOOLEAN,
+            'description': 'whether to answer as if it were done, and do '
+            'nothing',
+        }
+    )
+)
+
 _BEFORE_END_DATE = {**parameters.DATE, 'type': ['string', 'null']}
 
 # What each type of resource asks for beside these is in its own schema.
@@ -183,6 +193,12 @@ _LEASE = {
         trust_id={'type': 'null'},
         status={'enum': [str(state) for state in states.Lease]},
         status_reason={'type': ['string', 'null']},
+        queue_position={
+            'type': ['integer', 'null'],
+            'minimum': 1,
+            'description': 'the number of a lease of type retry among all '
+            'that wait for capacity; null: it does not wait',
+        },
         degraded={'type': 'boolean'},
         created_at=parameters.SHOWN_STAMP,
         updated_at=parameters.SHOWN_STAMP,

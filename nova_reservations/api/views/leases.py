@@ -13,10 +13,12 @@ def show(
     lease: objects.Lease,
     details: Callable[[objects.Reservation], Mapping[str, Any]],
     in_full: bool,
+    position: int | None = None,
 ) -> dict[str, Any]:
     """:param details: what a reservation's type shows of it.
 
     :param in_full: whether its reason may name what is of others.
+    :param position: its number among those that wait; None: it does not.
     """
     reason = lease.status_reason
     if in_full and lease.status_detail is not None:
@@ -34,6 +36,7 @@ def show(
         'trust_id': None,
         'status': lease.status,
         'status_reason': reason,
+        'queue_position': position,
         'degraded': lease.degraded,
         'created_at': dates.show_stamp(lease.created_at),
         'updated_at': dates.show_stamp(lease.updated_at),

@@ -86,7 +86,7 @@ def test_it_ends_like_others(region):
 
 def test_one_that_waits_stands_in_nobodys_way(region):
     region.active_lease(minimum=3, end=1)
-    odd = region.retry(hypervisor_properties=HERE, end=500)
+    odd = region.retry(hypervisor_properties=HERE, end=500, retries=60)
     plain = region.retry(end=500)
     rename(region)
     region.forward(until=2)

@@ -36,6 +36,20 @@ def test_a_lease_starts_now_unless_told_and_lasts_its_duration(run, member):
     assert lease['end_date'] == '2030-05-17T12:00:25.000000'
 
 
+def test_the_first_free_window_is_listed_and_leased(run, member):
+    member.lease(
+        reservations=[{'resource_type': 'physical:host', 'min': 3, 'max': 3}]
+    )
+    words = ('--hosts=1', '--duration=90m')
+    [offer] = json.loads(run('offer', 'list', *words, '-f', 'json'))
+    created = json.loads(
+        run('create', 'next', *words, '--first-free', '-f', 'json')
+    )
+    assert created['start_date'] == offer['Start']
+    assert created['end_date'] == offer['End']
+    assert offer['Start'] == '2030-05-17T11:30:25.000000'
+
+
 def test_any_reservation_can_be_given_as_the_api_takes_it(run, member):
     one = {
         'resource_type': 'physical:host',

@@ -94,6 +94,7 @@ def test_a_retry_lease_is_kept_where_others_are_refused(member):
     lease = answer.json['lease']
     assert (lease['status'], lease['lease_type']) == ('CREATING', 'retry')
     assert lease['max_retries'] == 5
+    assert lease['queue_position'] == 1
     assert '10 wanted' in lease['status_reason']
     path = f'/leases/{lease["id"]}'
     assert member('GET', path).json['lease'] == lease
@@ -218,6 +219,9 @@ def test_more_hosts_than_are_free_is_a_conflict(member):
     )
     assert answer.status_int == 409
     assert 'Not enough hosts available' in answer.json['error_message']
+    later = answer.json['earliest_start']
+    assert later == '2030-05-17T11:30:25.000000'
+    member.lease(start_date=later, reservations=hosts(2))
 
 
 def test_a_lease_may_hold_nothing(member):

@@ -16,6 +16,12 @@ from nova_reservations.tests import profile
 # refuse it.
 BODIES = {
     ('POST', '/leases'): {'name': 'a', 'start_date': 'now', 'duration': 60},
+    ('POST', '/leases/offers'): {
+        'duration': 60,
+        'reservations': [
+            {'resource_type': 'physical:host', 'min': 1, 'max': 1}
+        ],
+    },
     ('PUT', '/leases/{lease_id}'): {'name': 'b'},
     ('POST', '/os-hosts'): {'name': 'h2'},
     ('PUT', '/os-hosts/{host_id}'): {'gpu': 'A100'},

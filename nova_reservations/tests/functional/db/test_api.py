@@ -34,6 +34,13 @@ def test_what_an_exception_leaves_is_not_written(any_database):
     assert count(any_database) == 0
 
 
+def test_what_is_rehearsed_is_seen_there_and_not_written(any_database):
+    with any_database.rehearsal() as session:
+        counters.increment(session, 'booking')
+        assert counters.value(session, 'booking') == 1
+    assert count(any_database) == 0
+
+
 def test_a_transaction_in_a_transaction_is_one_of_its_own(any_database):
     """So that a check of a claim sees what others have committed."""
     with any_database.reader() as outer:

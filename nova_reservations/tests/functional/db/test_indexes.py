@@ -109,6 +109,10 @@ OFTEN = {
         retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
     ),
+    'the places of those that wait': Often(
+        lambda session: retry_queue.positions(session, {7, 9}),
+        frozenset({'ix_nr_leases_status'}),
+    ),
     'whether anybody waits': Often(
         lambda session: retry_queue.is_any(session, 1000),
         frozenset({'ix_nr_leases_status'}),
@@ -448,7 +452,9 @@ def analyse(database: api.Database) -> None:
 
 @contextlib.contextmanager
 def filled_database(
-    backend: str, directory: pathlib.Path
+    backend: str,
+    directory: pathlib.Path,
+    fill: Callable[[orm.Session], None] = fill,
 ) -> Iterator[api.Database]:
     with conftest.empty_database(backend, directory) as url:
         database = api.Database(url)

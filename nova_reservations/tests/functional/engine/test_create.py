@@ -15,7 +15,7 @@ def test_what_was_promised_can_not_be_promised_again(make_region):
         region.lease(start=59, end=90, minimum=2)
     assert str(caught.value) == (
         'Not enough hosts available: 2 hosts match, 1 is taken in this '
-        'window, 2 wanted'
+        'window, 2 wanted; 2 are free for as long from 2030-01-01 13:00'
     )
     assert len(region.picture()['leases']) == 1
 

@@ -10,6 +10,7 @@ from nova_reservations import objects
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
+from nova_reservations.tests.regressions import test_waiting_queue
 
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 
@@ -68,6 +69,52 @@ def test_no_lease_is_tried_more_often_than_the_operator_allows(
     assert lease.max_retries == 2
     region.forward(until=2)
     assert region.status(lease) == 'ERROR'
+
+
+@pytest.mark.parametrize('wait', [datetime.timedelta(days=7), minutes(90)])
+def test_it_waits_as_long_as_the_operator_allows(make_region, wait):
+    region = make_region('one', max_create_wait=wait)
+    region.lease(end=60 * 24 * 30)
+    lease = region.retry(duration=10)
+    assert f'until {NOON + wait:%Y-%m-%d %H:%M:%S}' in lease.status_reason
+    assert lease.max_retries == wait / minutes(1)
+    region.now = NOON + wait - minutes(1)
+    region.work()
+    assert region.status(lease) == 'CREATING'
+    region.now += minutes(1)
+    region.work()
+    assert region.status(lease) == 'ERROR'
+
+
+def test_by_default_that_is_a_week(make_region):
+    region = make_region('one')
+    assert region.options.max_create_wait == datetime.timedelta(days=7)
+    assert region.options.max_create_retries is None
+
+
+def test_retries_are_counted_to_the_last_second_of_the_longest_wait(
+    make_region,
+):
+    """An interval that begins in it ends after it."""
+    region = make_region('one', max_create_wait=minutes(2.5))
+    region.lease(end=120)
+    lease = region.retry()
+    assert lease.max_retries == 3
+    region.forward(until=2.4)
+    assert region.status(lease) == 'CREATING'
+    region.forward(until=2.5)
+    assert region.status(lease) == 'ERROR'
+
+
+@pytest.mark.parametrize(
+    'never',
+    [{'max_create_wait': minutes(0)}, {'max_create_retries': 0}],
+)
+def test_where_the_operator_lets_nobody_wait_it_is_refused(make_region, never):
+    region = make_region('one', **never)
+    region.lease(end=120)
+    with pytest.raises(exception.NotEnoughResources):
+        region.retry()
 
 
 def test_who_may_not_be_tried_again_is_refused_at_once(make_region):
@@ -239,6 +286,56 @@ def test_who_waits_may_start_later(make_region):
     assert seen.status == 'PENDING'
     assert seen.start_date == NOON + minutes(30)
     assert seen.end_date == NOON + minutes(40)
+
+
+# Its place
+
+
+def positions(region, *waiting):
+    found = region.leases.positions([region.see(lease) for lease in waiting])
+    return [found.get(lease.id) for lease in waiting]
+
+
+def test_its_place_is_its_number_among_all_that_wait(make_region):
+    region = make_region('one')
+    holder = region.active_lease(end=120)
+    other = {'resource_properties': '["==", "$vcpus", "1000"]'}
+    waiting = [region.retry(duration=10, **asked) for asked in ({}, other, {})]
+    assert positions(region, holder, *waiting) == [None, 1, 2, 3]
+    assert positions(region, waiting[2], waiting[1]) == [3, 2]
+
+
+def test_its_place_moves_as_those_ahead_leave(make_region):
+    region = make_region('one')
+    holder = region.active_lease(end=120)
+    first, second, third = (region.retry(duration=10) for _ in range(3))
+    region.delete(second)
+    assert positions(region, first, third) == [1, 2]
+    region.delete(holder)
+    region.work()
+    assert region.status(first) == 'ACTIVE'
+    assert positions(region, first, third) == [None, 1]
+
+
+def test_the_places_of_a_page_are_asked_for_at_once(make_region):
+    region = make_region('one')
+    region.active_lease(end=120)
+    asked = []
+    for count in (2, 20):
+        waiting = [region.retry(duration=10) for _ in range(count)]
+        with test_waiting_queue.statements(region) as made:
+            positions = region.leases.positions(waiting)
+        assert len(positions) == count
+        asked.append(len(made))
+    assert asked[0] == asked[1]
+
+
+def test_a_lease_that_left_since_it_was_read_has_no_place(make_region):
+    region = make_region('one')
+    region.active_lease(end=120)
+    lease = region.retry(duration=10)
+    region.delete(lease)
+    assert region.leases.positions([lease]) == {}
 
 
 # While it waits

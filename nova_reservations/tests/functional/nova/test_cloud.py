@@ -241,6 +241,31 @@ class CloudTest(shared.SharedNova):
             instance.disable_terminate = True
             instance.save()
 
+    def test_a_flavor_that_is_deleted_while_it_is_read_has_no_servers(self):
+        nova_objects.Flavor(
+            nova_context.get_admin_context(),
+            flavorid=RESERVATION,
+            name='reserved',
+            memory_mb=512,
+            vcpus=1,
+            root_gb=1,
+            is_public=False,
+        ).create()
+        read = nova_objects.Flavor.get_by_flavor_id
+
+        def deleted_then(context, flavor_id):
+            flavor = read(context, flavor_id)
+            read(context, flavor_id).destroy()
+            return flavor
+
+        self.useFixture(
+            fixtures.MockPatchObject(
+                nova_objects.Flavor, 'get_by_flavor_id', deleted_then
+            )
+        )
+        occupancy = self.cloud.slots.servers_in_slots(RESERVATION, (), ())
+        self.assertEqual((), tuple(occupancy.servers))
+
     def test_without_placement_it_says_so(self):
         self.useFixture(
             fixtures.MockPatchObject(

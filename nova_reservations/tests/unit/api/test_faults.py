@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import datetime
 import json
 import logging
 
@@ -47,6 +48,17 @@ def test_a_refusal_has_the_shape_that_clients_of_leases_read():
         'error_name': 404,
         'error_message': 'Lease 7 could not be found',
     }
+
+
+def test_a_refusal_tells_when_there_is_room():
+    start = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)
+    answer = faults.response(
+        exception.NotEnoughResources('none is free', earliest_start=start),
+        'req-1',
+    )
+    assert answer.status_int == 409
+    assert answer.json['earliest_start'] == '2030-01-01T12:00:00.000000'
+    assert 'latest_end' not in answer.json
 
 
 def test_a_refusal_of_the_request_itself_has_the_other_shape():

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows in which a lease would be accepted, in the terms of the engine."""
+
+from typing import Any
+
+from nova_reservations.api import dates
+from nova_reservations.api import leases
+from nova_reservations.api import request as api_request
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import offers as schemas
+from nova_reservations.engine import lease_offers
+from nova_reservations.policies import leases as policies
+
+DEFAULT = 5
+"""Offers of an answer, unless the request says how many."""
+
+
+def find(
+    req: api_request.LeaseRequest, body: dict[str, Any]
+) -> dict[str, Any]:
+    context = req.context
+    context.can(policies.OFFERS, target={'project_id': context.project_id})
+    now = req.now()
+    start = dates.parse(body.get('start_after', 'now'), now)
+    duration = dates.parse_duration(body['duration'])
+    # It must be a date, too.
+    dates.after(start, duration)
+    found = req.services.leases.offers.find(
+        lease_offers.Wanted(
+            project_id=context.project_id,
+            user_id=context.user_id,
+            reservations=tuple(
+                leases.new_reservation(req, item)
+                for item in body['reservations']
+            ),
+            duration=duration,
+            start_after=start,
+            start_before=dates.parse(body['start_before'], now)
+            if 'start_before' in body
+            else None,
+            limit=body.get('limit', DEFAULT),
+        ),
+        now,
+    )
+    return {
+        'offers': [
+            {
+                'start_date': dates.show(window.start),
+                'end_date': dates.show(window.end),
+            }
+            for window in found.windows
+        ],
+        'truncated': found.truncated,
+    }
+
+
+FIND = Action(find, body=schemas.FIND, response=schemas.FIND_RESPONSE)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_reservations.api import validation
+from nova_reservations.api.schemas import leases
+from nova_reservations.api.schemas import parameters
+
+MOST = 20
+
+FIND = validation.Schema(
+    {
+        'title': 'WantedOffers',
+        **parameters.optional(
+            duration=parameters.DURATION,
+            start_after={
+                **parameters.DATE,
+                'description': 'the earliest start; by default now',
+            },
+            start_before={
+                **parameters.DATE,
+                'description': 'the latest start; by default there is none',
+            },
+            limit={
+                'type': 'integer',
+                'minimum': 1,
+                'maximum': MOST,
+                'description': 'how many offers are wanted; by default 5',
+            },
+            reservations={
+                'type': 'array',
+                'minItems': 1,
+                'maxItems': leases.MAX_RESERVATIONS,
+                'items': leases.NEW_RESERVATION,
+            },
+        ),
+        'required': ['duration', 'reservations'],
+    }
+)
+
+FIND_RESPONSE = validation.Schema(
+    parameters.exactly(
+        offers={
+            'type': 'array',
+            'maxItems': MOST,
+            'items': {
+                'title': 'Offer',
+                **parameters.exactly(
+                    start_date=parameters.SHOWN_DATE,
+                    end_date=parameters.SHOWN_DATE,
+                ),
+            },
+        },
+        truncated={
+            'type': 'boolean',
+            'description': 'whether there may be later ones that were not '
+            'looked for: it would have taken too long',
+        },
+    )
+)

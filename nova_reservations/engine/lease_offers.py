@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offers: windows in which a lease would be accepted at this moment.
+
+Nothing is written, and nothing is held for who is offered it.
+
+Decision 0033: doc/source/decisions/0033-offers-are-planned
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import dataclasses
+import datetime
+import time
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.engine import allocations
+from nova_reservations.engine import lease_requests
+from nova_reservations.engine import openings
+from nova_reservations.objects import interval
+from nova_reservations.planner import openings as planner
+
+LONGEST = 1.0
+"""Seconds of CPU that one request may take: anybody can ask again and
+again."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """:ivar start_after: the first time at which it may start; start_before:
+        the last; None: at any later time.
+
+    :ivar limit: how many windows are wanted.
+    """
+
+    project_id: str
+    user_id: str
+    reservations: tuple[lease_requests.NewReservation, ...]
+    duration: datetime.timedelta
+    start_after: datetime.datetime
+    start_before: datetime.datetime | None
+    limit: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offers:
+    """:ivar windows: the earliest first.
+
+    :ivar truncated: there may be more, later.
+    """
+
+    windows: tuple[interval.Interval, ...]
+    truncated: bool
+
+
+class LeaseOffers:
+    """:ivar cpu: returns the seconds of CPU that this thread has had."""
+
+    def __init__(
+        self,
+        database: api.Database,
+        requests: lease_requests.LeaseRequests,
+        plans: allocations.Allocations,
+        looks: openings.Openings,
+        cpu: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self.database = database
+        self.requests = requests
+        self.plans = plans
+        self.looks = looks
+        self.cpu = cpu
+
+    def find(self, wanted: Wanted, now: datetime.datetime) -> Offers:
+        """Return windows in which all of the lease would be accepted now: from
+        the first possible start on, one for each time at which something
+        comes free, or is taken, and it is enough.
+
+        :raises: InvalidInput
+        """
+        deadline = self.cpu() + LONGEST
+        draft = self._draft(wanted, now)
+        found: list[interval.Interval] = []
+        with self.database.reader() as session:
+            look = self.looks.look(session, draft, now, allocations.Terms())
+            for start in _starts(look, wanted):
+                if self.cpu() > deadline:
+                    return Offers(tuple(found), truncated=True)
+                window = interval.Interval(start, start + wanted.duration)
+                if self._is_accepted(session, draft, window, now):
+                    found.append(window)
+                if len(found) == wanted.limit:
+                    return Offers(tuple(found), truncated=False)
+        return Offers(tuple(found), truncated=not _knows_all(look, wanted))
+
+    def _draft(self, wanted: Wanted, now: datetime.datetime) -> objects.Lease:
+        """:raises: InvalidInput"""
+        if len(wanted.reservations) > openings.MOST:
+            raise exception.InvalidInput(
+                'There are offers for leases with at most '
+                f'{openings.MOST} reservations'
+            )
+        if (
+            wanted.start_before is not None
+            and wanted.start_before < wanted.start_after
+        ):
+            raise exception.InvalidInput(
+                'start_before must not be earlier than start_after'
+            )
+        return self.requests.draft(
+            lease_requests.NewLease(
+                name='',
+                project_id=wanted.project_id,
+                user_id=wanted.user_id,
+                start=wanted.start_after,
+                end=wanted.start_after + wanted.duration,
+                before_end=None,
+                reservations=wanted.reservations,
+            ),
+            now,
+        )
+
+    def _is_accepted(
+        self,
+        session: api.Session,
+        draft: objects.Lease,
+        window: interval.Interval,
+        now: datetime.datetime,
+    ) -> bool:
+        lease = dataclasses.replace(
+            draft, start_date=window.start, end_date=window.end
+        )
+        try:
+            self.plans.plan(
+                session, lease, now, allocations.Terms(), explain=False
+            )
+        # Conflict: what it could have is being offered to those who wait.
+        except (exception.NotEnoughResources, exception.Conflict):
+            return False
+        return True
+
+
+def _starts(
+    look: openings.Look, wanted: Wanted
+) -> Iterator[datetime.datetime]:
+    """Yield the times at which it is worth a try."""
+    found = planner.starts(
+        look.wishes,
+        wanted.start_after,
+        wanted.duration,
+        look.until,
+        sure=False,
+    )
+    for start in found:
+        if wanted.start_before is not None and start > wanted.start_before:
+            return
+        yield start
+
+
+def _knows_all(look: openings.Look, wanted: Wanted) -> bool:
+    return look.until is None or (
+        wanted.start_before is not None
+        and look.knows(wanted.start_before, wanted.duration)
+    )

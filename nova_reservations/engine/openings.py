@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The times at which a lease would find room, for those who are refused.
+
+Nothing is written, and what is read is bounded. It is read after the refusal,
+in a transaction of its own: somebody else may be faster.
+
+Decision 0032: doc/source/decisions/0032-refusals-tell-when
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db import openings as rows
+from nova_reservations.db import shares
+from nova_reservations.engine import allocations
+from nova_reservations.engine import lease_changes
+from nova_reservations.engine import lease_requests
+from nova_reservations.objects import search
+from nova_reservations.planner import openings
+
+MOST = 4
+"""The reservations of a lease for which times are looked for."""
+
+_SECOND = datetime.timedelta(seconds=1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Look:
+    """The resources that a lease could have over time.
+
+    :ivar until: of all that begins before it the wishes know; None: of all
+        there is.
+    """
+
+    wishes: Sequence[openings.Wish]
+    until: datetime.datetime | None
+
+    def knows(
+        self, start: datetime.datetime, duration: datetime.timedelta
+    ) -> bool:
+        """Return whether all is known of a lease that starts then."""
+        return self.until is None or all(
+            start + duration + wish.aftermath <= self.until
+            for wish in self.wishes
+        )
+
+
+class Openings:
+    def __init__(
+        self,
+        database: api.Database,
+        plans: allocations.Allocations,
+        changes: lease_changes.LeaseChanges,
+    ) -> None:
+        self.database = database
+        self.plans = plans
+        self.changes = changes
+
+    def with_start(
+        self,
+        refusal: exception.NotEnoughResources,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> exception.NotEnoughResources:
+        """Return the refusal of a new lease with the earliest start at which
+        it would find room, if that is known."""
+        with self.database.reader() as session:
+            look = self.look(session, lease, now, allocations.Terms())
+        found = openings.starts(
+            look.wishes,
+            lease.start_date,
+            lease.end_date - lease.start_date,
+            look.until,
+        )
+        start = next(found, None)
+        # What seems to be free at once is refused for another reason.
+        if start is None or start == lease.start_date:
+            return refusal
+        return exception.NotEnoughResources(
+            f'{refusal}; {_free(look.wishes)} for as long from {_said(start)}',
+            earliest_start=start,
+        )
+
+    def with_end(
+        self,
+        refusal: exception.NotEnoughResources,
+        seen: objects.Lease,
+        changes: lease_requests.LeaseChanges,
+        now: datetime.datetime,
+    ) -> exception.NotEnoughResources:
+        """Return the refusal of a change with the latest end until which the
+        lease can be prolonged, with all else that was asked for, if that is
+        known."""
+        lease, changed = self.changes.asked(seen, changes, now)
+        if lease.end_date <= seen.end_date:
+            return refusal
+        with self.database.reader() as session:
+            held = self.changes.kept(session, seen)
+            look = self.look(
+                session,
+                lease,
+                now,
+                allocations.Terms(held=held, recheck=changed),
+            )
+        end = openings.latest_end(
+            look.wishes,
+            lease.start_date,
+            seen.end_date,
+            lease.end_date,
+            look.until,
+        )
+        if end is None:
+            return refusal
+        return exception.NotEnoughResources(
+            f'{refusal}; it can be prolonged until {_said(end)}',
+            latest_end=end,
+        )
+
+    def look(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+        terms: allocations.Terms,
+    ) -> Look:
+        """Return what each reservation of the lease could have over time,
+        from its start on.
+
+        :raises: InvalidInput
+        """
+        if len(lease.reservations) > MOST or lease.keeps_its_cell:
+            return Look((), None)
+        bounds = search.Search(
+            now,
+            self.plans.options.cleaning_time,
+            ignore=[item.id for item in lease.reservations],
+        )
+        wanted = list(self.plans.wanted(session, lease, [], terms))
+        could = [rows.could_have(session, item) for item in wanted]
+        known = rows.held(
+            session,
+            {key for ids in could for key in ids},
+            lease.start_date,
+            bounds,
+        )
+        held = defaultdict[int, list[rows.Held]](list)
+        for each in known.held:
+            held[each.resource_id].append(each)
+        return Look(
+            [
+                openings.Wish(
+                    item.demand,
+                    _lines(session, item, ids, held, bounds),
+                    item.window.end - lease.end_date,
+                    item.must_keep,
+                )
+                for item, ids in zip(wanted, could, strict=True)
+            ],
+            known.until and known.until - bounds.cleaning,
+        )
+
+
+def _lines(
+    session: api.Session,
+    wanted: search.Wanted,
+    ids: Collection[int],
+    held: Mapping[int, Iterable[rows.Held]],
+    terms: search.Search,
+) -> dict[int, openings.Line]:
+    begin, demand = wanted.window.start, wanted.demand
+    if demand.exclusive:
+        return {
+            key: openings.line(
+                [_padded(each, terms) for each in held.get(key, ())], begin
+            )
+            for key in ids
+        }
+    inventories = shares.inventories(session, ids, demand.amounts)
+    return {
+        key: openings.line(
+            [_shared(each, terms) for each in held.get(key, ())],
+            begin,
+            {
+                inventory.resource_class: inventory.capacity
+                for inventory in inventories[key]
+            },
+            demand.slot,
+        )
+        for key in ids
+    }
+
+
+def _padded(held: rows.Held, terms: search.Search) -> openings.Hold:
+    """Return the time in which nobody else can have a resource that is held,
+    or wanted, as a whole."""
+    return openings.Hold(
+        held.start - terms.cleaning,
+        # What is over but not released is in the way of all that begins now.
+        max(held.end, terms.now + _SECOND) + terms.cleaning,
+    )
+
+
+def _shared(held: rows.Held, terms: search.Search) -> openings.Hold:
+    """Return the time in which somebody holds a part of what is shared, or
+    all of it."""
+    hold = (
+        _padded(held, terms)
+        if held.exclusive
+        else openings.Hold(
+            held.start, max(held.end, terms.now + _SECOND), held.amounts
+        )
+    )
+    return dataclasses.replace(hold, end=None) if held.replaced else hold
+
+
+def _free(wishes: Sequence[openings.Wish]) -> str:
+    [first, *others] = wishes
+    if others or not first.demand.exclusive:
+        return 'there is room'
+    return objects.plural(first.demand.minimum, 'is free', 'are free')
+
+
+def _said(date: datetime.datetime) -> str:
+    """Return the date as a request may write it, as short as it goes."""
+    return date.strftime('%Y-%m-%d %H:%M' + ':%S' * bool(date.second))

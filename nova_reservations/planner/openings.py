@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The times at which a lease finds room: when it can start, and how long it
+can last.
+
+Each resource is a line: how many slots are free on it from one change to the
+next; a whole resource is one slot. A window has the least that is free at any
+instant of it. From the lines follows how many slots a window has that begins
+at each time, and from that, in one sweep, when all reservations have enough.
+
+Decision 0032: doc/source/decisions/0032-refusals-tell-when
+"""
+
+import bisect
+from collections import Counter
+from collections import defaultdict
+from collections import deque
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+import itertools
+import operator
+
+from nova_reservations.objects import amounts
+from nova_reservations.objects import demand as demands
+from nova_reservations.planner import draining
+
+Line = Sequence[tuple[datetime.datetime, int]]
+"""How many slots are free from each time on, in the order of time; nobody
+asks about a time before the first."""
+
+TRIES = 100
+"""Starts for which several reservations are matched to resources."""
+
+_SECOND = datetime.timedelta(seconds=1)
+"""Windows begin at whole seconds."""
+
+_LATEST = datetime.datetime(9998, 12, 31, tzinfo=datetime.UTC)
+"""No lease ends after it."""
+
+_time = operator.itemgetter(0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hold:
+    """A resource is held from start until just before end, with the time for
+    cleaning.
+
+    :ivar end: None: nobody knows.
+    :ivar amounts: resource class -> units; None: as a whole.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime | None
+    amounts: Mapping[str, int] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wish:
+    """A reservation of a lease, and the resources that it could have.
+
+    :ivar lines: by the ids of the resources.
+    :ivar aftermath: for how long after the lease it has them.
+    :ivar keeps: resource id -> slots that it has there, and keeps.
+    """
+
+    demand: demands.Ask
+    lines: Mapping[int, Line]
+    aftermath: datetime.timedelta = datetime.timedelta()
+    keeps: Mapping[int, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def need(self) -> int:
+        """The number that its resources must count together."""
+        if self.demand.exclusive:
+            return self.demand.minimum
+        return 1 if self.demand.affinity else self.demand.slots
+
+    def count(self, resource: int, slots: int) -> int:
+        """Return what the resource counts if so many slots are free there."""
+        if self.demand.exclusive or self.demand.affinity is False:
+            return self.keeps.get(resource) or min(slots, 1)
+        if self.demand.affinity is None:
+            return slots
+        return int(
+            slots >= self.demand.slots and self.keeps.keys() <= {resource}
+        )
+
+
+def line(
+    holds: Iterable[Hold],
+    begin: datetime.datetime,
+    capacity: Mapping[str, int] | None = None,
+    slot: amounts.Amounts = amounts.NOTHING,
+) -> Line:
+    """Return the line of a resource from a time on.
+
+    :param capacity: resource class -> units of what is shared; None: it is
+        wanted as a whole, and not if somebody holds anything of it
+    """
+    changes = defaultdict[datetime.datetime, list[tuple[int, Hold]]](list)
+    for hold in holds:
+        if hold.end is None or hold.end > begin:
+            changes[max(hold.start, begin)].append((1, hold))
+        if hold.end is not None and hold.end > begin:
+            changes[hold.end].append((-1, hold))
+    used: Counter[str] = Counter()
+    # How many hold it as a whole, and how many hold anything of it.
+    wholes = everybody = 0
+    steps: list[tuple[datetime.datetime, int]] = []
+    for time in sorted({begin, *changes}):
+        for sign, hold in changes.get(time, ()):
+            everybody += sign
+            wholes += sign * (hold.amounts is None)
+            for name, units in (hold.amounts or {}).items():
+                used[name] += sign * units
+        if capacity is None:
+            free = int(not everybody)
+        else:
+            free = 0 if wholes else slot.times_in(_rest(capacity, used))
+        if not steps or steps[-1][1] != free:
+            steps.append((time, free))
+    return steps
+
+
+def _rest(
+    capacity: Mapping[str, int], used: Mapping[str, int]
+) -> dict[str, int]:
+    return {name: units - used[name] for name, units in capacity.items()}
+
+
+def starts(
+    wishes: Sequence[Wish],
+    begin: datetime.datetime,
+    duration: datetime.timedelta,
+    until: datetime.datetime | None = None,
+    *,
+    sure: bool = True,
+) -> Iterator[datetime.datetime]:
+    """Yield, in order, times at which a lease can start: the first of all, and
+    each at which more resources come free, or fewer, and enough are.
+
+    Of several reservations with shares nothing is sure.
+
+    :param until: of all that begins before it the lines know; None: of all
+    :param sure: otherwise each reservation has enough by itself.
+    """
+    if sure and not _can_tell(wishes):
+        return
+    changes = sorted(
+        (
+            (time, index, resource, slots)
+            for index, wish in enumerate(wishes)
+            for resource, its in wish.lines.items()
+            for time, slots in _windows(its, begin, duration + wish.aftermath)
+        ),
+        key=_time,
+    )
+    longest = max((wish.aftermath for wish in wishes), default=_SECOND)
+    free: list[dict[int, int]] = [{} for _ in wishes]
+    counts = [0] * len(wishes)
+    tries = TRIES
+    for time, together in itertools.groupby(changes, key=_time):
+        if until is not None and time + duration + longest > until:
+            return
+        for _, index, resource, slots in together:
+            wish = wishes[index]
+            before = free[index].get(resource, 0)
+            counts[index] += wish.count(resource, slots)
+            counts[index] -= wish.count(resource, before)
+            free[index][resource] = slots
+        if any(
+            count < wish.need
+            for wish, count in zip(wishes, counts, strict=True)
+        ):
+            continue
+        if sure and len(wishes) > 1:
+            if not tries:
+                return
+            tries -= 1
+            if not _is_matched(wishes, free):
+                continue
+        yield time
+
+
+def latest_end(
+    wishes: Sequence[Wish],
+    begin: datetime.datetime,
+    after: datetime.datetime,
+    before: datetime.datetime,
+    until: datetime.datetime | None = None,
+) -> datetime.datetime | None:
+    """Return the latest end between two times that a lease can have which
+    begins then; None if it is not known.
+
+    :param until: of all that begins before it the lines know; None: of all
+    """
+    if not _can_tell(wishes):
+        return None
+    falling = [
+        {
+            resource: _falling(its, begin)
+            for resource, its in wish.lines.items()
+        }
+        for wish in wishes
+    ]
+    ends = sorted(
+        {
+            time - wish.aftermath
+            for wish, lines in zip(wishes, falling, strict=True)
+            for its in lines.values()
+            for time, _ in its
+            if until is None or time <= until
+        }
+    )
+    ends = [end for end in ends if after < end < before]
+
+    def is_too_late(end: datetime.datetime) -> bool:
+        free = [
+            {
+                resource: its[
+                    bisect.bisect_left(its, end + wish.aftermath, key=_time)
+                    - 1
+                ][1]
+                for resource, its in lines.items()
+            }
+            for wish, lines in zip(wishes, falling, strict=True)
+        ]
+        return not _is_enough(wishes, free)
+
+    # Who has enough until then has enough until any time before.
+    fitting = bisect.bisect_left(ends, True, key=is_too_late)
+    return ends[fitting - 1] if fitting else None
+
+
+def _can_tell(wishes: Sequence[Wish]) -> bool:
+    return len(wishes) == 1 or all(wish.demand.exclusive for wish in wishes)
+
+
+def _windows(
+    its: Line, begin: datetime.datetime, length: datetime.timedelta
+) -> Iterator[tuple[datetime.datetime, int]]:
+    """Yield how many slots a window has that begins at each time, where that
+    changes."""
+    # What a change makes of the line is in the window from a length before
+    # it on, and what was before it until then.
+    times = {begin}
+    for time, _ in its:
+        times |= {time, time - length + _SECOND}
+    ends = [*(time for time, _ in its[1:]), None]
+    coming = deque(zip(its, ends, strict=True))
+    # Those that begin in the window, without those that later ones undercut.
+    inside: deque[tuple[int, datetime.datetime | None]] = deque()
+    last = None
+    latest = _LATEST - length
+    for begins in sorted(time for time in times if begin <= time <= latest):
+        while coming and coming[0][0][0] < begins + length:
+            (_, slots), end = coming.popleft()
+            while inside and inside[-1][0] >= slots:
+                inside.pop()
+            inside.append((slots, end))
+        while (end := inside[0][1]) is not None and end <= begins:
+            inside.popleft()
+        if inside[0][0] != last:
+            last = inside[0][0]
+            yield begins, last
+
+
+def _falling(its: Line, begin: datetime.datetime) -> Line:
+    """Return the least that is free from begin until any time, by the times
+    at which that falls."""
+    first = bisect.bisect_right(its, begin, key=_time) - 1
+    falling = [its[first]]
+    for time, slots in its[first + 1 :]:
+        if slots < falling[-1][1]:
+            falling.append((time, slots))
+    return falling
+
+
+def _is_enough(
+    wishes: Sequence[Wish], free: Sequence[Mapping[int, int]]
+) -> bool:
+    """:param free: of each reservation, resource id -> slots"""
+    for wish, slots in zip(wishes, free, strict=True):
+        kept = sum(wish.keeps.values())
+        most = (
+            wish.demand.maximum if wish.demand.exclusive else wish.demand.slots
+        )
+        if kept > most or any(
+            slots.get(resource, 0) < count
+            for resource, count in wish.keeps.items()
+        ):
+            return False
+        counts = (wish.count(key, count) for key, count in slots.items())
+        if sum(counts) < wish.need:
+            return False
+    return len(wishes) == 1 or _is_matched(wishes, free)
+
+
+def _is_matched(
+    wishes: Sequence[Wish], free: Sequence[Mapping[int, int]]
+) -> bool:
+    """Return whether each of them can have enough resources of its own."""
+    kept = {resource for wish in wishes for resource in wish.keeps}
+    wants = [
+        draining.Want(
+            max(wish.need - len(wish.keeps), 0),
+            {key for key, count in slots.items() if count} - kept,
+        )
+        for wish, slots in zip(wishes, free, strict=True)
+    ]
+    anybody = sorted({key for want in wants for key in want.offers})
+    return draining.cheapest(wants, anybody) is not None
