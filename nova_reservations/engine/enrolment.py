@@ -133,7 +133,8 @@ class Enrolment:
         """Make a host reservable if it is empty and no server can land on it
         any more; else record what it waits for.
 
-        :raises: HostInUse if somebody else is enrolling or removing it
+        :raises: HostInUse if somebody else is enrolling or removing it;
+            AlreadyEnrolled, with other properties
         """
         left = self.builds.left(closing.servers)
         if left:
@@ -156,7 +157,7 @@ class Enrolment:
                 enrolled = hosts.get(session, host.id)
                 capacity.freed(session, now, [host.id])
         if not done:
-            self._leave_to_others(host)
+            return self._as_others_left_it(host)
         LOG.info(
             'Host %(name)s is enrolled as host %(id)s',
             {'name': host.facts.service_host, 'id': host.id},
@@ -203,8 +204,10 @@ class Enrolment:
             )
         return waiting
 
-    def _leave_to_others(self, host: objects.Host) -> None:
-        """Undo the changes of a host that another attempt has enrolled, or
+    def _as_others_left_it(self, host: objects.Host) -> objects.Host:
+        """Return a host that somebody else has made reservable meanwhile,
+        with the same properties: the task that completes enrolments may do so
+        as soon as the servers are listed. Undo the changes of one that was
         removed.
 
         :raises: AlreadyEnrolled, HostInUse
@@ -214,6 +217,8 @@ class Enrolment:
         if known is None:
             self.cloud.aggregates.leave_pool(host.resource)
         elif known.reservable:
+            if known.properties == host.properties:
+                return known
             raise exception.AlreadyEnrolled(
                 host=host.facts.service_host, id=known.id
             )

@@ -183,15 +183,37 @@ class TestTwoAtOnce:
         [[host]] = region.hosts.allocations(region.now)
         assert region.hosts.get(host).reservable
 
-    def test_one_of_them_enrols_it(self, region):
+    def test_both_are_told_that_it_is_enrolled_as_they_asked(self, region):
         def other(step):
             if step == 'join_pool':
                 region.cloud.before = lambda step: None
-                assert region.enrol('new').reservable
+                region.hosts.enrolment.enrol('new', {'gpu': 'a'}, region.now)
+
+        region.cloud.before = other
+        host = region.hosts.enrolment.enrol('new', {'gpu': 'a'}, region.now)
+        assert host.reservable
+        assert region.cloud.marked == region.cloud.pool == {'new'}
+
+    def test_one_of_them_gives_it_its_properties(self, region):
+        def other(step):
+            if step == 'join_pool':
+                region.cloud.before = lambda step: None
+                region.hosts.enrolment.enrol('new', {'gpu': 'a'}, region.now)
 
         region.cloud.before = other
         with pytest.raises(exception.AlreadyEnrolled):
-            region.enrol('new')
+            region.hosts.enrolment.enrol('new', {'gpu': 'b'}, region.now)
+        [[host]] = region.hosts.allocations(region.now)
+        assert region.hosts.get(host).properties == {'gpu': 'a'}
+
+    def test_the_task_may_complete_one_that_is_under_way(self, region):
+        def task(step):
+            if step == 'join_pool':
+                region.cloud.before = lambda step: None
+                region.hosts.enrolment.complete_all(region.now)
+
+        region.cloud.before = task
+        assert region.enrol('new').reservable
         assert region.cloud.marked == region.cloud.pool == {'new'}
 
 
