@@ -378,6 +378,18 @@ class Event(Base, Timestamps):
         sa.UniqueConstraint('lease_id', 'event_type'),
         _one_of('status', states.Event),
         _one_of('event_type', states.EventType),
+        # All that is shown of the events of a page of leases, without their
+        # rows: the order in which those lie is of no use.
+        sa.Index(
+            'ix_nr_events_read',
+            'lease_id',
+            'event_type',
+            'time',
+            'status',
+            'id',
+            'created_at',
+            'updated_at',
+        ),
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)

@@ -92,9 +92,7 @@ def find_shares(session: orm.Session) -> None:
         next(pages)
 
 
-OF_A_LEASE = frozenset(
-    {'ix_nr_reservations_lease_id', 'uq_nr_events_lease_id_event_type'}
-)
+OF_A_LEASE = frozenset({'ix_nr_reservations_lease_id', 'ix_nr_events_read'})
 OF_CANDIDATES = frozenset(
     {
         'ix_nr_resources_spread',
