@@ -145,7 +145,7 @@ def not_taken(
 
 
 def meeting_all(
-    session: orm.Session, ask: demand.Ask, limit: int | None = None
+    session: orm.Session, ask: demand.Ask, limit: int
 ) -> list[int]:
     """Return the ids of all resources that meet the requirements, whoever has
     them."""

@@ -376,12 +376,10 @@ class Event(Base, Timestamps):
     __tablename__ = 'nr_events'
     __table_args__ = _table_args(
         sa.UniqueConstraint('lease_id', 'event_type'),
-        _one_of('status', states.Event),
-        _one_of('event_type', states.EventType),
-        # All that is shown of the events of a page of leases, without their
-        # rows: the order in which those lie is of no use.
+        # All that lists read, of leases whose ids lie far apart: rows are in
+        # the order of their own ids, which are random.
         sa.Index(
-            'ix_nr_events_read',
+            'ix_nr_events_lease',
             'lease_id',
             'event_type',
             'time',
@@ -390,6 +388,8 @@ class Event(Base, Timestamps):
             'created_at',
             'updated_at',
         ),
+        _one_of('status', states.Event),
+        _one_of('event_type', states.EventType),
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)

@@ -33,6 +33,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import closings
+from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import leases
 from nova_reservations.engine import allocations
@@ -367,9 +368,10 @@ class BestEffort:
 
         ids = [item.id for item in lease.reservations]
 
-        def grant(attempt: transactions.Attempt) -> objects.Lease:
+        def grant(attempt: int) -> objects.Lease:
             with self.database.writer() as session:
-                attempt.begin(session)
+                if attempt > transactions.SERIALIZE_FROM:
+                    counters.increment(session, 'booking')
                 granted = retry.grant(
                     session,
                     lease,
@@ -378,7 +380,7 @@ class BestEffort:
                     allocations.Terms(
                         held=dict.fromkeys(ids, empty),
                         recheck=ids,
-                        best_fit=attempt.number == 1,
+                        best_fit=attempt == 1,
                     ),
                 )
                 drainable_hosts.came_free(session, lease.id, now)

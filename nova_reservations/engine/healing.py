@@ -22,13 +22,12 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
+from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
-from nova_reservations.engine import allocations as plans
 from nova_reservations.engine import notifications
 from nova_reservations.engine import repair
-from nova_reservations.engine import replanning
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
@@ -57,7 +56,6 @@ class Healing:
         self.types = types
         self.options = options
         self.notify = notify
-        self.plans = plans.Allocations(types, options)
 
     def heal(self, now: datetime.datetime) -> list[str]:
         """Heal the leases that have begun, or begin before the next check;
@@ -143,13 +141,11 @@ class Healing:
         return healed.after
 
     def _replace_failed(
-        self,
-        lease_id: str,
-        now: datetime.datetime,
-        attempt: transactions.Attempt,
+        self, lease_id: str, now: datetime.datetime, attempt: int
     ) -> _Healed:
         with self.database.writer() as session:
-            attempt.begin(session)
+            if attempt > transactions.SERIALIZE_FROM:
+                counters.increment(session, 'booking')
             seen = leases.get(session, lease_id)
             if seen.status not in states.OPEN or seen.end_date <= now:
                 raise exception.InvalidState(
@@ -159,7 +155,7 @@ class Healing:
                     reason='only a lease that is PENDING or ACTIVE can get '
                     'other resources',
                 )
-            repair = self._patient(session, seen, now, attempt, asked=True)
+            repair = self._patient(session, seen, now, asked=True)
             if repair is None:
                 raise exception.InvalidState(
                     kind='Lease',
@@ -182,7 +178,7 @@ class Healing:
                     'replace failed resources'
                 )
             self._write(session, seen, repair.broken(), moved, now)
-            _free_left(session, seen, held.union(repair.left), now)
+            _free_left(session, seen, held, now)
             return _Healed(seen, leases.get(session, lease_id))
 
     def _tell(self, healed: _Healed) -> None:
@@ -197,18 +193,19 @@ class Healing:
         self,
         lease_id: str,
         now: datetime.datetime,
-        attempt: transactions.Attempt,
+        attempt: int,
         unused: Mapping[str, Collection[int]],
     ) -> _Healed | None:
         with self.database.writer() as session:
-            attempt.begin(session)
+            if attempt > transactions.SERIALIZE_FROM:
+                counters.increment(session, 'booking')
             try:
                 seen = leases.get(session, lease_id)
             except exception.NotFound:
                 return None
             if seen.status not in states.OPEN or seen.end_date <= now:
                 return None
-            repair = self._patient(session, seen, now, attempt)
+            repair = self._patient(session, seen, now)
             if repair is None:
                 LOG.warning(
                     'Lease %s is not healed: one of its resource types is '
@@ -222,7 +219,7 @@ class Healing:
             if not self._write(session, seen, repair.broken(), moved, now):
                 return None
             if moved:
-                _free_left(session, seen, held.union(repair.left), now)
+                _free_left(session, seen, held, now)
             return _Healed(seen, leases.get(session, lease_id))
 
     def _patient(
@@ -230,7 +227,6 @@ class Healing:
         session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
-        attempt: transactions.Attempt,
         *,
         asked: bool = False,
     ) -> repair.Repair | None:
@@ -250,9 +246,7 @@ class Healing:
             self.options.cleaning_time,
             None if asked else self.options.heal_active,
         )
-        return repair.Repair(
-            session, case, self.plans, replanning.Replan.of(attempt)
-        )
+        return repair.Repair(session, case)
 
     def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
         """Return reservation id -> what it asks for, of those that have
@@ -422,7 +416,7 @@ class Healing:
         if not ids:
             return
 
-        def vacate(_: transactions.Attempt) -> None:
+        def vacate(_: int) -> None:
             with self.database.writer() as session:
                 healing.vacate(session, [reservation_id], now, ids)
                 capacity.freed(session, now, ids)

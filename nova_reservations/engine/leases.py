@@ -21,6 +21,7 @@ from nova_reservations import ports
 from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import capacity
+from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts as drainable_hosts_db
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
@@ -34,7 +35,6 @@ from nova_reservations.engine import lease_offers
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import notifications
 from nova_reservations.engine import openings
-from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
@@ -225,23 +225,19 @@ class Leases:
         :raises: InvalidInput, NotEnoughResources, Contended
         """
 
-        def book(attempt: transactions.Attempt) -> None:
+        def book(attempt: int) -> None:
             with self._transaction(dry_run) as session:
-                attempt.begin(session)
+                if attempt > transactions.SERIALIZE_FROM:
+                    counters.increment(session, 'booking')
                 leases.insert(session, lease)
                 # Who was too late for the best fit looks elsewhere: others
                 # that ask at this moment find it the best too.
-                left = self.allocations.book(
+                self.allocations.book(
                     session,
                     lease,
                     now,
-                    allocations.Terms(
-                        best_fit=attempt.number == 1,
-                        replan=replanning.Replan.of(attempt),
-                    ),
+                    allocations.Terms(best_fit=attempt == 1),
                 )
-                if left:
-                    capacity.freed(session, now, left)
 
         transactions.retry(book)
 
@@ -261,7 +257,7 @@ class Leases:
         if not dry_run:
             self.drainable_hosts.follow(now)
 
-        def insert(_: transactions.Attempt) -> objects.Lease:
+        def insert(_: int) -> objects.Lease:
             with self._transaction(dry_run) as session:
                 prospect = drain_candidates.find(
                     session, lease, now, self.types, self.options
@@ -275,7 +271,7 @@ class Leases:
     def _keep(self, lease: objects.Lease, dry_run: bool) -> objects.Lease:
         """Write a lease that waits, and has nothing yet."""
 
-        def insert(_: transactions.Attempt) -> objects.Lease:
+        def insert(_: int) -> objects.Lease:
             with self._transaction(dry_run) as session:
                 kept = dataclasses.replace(
                     lease, arrival=retry_queue.arrive(session)
@@ -305,19 +301,12 @@ class Leases:
         if changes.reservations:
             changes = self.requests.look_up(self.get(lease_id), changes)
 
-        def change(
-            attempt: transactions.Attempt,
-        ) -> tuple[objects.Lease, objects.Lease]:
+        def change(attempt: int) -> tuple[objects.Lease, objects.Lease]:
             with self._transaction(dry_run) as session:
-                attempt.begin(session)
+                if attempt > transactions.SERIALIZE_FROM:
+                    counters.increment(session, 'booking')
                 seen = leases.get(session, lease_id)
-                self.changes.write(
-                    session,
-                    seen,
-                    changes,
-                    now,
-                    replanning.Replan.of(attempt),
-                )
+                self.changes.write(session, seen, changes, now)
                 return seen, leases.get(session, lease_id)
 
         try:
@@ -355,7 +344,7 @@ class Leases:
         :raises: NotFound, InvalidState, Contended
         """
 
-        def remove(_: transactions.Attempt) -> objects.Lease | None:
+        def remove(_: int) -> objects.Lease | None:
             with self.database.writer() as session:
                 seen = leases.get(session, lease_id)
                 if seen.status == states.Lease.CREATING and seen.in_nova:

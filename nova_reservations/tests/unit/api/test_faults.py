@@ -15,7 +15,6 @@ from nova_reservations.api import faults
 INTERNAL = {
     exception.ReservationsError,
     exception.ClaimLost,
-    exception.Crowded,
     exception.Hopeless,
     exception.InvalidFigures,
     exception.InvalidTransition,
