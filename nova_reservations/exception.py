@@ -79,6 +79,13 @@ class Conflict(ReservationsError):
     msg_fmt = '%(kind)s %(id)s was changed meanwhile'
 
 
+class Crowded(Conflict):
+    """There is no room unless promises of others move; the use case starts
+    anew, and may move them."""
+
+    msg_fmt = 'There is no room for lease %(id)s unless promises move'
+
+
 class Contended(ReservationsError):
     """Others were first too many times; the caller may try again."""
 

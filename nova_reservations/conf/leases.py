@@ -48,6 +48,25 @@ Possible values:
 """,
     ),
     cfg.IntOpt(
+        'replan_limit',
+        min=0,
+        max=10000,
+        default=200,
+        help="""
+How far the search goes that moves promises of hosts, so that a lease fits for
+which there is no room otherwise.
+
+A lease that has not begun is promised hosts that are as good as it asked for;
+which, is decided anew until a worker starts it. More finds room more often
+where hosts differ, and costs more time for what is refused in the end.
+
+Possible values:
+
+* Any number of exchanges that are tried for each host that is wanted
+* 0: promises never move
+""",
+    ),
+    cfg.IntOpt(
         'prepare_ahead',
         min=0,
         max=1440,

@@ -145,7 +145,7 @@ def not_taken(
 
 
 def meeting_all(
-    session: orm.Session, ask: demand.Ask, limit: int
+    session: orm.Session, ask: demand.Ask, limit: int | None = None
 ) -> list[int]:
     """Return the ids of all resources that meet the requirements, whoever has
     them."""

@@ -376,10 +376,12 @@ class Event(Base, Timestamps):
     __tablename__ = 'nr_events'
     __table_args__ = _table_args(
         sa.UniqueConstraint('lease_id', 'event_type'),
-        # All that lists read, of leases whose ids lie far apart: rows are in
-        # the order of their own ids, which are random.
+        _one_of('status', states.Event),
+        _one_of('event_type', states.EventType),
+        # All that is shown of the events of a page of leases, without their
+        # rows: the order in which those lie is of no use.
         sa.Index(
-            'ix_nr_events_lease',
+            'ix_nr_events_read',
             'lease_id',
             'event_type',
             'time',
@@ -388,8 +390,6 @@ class Event(Base, Timestamps):
             'created_at',
             'updated_at',
         ),
-        _one_of('status', states.Event),
-        _one_of('event_type', states.EventType),
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)

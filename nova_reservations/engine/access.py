@@ -139,7 +139,7 @@ class Access:
         :raises: Contended, DatabaseUnavailable
         """
 
-        def record(_: int) -> None:
+        def record(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 if not slot_servers.is_recorded(session, server_uuid):
                     slot_servers.record(
@@ -182,7 +182,7 @@ class Access:
         :raises: Contended, DatabaseUnavailable
         """
 
-        def forget(_: int) -> None:
+        def forget(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 slot_servers.unrecord(session, server_uuids)
 

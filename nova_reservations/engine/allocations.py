@@ -23,6 +23,7 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import shares
 from nova_reservations.engine import queue
+from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.objects import demand as demands
@@ -44,6 +45,7 @@ class Terms:
     :ivar best_fit: whether to book what fits best.
     :ivar among: reservation id -> ids of all that it may have, of a lease
         whose turn it is; None: whatever there is.
+    :ivar replan: whether promises of others may move for it.
     """
 
     held: Mapping[str, Collection[int]] = dataclasses.field(
@@ -52,6 +54,7 @@ class Terms:
     recheck: Collection[str] = ()
     best_fit: bool = True
     among: Mapping[str, Collection[int]] | None = None
+    replan: replanning.Replan = replanning.Replan.NO
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,11 +64,13 @@ class Planned:
     :ivar wanted: of each reservation that is planned.
     :ivar slots: those that each of them gets.
     :ivar generations: resource id -> generation, of all that changes.
+    :ivar moved: the promises that move for it.
     """
 
     wanted: Sequence[search.Wanted]
     slots: offers.Slots
     generations: Mapping[int, int]
+    moved: replanning.Found | None = None
 
 
 def start_at(lease: objects.Lease) -> int:
@@ -99,21 +104,25 @@ class Allocations:
         lease: objects.Lease,
         now: datetime.datetime,
         terms: Terms | None = None,
-    ) -> None:
+    ) -> Collection[int]:
         """Plan the lease's reservations together, and write their allocations
-        in the caller's transaction.
+        in the caller's transaction; return the ids of resources that promises
+        of others have left for it.
 
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
         terms = terms or Terms()
         planned = self.plan(session, lease, now, terms)
         if planned is None:
-            return
+            return ()
         # The guard of booking: it fails if another writer has booked any of
         # these since they were read. Nothing is written before it.
         # Decision 0002: doc/source/decisions/0002-resources-and-generations
         allocations.advance(session, planned.generations)
+        if planned.moved is not None:
+            replanning.write(session, planned.moved, now, self.options)
         self._write(session, planned, terms.held)
+        return planned.moved.left if planned.moved else ()
 
     def plan(
         self,
@@ -143,6 +152,7 @@ class Allocations:
             for other in first
             for demand in resource_types.asks(self.types, other)
         ]
+        replan = replanning.Replan.NO if first else terms.replan
         try:
             return self._plan(
                 session,
@@ -155,6 +165,7 @@ class Allocations:
                     terms.best_fit,
                     ignore=[item.id for item in lease.reservations],
                 ),
+                replan,
                 explain,
             )
         except exception.NotEnoughResources as refusal:
@@ -211,15 +222,20 @@ class Allocations:
         lease: objects.Lease,
         wanted: Sequence[search.Wanted],
         terms: search.Search,
+        replan: replanning.Replan,
         explain: bool,
     ) -> Planned:
-        """:raises: NotEnoughResources, InvalidInput"""
+        """:raises: NotEnoughResources, InvalidInput, Crowded"""
         asks = [find_offers(session, item, terms) for item in wanted]
         found = plan.assign(asks, lease.id, terms.best_fit)
         if isinstance(found, plan.Plan):
             if lease.keeps_its_cell:
                 found = _in_one_cell(session, lease, asks, found, terms)
             return Planned(wanted, found.slots, found.generations)
+        if not lease.keeps_its_cell:
+            moved = self.make_room(session, lease, wanted, terms, replan)
+            if moved is not None:
+                return _as_planned(wanted, moved)
         if not explain:
             raise exception.NotEnoughResources(reason='not enough are free')
         refused = next(
@@ -236,6 +252,35 @@ class Allocations:
             {'id': lease.id, 'reason': reason},
         )
         raise exception.NotEnoughResources(reason=reason)
+
+    def make_room(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        wanted: Sequence[search.Wanted],
+        terms: search.Search,
+        replan: replanning.Replan,
+    ) -> replanning.Found | None:
+        """Return what reservations can have if promises of others move; None
+        if that is not found, or may not be.
+
+        :raises: Crowded if it might be, by another attempt that may move them
+        """
+        limit = self.options.replan_limit
+        types = {item.demand.resource_type for item in wanted}
+        if (
+            replan is replanning.Replan.NO
+            or not limit
+            or len(types) > 1
+            or not all(item.demand.exclusive for item in wanted)
+        ):
+            return None
+        promises = replanning.Promises(session, self.types, types.pop(), terms)
+        if promises.is_hopeless(wanted):
+            return None
+        if replan is replanning.Replan.ASK:
+            raise exception.Crowded(id=lease.id)
+        return promises.find(wanted, limit)
 
     def _write(
         self,
@@ -259,6 +304,16 @@ class Allocations:
                 wanted.demand.amounts,
                 wanted.window,
             )
+
+
+def _as_planned(
+    wanted: Sequence[search.Wanted], moved: replanning.Found
+) -> Planned:
+    slots = {
+        reservation_id: dict.fromkeys(ids, 1)
+        for reservation_id, ids in moved.room.resources.items()
+    }
+    return Planned(wanted, slots, moved.generations, moved)
 
 
 def _in_one_cell(

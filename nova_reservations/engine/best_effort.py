@@ -33,7 +33,6 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import closings
-from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import leases
 from nova_reservations.engine import allocations
@@ -368,10 +367,9 @@ class BestEffort:
 
         ids = [item.id for item in lease.reservations]
 
-        def grant(attempt: int) -> objects.Lease:
+        def grant(attempt: transactions.Attempt) -> objects.Lease:
             with self.database.writer() as session:
-                if attempt > transactions.SERIALIZE_FROM:
-                    counters.increment(session, 'booking')
+                attempt.begin(session)
                 granted = retry.grant(
                     session,
                     lease,
@@ -380,7 +378,7 @@ class BestEffort:
                     allocations.Terms(
                         held=dict.fromkeys(ids, empty),
                         recheck=ids,
-                        best_fit=attempt == 1,
+                        best_fit=attempt.number == 1,
                     ),
                 )
                 drainable_hosts.came_free(session, lease.id, now)

@@ -224,7 +224,7 @@ class DrainableHosts:
         check()
         self.cloud.aggregates.unmark(host)
 
-        def unfence(_: int) -> None:
+        def unfence(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 drainable_hosts.unfence(session, host.id, lease_id, now)
 

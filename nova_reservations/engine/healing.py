@@ -22,12 +22,13 @@ from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
-from nova_reservations.db import counters
 from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
+from nova_reservations.engine import allocations as plans
 from nova_reservations.engine import notifications
 from nova_reservations.engine import repair
+from nova_reservations.engine import replanning
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
@@ -56,6 +57,7 @@ class Healing:
         self.types = types
         self.options = options
         self.notify = notify
+        self.plans = plans.Allocations(types, options)
 
     def heal(self, now: datetime.datetime) -> list[str]:
         """Heal the leases that have begun, or begin before the next check;
@@ -141,11 +143,13 @@ class Healing:
         return healed.after
 
     def _replace_failed(
-        self, lease_id: str, now: datetime.datetime, attempt: int
+        self,
+        lease_id: str,
+        now: datetime.datetime,
+        attempt: transactions.Attempt,
     ) -> _Healed:
         with self.database.writer() as session:
-            if attempt > transactions.SERIALIZE_FROM:
-                counters.increment(session, 'booking')
+            attempt.begin(session)
             seen = leases.get(session, lease_id)
             if seen.status not in states.OPEN or seen.end_date <= now:
                 raise exception.InvalidState(
@@ -155,7 +159,7 @@ class Healing:
                     reason='only a lease that is PENDING or ACTIVE can get '
                     'other resources',
                 )
-            repair = self._patient(session, seen, now, asked=True)
+            repair = self._patient(session, seen, now, attempt, asked=True)
             if repair is None:
                 raise exception.InvalidState(
                     kind='Lease',
@@ -178,7 +182,7 @@ class Healing:
                     'replace failed resources'
                 )
             self._write(session, seen, repair.broken(), moved, now)
-            _free_left(session, seen, held, now)
+            _free_left(session, seen, held.union(repair.left), now)
             return _Healed(seen, leases.get(session, lease_id))
 
     def _tell(self, healed: _Healed) -> None:
@@ -193,19 +197,18 @@ class Healing:
         self,
         lease_id: str,
         now: datetime.datetime,
-        attempt: int,
+        attempt: transactions.Attempt,
         unused: Mapping[str, Collection[int]],
     ) -> _Healed | None:
         with self.database.writer() as session:
-            if attempt > transactions.SERIALIZE_FROM:
-                counters.increment(session, 'booking')
+            attempt.begin(session)
             try:
                 seen = leases.get(session, lease_id)
             except exception.NotFound:
                 return None
             if seen.status not in states.OPEN or seen.end_date <= now:
                 return None
-            repair = self._patient(session, seen, now)
+            repair = self._patient(session, seen, now, attempt)
             if repair is None:
                 LOG.warning(
                     'Lease %s is not healed: one of its resource types is '
@@ -219,7 +222,7 @@ class Healing:
             if not self._write(session, seen, repair.broken(), moved, now):
                 return None
             if moved:
-                _free_left(session, seen, held, now)
+                _free_left(session, seen, held.union(repair.left), now)
             return _Healed(seen, leases.get(session, lease_id))
 
     def _patient(
@@ -227,6 +230,7 @@ class Healing:
         session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
+        attempt: transactions.Attempt,
         *,
         asked: bool = False,
     ) -> repair.Repair | None:
@@ -246,7 +250,9 @@ class Healing:
             self.options.cleaning_time,
             None if asked else self.options.heal_active,
         )
-        return repair.Repair(session, case)
+        return repair.Repair(
+            session, case, self.plans, replanning.Replan.of(attempt)
+        )
 
     def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
         """Return reservation id -> what it asks for, of those that have
@@ -416,7 +422,7 @@ class Healing:
         if not ids:
             return
 
-        def vacate(_: int) -> None:
+        def vacate(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 healing.vacate(session, [reservation_id], now, ids)
                 capacity.freed(session, now, ids)

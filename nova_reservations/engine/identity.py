@@ -14,7 +14,7 @@ def of(database: api.Database) -> str:
     :raises: Contended, DatabaseUnavailable
     """
 
-    def ask(_: int) -> str:
+    def ask(_: transactions.Attempt) -> str:
         with database.reader() as session:
             known = identity.find(session)
         if known is not None:

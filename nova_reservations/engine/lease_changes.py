@@ -19,6 +19,7 @@ from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
@@ -42,20 +43,26 @@ class LeaseChanges:
         seen: objects.Lease,
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
+        replan: replanning.Replan,
     ) -> None:
+        """:raises: Conflict, NotEnoughResources, InvalidInput"""
         columns: dict[str, Any] = {}
+        left: Collection[int] = ()
         held = allocations_db.held_by(session, seen)
         slots = _slots(session, seen)
         if changes.name is not None:
             columns['name'] = changes.name
         if not changes.only_rename:
-            columns |= self._reschedule(session, seen, changes, now)
+            more, left = self._reschedule(session, seen, changes, now, replan)
+            columns |= more
         if changes.acknowledged:
             columns |= self._acknowledge(session, seen, changes, now)
         leases.change(session, seen, now, **columns)
         if not changes.only_rename:
             capacity.freed(
-                session, now, _given_back(session, seen, held, slots)
+                session,
+                now,
+                _given_back(session, seen, held, slots).union(left),
             )
             retry.left(session, seen, now, self.types)
 
@@ -86,17 +93,22 @@ class LeaseChanges:
         seen: objects.Lease,
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
-    ) -> dict[str, Any]:
-        """Write new dates and resources; return columns of the lease."""
+        replan: replanning.Replan,
+    ) -> tuple[dict[str, Any], Collection[int]]:
+        """Write new dates and resources; return columns of the lease, and the
+        ids of resources that promises of others have left for it."""
+        left: Collection[int] = ()
         lease, changed = self.asked(seen, changes, now)
         _write_events(session, seen, lease.events, now)
         if seen.status in states.WAITING and seen.server_reservation is None:
             _set_params(session, lease, changed, now)
         elif _books(seen, lease):
-            lease = self._rebook(session, seen, lease, changed, now)
+            lease, left = self._rebook(
+                session, seen, lease, changed, now, replan
+            )
         else:
             self._move(session, lease)
-        return {
+        columns = {
             'start_date': lease.start_date,
             'end_date': lease.end_date,
             'duration': None if changes.end else seen.duration,
@@ -105,6 +117,7 @@ class LeaseChanges:
             'status_reason': None,
             'due_at': due_at(lease, now, self.options),
         }
+        return columns, left
 
     def asked(
         self,
@@ -138,8 +151,10 @@ class LeaseChanges:
         lease: objects.Lease,
         changed: Collection[str],
         now: datetime.datetime,
-    ) -> objects.Lease:
-        """Book the lease anew; return it as it is then.
+        replan: replanning.Replan,
+    ) -> tuple[objects.Lease, Collection[int]]:
+        """Book the lease anew; return it as it is then, and the ids of
+        resources that promises of others have left for it.
 
         :param changed: ids of the reservations of which the params change
         """
@@ -147,11 +162,11 @@ class LeaseChanges:
         before = self._part(session, seen, now)
         slots = allocations_db.slots(session, ids)
         _set_params(session, lease, changed, now)
-        self.allocations.book(
+        left = self.allocations.book(
             session,
             lease,
             now,
-            allocations.Terms(held=before, recheck=changed),
+            allocations.Terms(held=before, recheck=changed, replan=replan),
         )
         differs = (
             before != self._held(session, seen)
@@ -165,9 +180,10 @@ class LeaseChanges:
         # What it has now was found anew, and its owner has asked for it.
         for reservation_id in ids:
             healing.set_flags(session, reservation_id, False, False, now)
-        return dataclasses.replace(
+        rebooked = dataclasses.replace(
             lease, prepared=lease.prepared and not differs, degraded=False
         )
+        return rebooked, left
 
     def _move(self, session: api.Session, lease: objects.Lease) -> None:
         """Move the lease's allocations to its new window."""

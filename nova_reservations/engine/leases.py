@@ -21,7 +21,6 @@ from nova_reservations import ports
 from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import capacity
-from nova_reservations.db import counters
 from nova_reservations.db import drainable_hosts as drainable_hosts_db
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
@@ -35,6 +34,7 @@ from nova_reservations.engine import lease_offers
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import notifications
 from nova_reservations.engine import openings
+from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
@@ -225,19 +225,23 @@ class Leases:
         :raises: InvalidInput, NotEnoughResources, Contended
         """
 
-        def book(attempt: int) -> None:
+        def book(attempt: transactions.Attempt) -> None:
             with self._transaction(dry_run) as session:
-                if attempt > transactions.SERIALIZE_FROM:
-                    counters.increment(session, 'booking')
+                attempt.begin(session)
                 leases.insert(session, lease)
                 # Who was too late for the best fit looks elsewhere: others
                 # that ask at this moment find it the best too.
-                self.allocations.book(
+                left = self.allocations.book(
                     session,
                     lease,
                     now,
-                    allocations.Terms(best_fit=attempt == 1),
+                    allocations.Terms(
+                        best_fit=attempt.number == 1,
+                        replan=replanning.Replan.of(attempt),
+                    ),
                 )
+                if left:
+                    capacity.freed(session, now, left)
 
         transactions.retry(book)
 
@@ -257,7 +261,7 @@ class Leases:
         if not dry_run:
             self.drainable_hosts.follow(now)
 
-        def insert(_: int) -> objects.Lease:
+        def insert(_: transactions.Attempt) -> objects.Lease:
             with self._transaction(dry_run) as session:
                 prospect = drain_candidates.find(
                     session, lease, now, self.types, self.options
@@ -271,7 +275,7 @@ class Leases:
     def _keep(self, lease: objects.Lease, dry_run: bool) -> objects.Lease:
         """Write a lease that waits, and has nothing yet."""
 
-        def insert(_: int) -> objects.Lease:
+        def insert(_: transactions.Attempt) -> objects.Lease:
             with self._transaction(dry_run) as session:
                 kept = dataclasses.replace(
                     lease, arrival=retry_queue.arrive(session)
@@ -301,12 +305,19 @@ class Leases:
         if changes.reservations:
             changes = self.requests.look_up(self.get(lease_id), changes)
 
-        def change(attempt: int) -> tuple[objects.Lease, objects.Lease]:
+        def change(
+            attempt: transactions.Attempt,
+        ) -> tuple[objects.Lease, objects.Lease]:
             with self._transaction(dry_run) as session:
-                if attempt > transactions.SERIALIZE_FROM:
-                    counters.increment(session, 'booking')
+                attempt.begin(session)
                 seen = leases.get(session, lease_id)
-                self.changes.write(session, seen, changes, now)
+                self.changes.write(
+                    session,
+                    seen,
+                    changes,
+                    now,
+                    replanning.Replan.of(attempt),
+                )
                 return seen, leases.get(session, lease_id)
 
         try:
@@ -344,7 +355,7 @@ class Leases:
         :raises: NotFound, InvalidState, Contended
         """
 
-        def remove(_: int) -> objects.Lease | None:
+        def remove(_: transactions.Attempt) -> objects.Lease | None:
             with self.database.writer() as session:
                 seen = leases.get(session, lease_id)
                 if seen.status == states.Lease.CREATING and seen.in_nova:

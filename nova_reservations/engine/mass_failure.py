@@ -148,7 +148,7 @@ def release(
     :raises: Contended, DatabaseUnavailable
     """
 
-    def let_go(_: int) -> list[str]:
+    def let_go(_: transactions.Attempt) -> list[str]:
         with database.writer() as session:
             released = [
                 row.resource

@@ -20,6 +20,7 @@ from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import healing
 from nova_reservations.engine import allocations as allocations_engine
+from nova_reservations.engine import replanning
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
@@ -88,11 +89,23 @@ class _Loss:
 
 
 class Repair:
-    """A lease, in the transaction that heals it."""
+    """A lease, in the transaction that heals it.
 
-    def __init__(self, session: api.Session, case: Case) -> None:
+    :ivar left: ids of resources that promises of others have left for it.
+    """
+
+    def __init__(
+        self,
+        session: api.Session,
+        case: Case,
+        plans: allocations_engine.Allocations,
+        replan: replanning.Replan,
+    ) -> None:
         self.session = session
         self.case = case
+        self.plans = plans
+        self.replan = replan
+        self.left: Collection[int] = ()
         self.lease = case.lease
         self.used = case.lease.is_used
 
@@ -228,8 +241,44 @@ class Repair:
         for losses in self._losses():
             count = sum(len(loss.holdings) for loss in losses)
             asks = [self._ask(loss, count) for loss in losses]
-            moved |= self._swap(asks, [loss.holdings for loss in losses])
+            lost = [loss.holdings for loss in losses]
+            moved |= self._make_room(asks, lost) or self._swap(asks, lost)
         return moved
+
+    def _make_room(
+        self,
+        asks: Sequence[offers.Ask],
+        losses: Sequence[Sequence[objects.Holding]],
+    ) -> bool:
+        """Replace all lost resources, where too few are free but promises of
+        others may move; return whether they were.
+
+        :raises: Crowded if another attempt might
+        """
+        found = plan.most(asks, seed=self.lease.id)
+        if not asks or sum(map(len, found.slots.values())) >= sum(
+            ask.wanted.demand.least for ask in asks
+        ):
+            return False
+        moved = self.plans.make_room(
+            self.session,
+            self.lease,
+            [ask.wanted for ask in asks],
+            # What it has itself stays.
+            self.case.terms(ignore=()),
+            self.replan,
+        )
+        if moved is None:
+            return False
+        allocations.advance(self.session, moved.generations)
+        replanning.write(
+            self.session, moved, self.case.now, self.plans.options
+        )
+        for ask, holdings in zip(asks, losses, strict=True):
+            given = moved.room.resources[ask.wanted.reservation_id]
+            self._write(ask, dict.fromkeys(given, 1), holdings)
+        self.left = moved.left
+        return True
 
     def _losses(self) -> list[list[_Loss]]:
         """Return the broken resources that may be replaced; those in one list
@@ -360,9 +409,9 @@ class Repair:
             {
                 'id': reservation_id,
                 'new': ', '.join(
-                    offer.resource.name
-                    for offer in ask.offers
-                    if offer.resource.id in given
+                    holding.resource.name
+                    for holding in self.held()[reservation_id]
+                    if holding.resource.id in given
                 ),
                 'lost': ', '.join(holding.resource.name for holding in lost),
             },

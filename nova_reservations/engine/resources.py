@@ -34,7 +34,7 @@ class Resources:
         """
         _check(resource_type)
 
-        def insert(_: int) -> objects.Resource:
+        def insert(_: transactions.Attempt) -> objects.Resource:
             with self.database.writer() as session:
                 known = resources.find(session, resource_type, uuid)
                 if known:

@@ -30,7 +30,6 @@ from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
-from nova_reservations.db import counters
 from nova_reservations.db import freed_resources
 from nova_reservations.db import leases
 from nova_reservations.db import pages
@@ -101,7 +100,7 @@ class Walk:
         this_round = _Round(self, self._waiters(rows, now), page, now)
         again = this_round.take()
 
-        def record(_: int) -> None:
+        def record(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 if again is None:
                     capacity.told(session, page, now)
@@ -245,17 +244,18 @@ class Walk:
         lease: objects.Lease,
         offer: Offer,
         now: datetime.datetime,
-        attempt: int,
+        attempt: transactions.Attempt,
     ) -> set[int]:
         with self.database.writer() as session:
-            if attempt > transactions.SERIALIZE_FROM:
-                counters.increment(session, 'booking')
+            attempt.begin(session)
             granted = retry.grant(
                 session,
                 lease,
                 now,
                 self.allocations,
-                allocations.Terms(best_fit=attempt == 1, among=offer.among),
+                allocations.Terms(
+                    best_fit=attempt.number == 1, among=offer.among
+                ),
             )
             leases.release(
                 session, granted, steps.due_at(granted, now, self.options)

@@ -170,7 +170,7 @@ class ServerLeases:
         :raises: Contended
         """
 
-        def write(_: int) -> None:
+        def write(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 seen = rows.get(session, lease_id)
                 if seen.status != states.Lease.CREATING:
@@ -191,7 +191,7 @@ class ServerLeases:
         :raises: Contended
         """
 
-        def write(_: int) -> objects.Lease:
+        def write(_: transactions.Attempt) -> objects.Lease:
             with self.database.writer() as session:
                 seen = rows.get(session, lease_id)
                 if seen.status != states.Lease.CREATING:
@@ -236,7 +236,7 @@ class ServerLeases:
         """
         made = self._left_something(lease_id)
 
-        def write(_: int) -> None:
+        def write(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 seen = rows.get(session, lease_id)
                 if made:

@@ -45,6 +45,7 @@ class Settings:
     enable_polling_monitor: bool
     enable_notification_monitor: bool
     list_history: datetime.timedelta
+    replan_limit: int
     settle: datetime.timedelta
 
     @classmethod
@@ -76,6 +77,7 @@ class Settings:
             enable_polling_monitor=group.enable_polling_monitor,
             enable_notification_monitor=group.enable_notification_monitor,
             list_history=datetime.timedelta(days=group.list_history),
+            replan_limit=group.replan_limit,
             settle=SETTLE,
         )
 

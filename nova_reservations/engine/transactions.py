@@ -2,6 +2,7 @@
 """Retries of a use case when another writer was first."""
 
 from collections.abc import Callable
+import dataclasses
 import logging
 from typing import TypeVar
 
@@ -9,6 +10,8 @@ from oslo_log import log
 import tenacity
 
 from nova_reservations import exception
+from nova_reservations.db import api
+from nova_reservations.db import counters
 
 LOG = log.getLogger(__name__)
 
@@ -16,19 +19,42 @@ ATTEMPTS = 12
 """The number of times that a use case is begun before contention is
 reported."""
 
-SERIALIZE_FROM = ATTEMPTS // 2
+_SERIALIZE_FROM = ATTEMPTS // 2
 """The number of attempts that do not wait for each other. Of later ones, which
 do, one wins."""
 
 T = TypeVar('T')
 
 
-def retry(attempt: Callable[[int], T]) -> T:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a use case.
+
+    :ivar number: from 1.
+    :ivar moves_promises: whether it may move promises of others: an attempt
+        before has found no room without.
+    """
+
+    number: int
+    moves_promises: bool = False
+
+    @property
+    def is_first(self) -> bool:
+        return self.number == 1 and not self.moves_promises
+
+    def begin(self, session: api.Session) -> None:
+        """Wait for others that must not book at the same time: in what is
+        written first."""
+        if self.moves_promises or self.number > _SERIALIZE_FROM:
+            counters.increment(session, 'booking')
+
+
+def retry(attempt: Callable[[Attempt], T]) -> T:
     """Begin the use case anew while other writers are first.
 
-    :param attempt: takes its number, from 1
     :raises: Contended
     """
+    moves_promises = False
     try:
         for retry in tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(exception.Conflict),
@@ -37,7 +63,12 @@ def retry(attempt: Callable[[int], T]) -> T:
             after=tenacity.after_log(LOG, logging.DEBUG),
         ):
             with retry:
-                return attempt(retry.retry_state.attempt_number)
+                number = retry.retry_state.attempt_number
+                try:
+                    return attempt(Attempt(number, moves_promises))
+                except exception.Crowded:
+                    moves_promises = True
+                    raise
     except tenacity.RetryError:
         pass
     raise exception.Contended

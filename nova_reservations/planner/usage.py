@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The number of resources that are held over time, for those who plan."""
 
+from collections import Counter
 from collections.abc import Iterable
 import datetime
 import itertools
@@ -31,3 +32,22 @@ def held(
             changes[last] -= 1
             upto[resource] = last
     return list(itertools.accumulate(changes[:-1]))
+
+
+def peak(
+    windows: Iterable[interval.Taken],
+    start: datetime.datetime,
+    end: datetime.datetime,
+) -> int:
+    """Return the most resources that are held at one instant from start until
+    just before end; one that two windows hold counts once."""
+    changes = Counter[datetime.datetime]()
+    upto = dict[int, datetime.datetime]()
+    for resource, begin, over in sorted(windows):
+        first, last = max(begin, start, upto.get(resource, start)), over
+        if first < min(last, end):
+            changes[first] += 1
+            changes[last] -= 1
+            upto[resource] = last
+    held = (changes[time] for time in sorted(changes))
+    return max(itertools.accumulate(held), default=0)

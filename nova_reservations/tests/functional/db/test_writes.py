@@ -35,6 +35,7 @@ from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import models
+from nova_reservations.db import promises
 from nova_reservations.db import properties
 from nova_reservations.db import server_failures
 from nova_reservations.db import slot_servers
@@ -127,6 +128,9 @@ WRITES: list[Callable[[orm.Session], object]] = [
     ),
     lambda session: allocations.release(
         session, [lease_id(number) for number in MANY]
+    ),
+    lambda session: promises.move(
+        session, lease_id(7), min(held_by(session, 7)), 450
     ),
     lambda session: audit.wake(session, lease_id(7), NOW),
     lambda session: audit.regather(session, lease_id(7), NOW),

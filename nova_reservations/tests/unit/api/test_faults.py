@@ -15,6 +15,7 @@ from nova_reservations.api import faults
 INTERNAL = {
     exception.ReservationsError,
     exception.ClaimLost,
+    exception.Crowded,
     exception.Hopeless,
     exception.InvalidFigures,
     exception.InvalidTransition,

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Re-planning: promises of leases that have not begun move to other
+resources, so that a lease fits for which there was no room.
+
+Everything joins the caller's transaction. Nothing is written before the
+generations of all resources concerned are compared and set.
+
+Decision 0031: doc/source/decisions/0031-promises-may-move
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+import enum
+import json
+from typing import Any
+from typing import Self
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations.db import api
+from nova_reservations.db import candidates
+from nova_reservations.db import leases
+from nova_reservations.db import promises
+from nova_reservations.engine import resource_types
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.engine import transactions
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import interval
+from nova_reservations.objects import search
+from nova_reservations.objects import states
+from nova_reservations.planner import replanning
+from nova_reservations.planner import timelines
+from nova_reservations.planner import usage
+from nova_reservations.plugins.resource_types import base
+
+LOG = log.getLogger(__name__)
+
+KINDS = 64
+"""The different requirements of promises that are considered: each is a
+query. What asks for others stays."""
+
+
+class Replan(enum.Enum):
+    """Permission for a plan to move promises of others.
+
+    ASK: not yet; it tells if that might help.
+    """
+
+    NO = enum.auto()
+    ASK = enum.auto()
+    YES = enum.auto()
+
+    @classmethod
+    def of(cls, attempt: transactions.Attempt) -> Self:
+        return cls.YES if attempt.moves_promises else cls.ASK
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """:ivar generations: resource id -> generation, of all that changes.
+
+    :ivar lease_ids: the leases of which promises move.
+    """
+
+    room: replanning.Room
+    generations: Mapping[int, int]
+    lease_ids: Collection[str]
+
+    @property
+    def left(self) -> frozenset[int]:
+        """The resources that promises leave."""
+        return frozenset(move.source for move in self.room.moves)
+
+
+class Promises:
+    """The promises of one type of resource.
+
+    :ivar usable: ids of all resources that new leases can have.
+    """
+
+    def __init__(
+        self,
+        session: api.Session,
+        types: resource_types.Types,
+        resource_type: str,
+        terms: search.Search,
+    ) -> None:
+        self.session = session
+        self.types = types
+        self.resource_type = resource_type
+        self.terms = terms
+        # Before all that they guard is read.
+        self.generations = promises.generations(session, resource_type)
+        anything = demands.Demand(resource_type, 1, 1)
+        self.usable = frozenset(candidates.meeting_all(session, anything))
+        self._meeting: dict[Any, frozenset[int] | None] = {None: self.usable}
+
+    def is_hopeless(self, wanted: Sequence[search.Wanted]) -> bool:
+        """Return whether there is no room however promises move."""
+        window = self._around(wanted)
+        resources = self.usable.union(*(item.must_keep for item in wanted))
+        rows = self._without_own(
+            promises.in_window(self.session, resources, window, self.terms)
+        )
+        least = sum(item.demand.least for item in wanted)
+        if _peak(rows, window) + least > len(resources):
+            return True
+        within = self._within()
+        for item in wanted:
+            suitable = self._suitable(item)
+            kept = item.must_keep.keys()
+            if len(kept) > item.demand.maximum or not kept <= suitable:
+                return True
+            # Whatever moves, these stay among them.
+            bound = [
+                row
+                for row in rows
+                if row.resource_id in suitable
+                and (
+                    (its := self._choice(row, within)) is None
+                    or its <= suitable
+                )
+            ]
+            if _peak(bound, window) + item.demand.least > len(suitable):
+                return True
+        return False
+
+    def find(
+        self, wanted: Sequence[search.Wanted], limit: int
+    ) -> Found | None:
+        """Return what the reservations can have if promises move, as far as
+        the limit of the search goes."""
+        movable = promises.movable(self.session, self.terms.now)
+        within = self._within(movable)
+        held = defaultdict[int, list[timelines.Promise]](list)
+        rows = promises.held(self.session, self.generations, self.terms)
+        for row in self._without_own(rows):
+            held[row.resource_id].append(
+                timelines.Promise(
+                    row.reservation_id,
+                    row.start,
+                    row.end,
+                    self._choice(row, within),
+                )
+            )
+        room = replanning.make_room(
+            held, [self._newcomer(item) for item in wanted], limit
+        )
+        if room is None:
+            return None
+        changed = {
+            *(key for ids in room.resources.values() for key in ids),
+            *(move.source for move in room.moves),
+            *(move.target for move in room.moves),
+        }
+        moved = {move.reservation_id for move in room.moves}
+        return Found(
+            room,
+            {key: self.generations[key] for key in changed},
+            {
+                each.lease_id
+                for each in movable
+                if each.reservation_id in moved
+            },
+        )
+
+    def _without_own(
+        self, rows: Iterable[promises.Held]
+    ) -> list[promises.Held]:
+        """Return the rows without what is planned anew."""
+        return [
+            row
+            for row in rows
+            if not (row.whole and row.reservation_id in self.terms.ignore)
+        ]
+
+    def _around(self, wanted: Sequence[search.Wanted]) -> interval.Interval:
+        """Return the window that all of them have, with the time for
+        cleaning."""
+        return interval.Interval(
+            min(item.window.start for item in wanted),
+            min(item.window.end for item in wanted) + self.terms.cleaning,
+        )
+
+    def _newcomer(self, wanted: search.Wanted) -> replanning.Newcomer:
+        return replanning.Newcomer(
+            wanted.reservation_id,
+            wanted.window.start,
+            wanted.window.end + self.terms.cleaning,
+            max(wanted.demand.least, len(wanted.must_keep)),
+            self._suitable(wanted),
+            sorted(wanted.must_keep),
+        )
+
+    def _suitable(self, wanted: search.Wanted) -> frozenset[int]:
+        found = candidates.could_have(
+            self.session, wanted, limit=len(self.generations)
+        )
+        return frozenset(found)
+
+    def _choice(
+        self,
+        row: promises.Held,
+        within: Mapping[str, frozenset[int]],
+    ) -> frozenset[int] | None:
+        """Return where a promise may be; None: it stays."""
+        choice = within.get(row.reservation_id) if row.whole else None
+        # What has failed, say, is left to healing.
+        return choice if choice and row.resource_id in choice else None
+
+    def _within(
+        self, movable: Iterable[promises.Movable] | None = None
+    ) -> dict[str, frozenset[int]]:
+        """Return reservation id -> the resources that it may have."""
+        if movable is None:
+            movable = promises.movable(self.session, self.terms.now)
+        alike: dict[tuple[str, str], frozenset[int] | None] = {}
+        within = {}
+        for each in movable:
+            key = each.resource_type, each.params
+            if key not in alike:
+                alike[key] = self._meeting_all(each)
+            if (found := alike[key]) is not None:
+                within[each.reservation_id] = found
+        return within
+
+    def _meeting_all(self, movable: promises.Movable) -> frozenset[int] | None:
+        kind = self.types.get(movable.resource_type)
+        if kind is None:
+            return None
+        demand = base.stored_demand(
+            kind, json.loads(movable.params), f'lease {movable.lease_id}'
+        )
+        if (
+            demand is None
+            or not demand.exclusive
+            or demand.resource_type != self.resource_type
+        ):
+            return None
+        asked = demand.requirements
+        if asked not in self._meeting:
+            if len(self._meeting) > KINDS:
+                return None
+            self._meeting[asked] = frozenset(
+                candidates.meeting_all(self.session, demand)
+            )
+        return self._meeting[asked]
+
+
+def write(
+    session: api.Session,
+    found: Found,
+    now: datetime.datetime,
+    options: settings.Settings,
+) -> None:
+    """Move the promises, each lease by its version, in the order of their ids.
+
+    :raises: Conflict if somebody has changed one, or works at it
+    """
+    for lease_id in sorted(found.lease_ids):
+        try:
+            seen = leases.get(session, lease_id)
+        except exception.NotFound:
+            raise exception.Conflict(kind='Lease', id=lease_id) from None
+        if (
+            seen.status != states.Lease.PENDING
+            or seen.claimed_by is not None
+            or seen.start_date <= now
+        ):
+            raise exception.Conflict(kind='Lease', id=lease_id)
+        lease = dataclasses.replace(seen, prepared=False)
+        leases.change(
+            session,
+            seen,
+            now,
+            prepared=False,
+            due_at=steps.due_at(lease, now, options),
+        )
+    for move in found.room.moves:
+        promises.move(session, move.reservation_id, move.source, move.target)
+        LOG.info(
+            'Moved to make room: reservation %(id)s, from resource %(source)s '
+            'to %(target)s',
+            {
+                'id': move.reservation_id,
+                'source': move.source,
+                'target': move.target,
+            },
+        )
+
+
+def _peak(rows: Iterable[promises.Held], window: interval.Interval) -> int:
+    return usage.peak(
+        ((row.resource_id, row.start, row.end) for row in rows),
+        window.start,
+        window.end,
+    )

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Room for a newcomer where none is: promises that have not begun move to
+other resources that are as good for them.
+
+A resource that is free at the newcomer's start is cleared: at the start of
+what is in the way, another one that is free at that time exchanges with it
+all that begins from then on. If all resources are equal, and nothing that
+begins later has to stay, this finds room whenever the peak of demand allows
+it: at that start somebody is free, for the newcomer itself is not there yet.
+Otherwise it is a search that ends at a limit.
+
+Decision 0031: doc/source/decisions/0031-promises-may-move
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+
+from nova_reservations.planner import timelines
+
+_DEPTH = 2
+"""For one promise to leave a resource, another one leaves the next, and
+another one that: no more."""
+
+_CHOICE = 32
+"""The resources that are tried for a promise, the best first."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A reservation for which room is to be made.
+
+    :ivar end: with the time for cleaning.
+    :ivar count: of resources that it must have, with those that it keeps.
+    :ivar within: those that it may have.
+    :ivar keeps: those that it has and keeps: they are cleared for it.
+    """
+
+    reservation_id: str
+    start: datetime.datetime
+    end: datetime.datetime
+    count: int
+    within: Collection[int]
+    keeps: Sequence[int] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Move:
+    """A promise moves from a resource to another one."""
+
+    reservation_id: str
+    source: int
+    target: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Room:
+    """:ivar resources: reservation id -> what a newcomer gets."""
+
+    resources: Mapping[str, Collection[int]]
+    moves: Sequence[Move]
+
+
+def make_room(
+    held: Mapping[int, Iterable[timelines.Promise]],
+    newcomers: Iterable[Newcomer],
+    limit: int,
+) -> Room | None:
+    """Return resources for all newcomers, and the promises that move for
+    them; None if the search finds nothing.
+
+    :param held: resource id -> all that it is promised for
+    :param limit: exchanges that are tried, for each resource that is wanted
+    """
+    lines = timelines.Timelines(held)
+    before = dict(lines.lines)
+    resources: dict[str, list[int]] = {}
+    # Whom the fewest suit is first.
+    for newcomer in sorted(newcomers, key=lambda each: len(each.within)):
+        found = resources[newcomer.reservation_id] = []
+        wanted: list[int | None] = [*newcomer.keeps]
+        wanted += [None] * (newcomer.count - len(wanted))
+        for resource in wanted:
+            place = _Search(lines, limit).place(newcomer, resource)
+            if place is None:
+                return None
+            found.append(place)
+    return Room(resources, _moves(before, lines.lines))
+
+
+class _Search:
+    """The search for one resource."""
+
+    def __init__(self, lines: timelines.Timelines, limit: int) -> None:
+        self.lines = lines
+        self.left = limit
+
+    def place(self, newcomer: Newcomer, resource: int | None) -> int | None:
+        """Clear a resource for the newcomer, this or any, and give it."""
+        window = newcomer.start, newcomer.end
+        choice = (
+            self._clearable(newcomer.within, *window)
+            if resource is None
+            else [resource]
+        )
+        for depth in range(_DEPTH + 1):
+            for each in choice:
+                if self._clear(each, *window, depth):
+                    self.lines.add(
+                        each,
+                        timelines.Promise(newcomer.reservation_id, *window),
+                    )
+                    return each
+        return None
+
+    def _clearable(
+        self,
+        among: Iterable[int],
+        start: datetime.datetime,
+        end: datetime.datetime,
+    ) -> list[int]:
+        """Return resources on which nothing stays in a window, those with the
+        latest obstacle first."""
+        found = []
+        for resource in among:
+            obstacles = self.lines.overlapping(resource, start, end)
+            if all(each.within is not None for each in obstacles):
+                first = obstacles[0].start if obstacles else end
+                found.append((first <= start, -_seconds(first), resource))
+        found.sort()
+        return [resource for *_, resource in found[:_CHOICE]]
+
+    def _clear(
+        self,
+        resource: int,
+        start: datetime.datetime,
+        end: datetime.datetime,
+        depth: int,
+    ) -> bool:
+        """Clear the window of a resource; nothing is changed if that fails."""
+        mark = self.lines.mark()
+        while obstacles := self.lines.overlapping(resource, start, end):
+            if not self._move_away(resource, obstacles[0], depth):
+                self.lines.undo(mark)
+                return False
+        return True
+
+    def _move_away(
+        self, resource: int, promise: timelines.Promise, depth: int
+    ) -> bool:
+        for other in self._free_at(resource, promise):
+            if not self._may_try():
+                return False
+            if self.lines.exchange(resource, other, promise.start):
+                return True
+        if not depth:
+            return False
+        for other in self._clearable(
+            _others(promise, resource), promise.start, promise.end
+        ):
+            if not self._may_try():
+                return False
+            if self._clear(other, promise.start, promise.end, depth - 1):
+                if promise in self.lines.lines[resource]:
+                    self.lines.relocate(promise, resource, other)
+                return True
+        return False
+
+    def _may_try(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def _free_at(
+        self, resource: int, promise: timelines.Promise
+    ) -> Sequence[int]:
+        """Return resources that are free when a promise begins: those that
+        are for the whole of it, the shortest first, then the longest."""
+        fitting, others = [], []
+        for other in _others(promise, resource):
+            until = self.lines.next_start(other, promise.start)
+            if until is None:
+                fitting.append((float('inf'), other))
+            elif until >= promise.end:
+                fitting.append((_seconds(until), other))
+            elif until > promise.start:
+                others.append((-_seconds(until), other))
+        found = sorted(fitting)[:_CHOICE] + sorted(others)[:_CHOICE]
+        return [other for _, other in found]
+
+
+def _others(promise: timelines.Promise, resource: int) -> Iterator[int]:
+    return (other for other in promise.within or () if other != resource)
+
+
+def _seconds(time: datetime.datetime) -> float:
+    return time.timestamp()
+
+
+def _moves(
+    before: Mapping[int, timelines.Line], after: Mapping[int, timelines.Line]
+) -> list[Move]:
+    lost, given = (
+        defaultdict[str, list[int]](list),
+        defaultdict[str, list[int]](list),
+    )
+    for resource, line in sorted(after.items()):
+        old = before.get(resource, ())
+        if line is old:
+            continue
+        had = {each.reservation_id for each in old}
+        has = {each.reservation_id for each in line}
+        for reservation_id in had - has:
+            lost[reservation_id].append(resource)
+        for reservation_id in has - had:
+            given[reservation_id].append(resource)
+    return [
+        Move(reservation_id, source, target)
+        for reservation_id, sources in sorted(lost.items())
+        for source, target in zip(sources, given[reservation_id], strict=True)
+    ]

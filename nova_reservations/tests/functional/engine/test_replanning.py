@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promises of leases that have not begun move, so that others fit."""
+
+from collections import Counter
+import contextlib
+import pathlib
+import tempfile
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+import sqlalchemy as sa
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import models
+from nova_reservations.engine import lease_requests
+from nova_reservations.engine import transactions
+from nova_reservations.testing import region as regions
+from nova_reservations.testing.region import minutes
+from nova_reservations.tests.functional.engine import failures
+
+GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
+
+
+@pytest.fixture
+def region(make_region):
+    return make_region('one', 'two')
+
+
+@pytest.fixture
+def crossed(region):
+    """Each host is promised for a part of the next hours: neither is free
+    from 0 to 240, and only one is taken at any time."""
+    return _on(region, 'one', 60, 90), _on(region, 'two', 150, 180)
+
+
+def _on(region, host, start, end, **asked):
+    """Return a lease that has this host, which others may have as well."""
+    lease = region.lease(start=start, end=end, **asked)
+    with region.database.writer() as session:
+        ids = dict(
+            session.execute(
+                sa.select(models.Resource.name, models.Resource.id)
+            ).all()
+        )
+        session.execute(
+            sa.update(models.Allocation)
+            .where(
+                models.Allocation.reservation_id == lease.reservations[0].id
+            )
+            .values(resource_id=ids[host])
+        )
+    return lease
+
+
+def _claim(region, lease, worker):
+    with region.database.writer() as session:
+        session.execute(
+            sa.update(models.Lease)
+            .where(models.Lease.id == lease.id)
+            .values(claimed_by=worker)
+        )
+
+
+def asked(region, start, end):
+    return lease_requests.NewLease(
+        name='a lease',
+        project_id='lessee',
+        user_id='user',
+        start=region.now + minutes(start),
+        end=region.now + minutes(end),
+        before_end=None,
+        reservations=(
+            lease_requests.NewReservation(objects.HOST, {'min': 1, 'max': 1}),
+        ),
+    )
+
+
+def moved(region, *leases):
+    """Return on how many hosts they are together."""
+    return len(set().union(*map(region.hosts_of, leases)))
+
+
+class TestCreate:
+    def test_a_promise_moves_so_that_another_lease_fits(self, region, crossed):
+        lease = region.lease(end=240)
+        [its] = region.hosts_of(lease)
+        for other in crossed:
+            assert region.hosts_of(other) == {'one', 'two'} - {its}
+
+    def test_owners_see_the_same_lease(self, region, crossed):
+        before = [region.see(lease) for lease in crossed]
+        region.lease(end=240)
+        for old in before:
+            new = region.see(old)
+            assert (new.status, new.window, new.degraded) == (
+                old.status,
+                old.window,
+                old.degraded,
+            )
+            assert [item.params for item in new.reservations] == [
+                item.params for item in old.reservations
+            ]
+            assert [item.resources_changed for item in new.reservations] == [
+                False
+            ]
+
+    def test_what_has_begun_stays(self, region):
+        begun = _on(region, 'one', 0, 30)
+        region.work()
+        assert region.status(begun) == 'ACTIVE'
+        promised = _on(region, 'two', 60, 90)
+        lease = region.lease(start=10, end=90)
+        assert region.hosts_of(begun) == region.hosts_of(promised) == {'one'}
+        assert region.hosts_of(lease) == {'two'}
+
+    def test_what_a_worker_holds_stays(self, region, crossed):
+        for lease in crossed:
+            _claim(region, lease, 'a worker')
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease(end=240)
+
+    def test_what_only_one_host_can_do_stays_there(self, make_region):
+        region = make_region('one')
+        region.add_host('two', enrol=False)
+        region.enrol('two', gpu='yes')
+        gpu = region.lease(start=30, end=60, **GPU)
+        plain = _on(region, 'one', 90, 120)
+        region.lease(start=0, end=240)
+        assert region.hosts_of(gpu) == region.hosts_of(plain) == {'two'}
+
+    def test_a_promise_leaves_the_host_that_only_another_can_use(
+        self, make_region
+    ):
+        region = make_region('one')
+        region.add_host('two', enrol=False)
+        region.enrol('two', gpu='yes')
+        plain = _on(region, 'two', 30, 60)
+        gpu = region.lease(end=60, **GPU)
+        assert region.hosts_of(gpu) == {'two'}
+        assert region.hosts_of(plain) == {'one'}
+
+    def test_it_can_be_switched_off(self, make_region):
+        region = make_region('one', 'two', replan_limit=0)
+        _on(region, 'one', 60, 90)
+        _on(region, 'two', 150, 180)
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease(end=240)
+
+    def test_a_dry_run_moves_nothing(self, region, crossed):
+        before = region.picture()
+        lease = region.leases.create(
+            asked(region, 0, 240), region.now, dry_run=True
+        )
+        assert lease.status == 'PENDING'
+        assert region.picture() == before
+
+    def test_a_hopeless_lease_waits_for_nobody(self, region, crossed):
+        """A member who is refused again and again holds up nobody."""
+        with region.database.writer() as session:
+            counter = sa.select(models.Counter.value).where(
+                models.Counter.name == 'booking'
+            )
+            before = session.scalar(counter)
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease(end=240, minimum=2)
+        with region.database.reader() as session:
+            assert session.scalar(counter) == before
+
+
+class TestPrepared:
+    @pytest.fixture
+    def region(self, make_region):
+        return make_region('one', 'two', prepare_ahead=minutes(100))
+
+    def test_a_prepared_lease_moves_and_is_prepared_anew(self, region):
+        soon = _on(region, 'one', 60, 90)
+        region.work()
+        assert region.see(soon).prepared
+        assert region.aggregate_of(soon) == {'one'}
+        later = _on(region, 'two', 150, 180)
+        lease = region.lease(end=240)
+        region.work()
+        assert region.hosts_of(soon) == region.hosts_of(later)
+        assert region.aggregate_of(soon) == region.hosts_of(soon)
+        assert region.aggregate_of(lease) == region.hosts_of(lease)
+        region.forward(until=60)
+        assert region.status(soon) == 'ACTIVE'
+
+
+class TestChange:
+    def test_a_lease_is_prolonged_into_the_time_of_a_promise(self, region):
+        active = _on(region, 'one', 0, 30)
+        region.work()
+        promised = _on(region, 'one', 30, 60)
+        region.change(active, end=60)
+        assert region.hosts_of(active) == {'one'}
+        assert region.hosts_of(promised) == {'two'}
+
+    def test_a_lease_gets_more_hosts(self, region):
+        lease = _on(region, 'one', 0, 240)
+        region.add_host('three')
+        _on(region, 'two', 60, 90)
+        _on(region, 'three', 150, 180)
+        region.change(lease, min=2, max=2)
+        assert len(region.hosts_of(lease)) == 2
+
+
+class TestHealing:
+    def test_a_lease_is_healed_by_a_host_that_a_promise_leaves(
+        self, make_region
+    ):
+        region = make_region('one', 'two', 'three')
+        active = _on(region, 'one', 0, 240)
+        region.work()
+        _on(region, 'two', 60, 90)
+        _on(region, 'three', 150, 180)
+        failures.fail(region, 'one')
+        failures.check(region)
+        its = failures.used(region, active)
+        assert its in ({'two'}, {'three'})
+
+
+def test_those_who_wait_get_what_a_promise_leaves(make_region):
+    region = make_region('one')
+    region.add_host('two', enrol=False)
+    region.enrol('two', gpu='yes')
+    plain = _on(region, 'two', 30, 60)
+    _claim(region, plain, 'a worker')
+    waits = region.retry(start=45, end=60, **GPU)
+    assert region.status(waits) == 'CREATING'
+    _claim(region, plain, None)
+    lease = region.lease(start=30, end=40, **GPU)
+    region.work()
+    assert region.hosts_of(plain) == {'one'}
+    assert region.hosts_of(lease) == region.hosts_of(waits) == {'two'}
+    assert region.status(waits) == 'PENDING'
+
+
+def test_another_writer_on_a_resource_that_changes_is_seen(region, crossed):
+    """The booking is begun anew."""
+    real, tries = region.database.writer, []
+
+    @contextlib.contextmanager
+    def overtaken():
+        with real() as session:
+            tries.append(session)
+            if len(tries) == 2:
+                session.execute(
+                    sa.update(models.Resource).values(
+                        generation=models.Resource.generation + 1
+                    )
+                )
+            yield session
+
+    region.database.writer = overtaken
+    lease = region.lease(end=240)
+    assert moved(region, *crossed) == 1
+    assert len(tries) < transactions.ATTEMPTS
+    assert region.hosts_of(lease).isdisjoint(region.hosts_of(crossed[0]))
+
+
+ASKS = st.lists(
+    st.tuples(st.integers(1, 8), st.integers(1, 6), st.integers(1, 2)),
+    max_size=8,
+)
+
+
+@given(ASKS)
+def test_of_equal_hosts_all_is_accepted_that_the_peak_allows(asks):
+    hosts, busy = 3, Counter()
+    with tempfile.TemporaryDirectory() as directory:
+        factory = regions.Factory(pathlib.Path(directory))
+        region = factory('one', 'two', 'three')
+        for start, length, count in asks:
+            hours = range(start, start + length)
+            if all(busy[hour] + count <= hosts for hour in hours):
+                busy.update(dict.fromkeys(hours, count))
+                region.lease(
+                    start=60 * start, end=60 * (start + length), minimum=count
+                )
+            else:
+                with pytest.raises(exception.NotEnoughResources):
+                    region.lease(
+                        start=60 * start,
+                        end=60 * (start + length),
+                        minimum=count,
+                    )
+        factory.close()
