@@ -15,6 +15,7 @@ from sandbox.stories import host_lease
 from sandbox.stories import instance_lease
 from sandbox.stories import lease_types
 from sandbox.stories import metrics
+from sandbox.stories import planning
 from sandbox.stories import resources
 from sandbox.stories import server_lease
 
@@ -24,6 +25,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'server-lease': server_lease.tell,
     'default-reservation': default_reservation.tell,
     'lease-types': lease_types.tell,
+    'planning': planning.tell,
     'healing': healing.tell,
     'clients': clients.tell,
     'metrics': metrics.tell,
