@@ -26,6 +26,21 @@ _COLUMNS = {
 _ATTEMPTS = 3
 """Offers that are asked for, one after the other, if others are faster."""
 
+_FILTERS = frozenset(
+    {
+        'name',
+        'status',
+        'start_after',
+        'start_before',
+        'end_before',
+        'end_after',
+        'project_id',
+        'limit',
+        'marker',
+    }
+)
+"""Parameters of lists that are options too."""
+
 _LONG_COLUMNS = _COLUMNS | {
     'queue_position': 'Position',
     'status_reason': 'Reason',
@@ -153,11 +168,28 @@ class ListLease(command.Lister):
         parser = super().get_parser(prog_name)
         for name, metavar, text in (
             ('name', '<name>', 'Only leases with this name'),
-            ('status', '<status>', 'Only leases in this status'),
             ('start-after', '<date>', 'Only leases that start later'),
+            (
+                'start-before',
+                '<date>',
+                'Only leases that start earlier; with --end-after, those '
+                'whose windows overlap the one between',
+            ),
             ('end-before', '<date>', 'Only leases that end earlier'),
+            ('end-after', '<date>', 'Only leases that end later'),
+            (
+                'changes-since',
+                '<date>',
+                'Only leases that were created or changed then or later',
+            ),
         ):
             parser.add_argument(f'--{name}', metavar=metavar, help=text)
+        parser.add_argument(
+            '--status',
+            action='append',
+            metavar='<status>',
+            help='Only leases in this status; repeat the option for several',
+        )
         parser.add_argument(
             '--project',
             dest='project_id',
@@ -195,19 +227,14 @@ class ListLease(command.Lister):
             'sort_key': key,
             'sort_dir': direction or 'asc',
             **{
-                name: getattr(parsed_args, name)
-                for name in (
-                    'name',
-                    'status',
-                    'start_after',
-                    'end_before',
-                    'project_id',
-                    'limit',
-                    'marker',
-                )
-                if getattr(parsed_args, name)
+                name: value
+                for name, value in vars(parsed_args).items()
+                if name in _FILTERS and value
             },
         }
+        if parsed_args.changes_since:
+            # As in Nova, the only one with a hyphen.
+            query['changes-since'] = parsed_args.changes_since
         leases = _request(_client(self), 'GET', '/leases', params=query)[
             'leases'
         ]

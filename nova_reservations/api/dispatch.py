@@ -81,8 +81,9 @@ def _checked(request: webob.Request, action: Action) -> dict[str, Any]:
     :raises: InvalidInput, and what body.read() raises
     """
     parsed: dict[str, Any] = {}
-    query = validation.parse_query(request.query_string)
-    (action.query or _NO_QUERY).check(query)
+    schema = action.query or _NO_QUERY
+    query = validation.parse_query(request.query_string, schema.repeatable)
+    schema.check(query)
     if action.query is not None:
         parsed['query'] = query
     if action.body is not None:

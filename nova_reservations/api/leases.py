@@ -28,7 +28,7 @@ from nova_reservations.policies import leases as policies
 
 
 def index(
-    req: api_request.LeaseRequest, query: dict[str, str]
+    req: api_request.LeaseRequest, query: dict[str, Any]
 ) -> listing.Listing:
     own = req.context.project_id
     req.context.can(policies.INDEX, target={'project_id': own})
@@ -57,29 +57,38 @@ def index(
 INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 
-_SELECTIVE = frozenset(
-    {'limit', 'status', 'name', 'start_after', 'end_before'}
-)
+_BOUNDS = {
+    'start_after': 'start_after',
+    'start_before': 'start_before',
+    'end_before': 'end_before',
+    'end_after': 'end_after',
+    'changes-since': 'changed_since',
+}
+"""Parameters that are dates, and what a query of leases calls them."""
+
+_SELECTIVE = frozenset({'limit', 'status', 'name', *_BOUNDS})
 """Filters by which a client may look for leases that ended long ago."""
 
 
 def _lease_query(
-    query: dict[str, str],
+    query: Mapping[str, Any],
     project_id: str | None,
     limit: int | None,
     req: api_request.LeaseRequest,
 ) -> objects.LeaseQuery:
     now = req.now()
     bounds: dict[str, datetime.datetime] = {
-        key: dates.parse(query[key], now)
-        for key in ('start_after', 'end_before')
+        name: dates.parse(query[key], now)
+        for key, name in _BOUNDS.items()
         if key in query
     }
     if _SELECTIVE.isdisjoint(query):
         bounds['over_after'] = now - req.services.leases.options.list_history
     return objects.LeaseQuery(
         project_id=project_id,
-        status=states.Lease(query['status']) if 'status' in query else None,
+        statuses=tuple(
+            sorted({states.Lease(each) for each in query.get('status', ())})
+        ),
         name=query.get('name'),
         # One more than wanted tells whether there is a next page.
         limit=None if limit is None else limit + 1,

@@ -2,6 +2,7 @@
 """A request to the lease API, with what an action needs to answer it."""
 
 from collections.abc import Callable
+from collections.abc import Mapping
 import dataclasses
 import datetime
 from typing import Any
@@ -66,8 +67,10 @@ class LeaseRequest:
         return self.url.removesuffix(self.path)
 
     def next_link(
-        self, query: dict[str, str], marker: str
+        self, query: Mapping[str, Any], marker: str
     ) -> list[dict[str, str]]:
         """Return the link to the page that begins after marker."""
-        parameters = urllib.parse.urlencode({**query, 'marker': marker})
+        parameters = urllib.parse.urlencode(
+            {**query, 'marker': marker}, doseq=True
+        )
         return [{'rel': 'next', 'href': f'{self.url}?{parameters}'}]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a request, before anything else looks at it."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 import json
 import re
@@ -39,11 +40,19 @@ class Schema:
 
     The ``description`` of what has a ``pattern`` says in words what the
     pattern asks for; ``not`` is for what may not be there at all.
+
+    :ivar repeatable: names of its properties that are arrays: in a query they
+        are given several times.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
         self._validator = _Validator(schema)
+        self.repeatable = frozenset(
+            name
+            for name, its in schema.get('properties', {}).items()
+            if its.get('type') == 'array'
+        )
 
     def check(self, instance: Any) -> None:
         """:raises: InvalidInput with the reason that helps most"""
@@ -105,21 +114,29 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f'{name} is not a number of JSON')
 
 
-def parse_query(text: str) -> dict[str, str]:
-    """:raises: InvalidInput"""
+def parse_query(text: str, repeatable: Collection[str] = ()) -> dict[str, Any]:
+    """Return the value of each parameter, or a list of its values if it is
+    repeatable.
+
+    :raises: InvalidInput
+    """
     try:
+        pairs = urllib.parse.parse_qsl(
+            text,
+            keep_blank_values=True,
+            errors='strict',
+            max_num_fields=MAX_QUERY_FIELDS,
+        )
         query = _unique(
-            urllib.parse.parse_qsl(
-                text,
-                keep_blank_values=True,
-                errors='strict',
-                max_num_fields=MAX_QUERY_FIELDS,
-            )
+            [(name, value) for name, value in pairs if name not in repeatable]
         )
     except ValueError as error:
         raise exception.InvalidInput(
             f'The query is malformed: {error}'
         ) from error
+    for name, value in pairs:
+        if name in repeatable:
+            query.setdefault(name, []).append(value)
     check_storable(query)
     return query
 

@@ -298,6 +298,8 @@ class Lease(Base, Timestamps):
         ),
         sa.Index('ix_nr_leases_project_end', 'project_id', 'end_date', 'id'),
         sa.Index('ix_nr_leases_project_name', 'project_id', 'name', 'id'),
+        # What has changed since? Told of all projects, or of one.
+        sa.Index('ix_nr_leases_updated', 'updated_at', 'project_id', 'id'),
         # What is due next: asked twice a second by every worker.
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
         # Which leases wait? Each booking and each release asks this.

@@ -192,15 +192,22 @@ class OpenReservation:
 class LeaseQuery:
     """A page of leases; what is None filters nothing.
 
+    :ivar statuses: those that are wanted; none: all.
+    :ivar start_before: with end_after, those whose windows overlap the one
+        from end_after to start_before.
+    :ivar changed_since: those that were created or changed then or later.
     :ivar over_after: leaves out leases that were over before it.
     :ivar marker: the id of the last lease of the page before.
     """
 
     project_id: str | None = None
-    status: states.Lease | None = None
+    statuses: tuple[states.Lease, ...] = ()
     name: str | None = None
     start_after: datetime.datetime | None = None
+    start_before: datetime.datetime | None = None
+    end_after: datetime.datetime | None = None
     end_before: datetime.datetime | None = None
+    changed_since: datetime.datetime | None = None
     over_after: datetime.datetime | None = None
     limit: int | None = None
     marker: str | None = None

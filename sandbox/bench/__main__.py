@@ -15,7 +15,6 @@ import time
 from sandbox import cloud
 from sandbox import config
 from sandbox import person
-from sandbox.bench import acceptance
 from sandbox.bench import asked
 from sandbox.bench import ends
 from sandbox.bench import fresh
@@ -43,7 +42,6 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'waiting': waiting.waiting,
     'million': million.million,
     'heal': healing.heal,
-    'acceptance': acceptance.acceptance,
     # The last fill the cloud.
     'fleet': asked.fleet,
     'cpu': processes.cpu,

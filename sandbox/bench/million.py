@@ -126,21 +126,21 @@ class _Side:
 
     def timed_next_page(self, **query: Any) -> float:
         """Read on after one of the leases that are to come."""
-        query |= {'status': states.Lease.PENDING}
+        query |= {'statuses': (states.Lease.PENDING,)}
         wanted = objects.LeaseQuery(limit=_PAGE, **query)
         *_, last = self.region.leases.find(wanted)
         return self.timed_page(marker=last.id, **_without_status(query))
 
 
 def _without_status(query: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in query.items() if key != 'status'}
+    return {key: value for key, value in query.items() if key != 'statuses'}
 
 
 _LISTS: Mapping[str, Mapping[str, Any]] = {
     'a page of leases': {},
     'the latest page': {'descending': True},
-    'a page of those to come': {'status': states.Lease.PENDING},
-    'a page of those that are over': {'status': states.Lease.TERMINATED},
+    'a page of those to come': {'statuses': (states.Lease.PENDING,)},
+    'a page of those that are over': {'statuses': (states.Lease.TERMINATED,)},
     'a page of those of a name': {'name': 'a lease'},
     'a page of those that start from a date on': {
         'start_after': regions.NOON + datetime.timedelta(days=1)

@@ -11,6 +11,10 @@ import uuid
 import requests
 from requests import adapters
 
+_DATES = frozenset({'start_before', 'end_after', 'changes-since'})
+
+_ANY = ('PENDING', 'ACTIVE')
+
 
 class FakeApi(adapters.BaseAdapter):
     """Keeps the leases that requests create.
@@ -18,6 +22,7 @@ class FakeApi(adapters.BaseAdapter):
     :ivar leases: leases as the API shows them, by ID
     :ivar offers: windows that are offered, whatever is asked for
     :ivar wanted: bodies of requests for offers
+    :ivar queries: of requests about leases, value by value
     :ivar taken: how many of the next new leases are refused
     :ivar refusal: status and body with which all further requests are refused
     """
@@ -27,6 +32,7 @@ class FakeApi(adapters.BaseAdapter):
         self.leases: dict[str, dict[str, Any]] = {}
         self.offers: list[dict[str, Any]] = []
         self.wanted: list[dict[str, Any]] = []
+        self.queries: list[dict[str, list[str]]] = []
         self.taken = 0
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
 
@@ -74,7 +80,9 @@ class FakeApi(adapters.BaseAdapter):
         if lease_id and lease_id not in self.leases:
             return http.HTTPStatus.NOT_FOUND, b'{"error_message": "not here"}'
         body = json.loads(request.body or '{}')
-        query = dict(parse.parse_qsl(str(url.query)))
+        query: dict[str, Any] = dict(parse.parse_qsl(str(url.query)))
+        self.queries.append(parse.parse_qs(str(url.query)))
+        query.pop('status', None)
         if query.pop('dry_run', 'false') == 'true':
             shown = self.leases.get(lease_id, {'id': 'none'}) | body
             return http.HTTPStatus.OK, json.dumps({'lease': shown}).encode()
@@ -109,7 +117,12 @@ class FakeApi(adapters.BaseAdapter):
         found = [
             lease
             for lease in self.leases.values()
-            if all(lease[key] == value for key, value in wanted.items())
+            if lease['status'] in self.queries[-1].get('status', _ANY)
+            and all(
+                lease[key] == value
+                for key, value in wanted.items()
+                if key not in _DATES
+            )
         ]
         found.sort(
             key=lambda lease: str(lease.get(sort_key)),

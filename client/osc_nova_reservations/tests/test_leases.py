@@ -101,6 +101,27 @@ class TestList:
         rows = run(leases.ListLease, *words)
         assert [row['ID'] for row in rows] == [mine['id']]
 
+    def test_shows_leases_of_several_statuses(self, run, api):
+        for status in ('ACTIVE', 'PENDING', 'ERROR'):
+            api.add(name=status)['status'] = status
+        words = ('--status=ACTIVE', '--status=PENDING', '--sort=name')
+        rows = run(leases.ListLease, *words)
+        assert [row['Name'] for row in rows] == ['ACTIVE', 'PENDING']
+
+    def test_asks_for_windows_and_changes(self, run, api):
+        run(
+            *(leases.ListLease, '--start-before=2040-01-03 10:00'),
+            *('--end-after=2040-01-02 10:00', '--changes-since=now'),
+        )
+        [query] = api.queries
+        assert query == {
+            'sort_key': ['created_at'],
+            'sort_dir': ['asc'],
+            'start_before': ['2040-01-03 10:00'],
+            'end_after': ['2040-01-02 10:00'],
+            'changes-since': ['now'],
+        }
+
     def test_shows_reasons_and_projects_on_request(self, run, api):
         api.add(
             name='mine',

@@ -22,11 +22,32 @@ INDEX = validation.Schema(
             ]
         },
         sort_dir=parameters.SORT_DIR,
-        status={'enum': [str(state) for state in states.Lease]},
+        status={
+            'type': 'array',
+            'items': {'enum': [str(state) for state in states.Lease]},
+            'maxItems': len(states.Lease),
+            'description': 'repeat it for leases in any of several',
+        },
         name=parameters.NAME,
         project_id=parameters.NAME,
         start_after=parameters.DATE,
+        start_before={
+            **parameters.DATE,
+            'description': 'leases that start before it; with end_after: '
+            'those whose windows overlap the one between the two',
+        },
         end_before=parameters.DATE,
+        end_after={
+            **parameters.DATE,
+            'description': 'leases that end after it',
+        },
+        **{
+            'changes-since': {
+                **parameters.DATE,
+                'description': 'leases that were created or changed then, '
+                'or later; those that were deleted are not there any more',
+            }
+        },
     )
 )
 

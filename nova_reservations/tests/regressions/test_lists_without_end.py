@@ -215,6 +215,10 @@ def test_what_was_over_long_ago_is_not_listed(admin, fill, clock):
         'name=one%20of%20many',
         'start_after=2000-01-01 00:00',
         'end_before=2100-01-01 00:00',
+        'start_before=2100-01-01 00:00',
+        'end_after=2000-01-01 00:00',
+        'changes-since=2000-01-01 00:00',
+        'status=TERMINATED&status=ERROR',
         'limit=1000',
     ],
 )

@@ -253,6 +253,17 @@ def test_pages_follow_each_other_to_the_end(member):
     assert found == [['e', 'd'], ['c', 'b'], ['a']]
 
 
+def test_a_link_to_the_next_page_asks_for_the_same(member):
+    for _ in range(2):
+        member.lease(reservations=[])
+    answer = member('GET', '/leases?limit=1&status=PENDING&status=ACTIVE')
+    [link] = answer.json['leases_links']
+    assert '&status=PENDING&status=ACTIVE&' in link['href']
+    path = link['href'].partition('/v1')[2]
+    [following] = member('GET', path).json['leases']
+    assert following['id'] != answer.json['leases'][0]['id']
+
+
 def test_a_link_to_the_next_page_is_absolute(member):
     member.lease(reservations=[])
     last = member.lease(reservations=[])
@@ -275,6 +286,13 @@ def test_a_link_to_the_next_page_is_absolute(member):
         ('name=b', ['b']),
         ('status=PENDING', ['a', 'b']),
         ('status=ACTIVE', []),
+        ('status=ACTIVE&status=PENDING', ['a', 'b']),
+        ('start_before=2050-01-01 10:00', []),
+        ('start_before=2050-06-01 00:00', ['a']),
+        ('end_after=2050-06-01 00:00', ['b']),
+        ('start_before=2050-01-01 10:01&end_after=2050-01-01 10:00', ['a']),
+        ('changes-since=now', ['a', 'b']),
+        ('changes-since=2050-01-01 00:00', []),
         ('start_after=2050-06-01 00:00', ['b']),
         ('end_before=2050-06-01T00:00:00Z', ['a']),
         ('start_after=now', ['a', 'b']),
@@ -303,6 +321,9 @@ def test_a_list_is_filtered_and_sorted(member, query, expected):
         'sort_key=',
         'sort_dir=up',
         'status=active',
+        'status=ACTIVE&status=x',
+        'status=',
+        'changes-since=x',
         'start_after=x',
         'name=',
         'name=%00',

@@ -215,11 +215,20 @@ SORTED = {
     for descending in (False, True)
 }
 FILTERED = {
-    'that are to come': {'status': states.Lease.PENDING},
-    'that are over': {'status': states.Lease.TERMINATED},
+    'that are to come': {'statuses': (states.Lease.PENDING,)},
+    'that are over': {'statuses': (states.Lease.TERMINATED,)},
     'of a name': {'name': 'a lease'},
     'that start later': {'start_after': NOW},
     'that end before': {'end_before': NOW},
+    'that overlap a window': {
+        'start_before': NOW + regions.minutes(2000),
+        'end_after': NOW,
+    },
+    'that overlap a window, by name': {'end_after': NOW, 'sort_key': 'name'},
+    'in several states': {
+        'statuses': (states.Lease.ACTIVE, states.Lease.PENDING)
+    },
+    'that have changed': {'changed_since': NOW},
 }
 LISTS = {
     f'list {what}{of_whom}': pages(**which, **whose)

@@ -22,7 +22,6 @@ from nova_reservations.db import due_leases
 from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
-from nova_reservations.db import lease_pages
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import looks
@@ -38,40 +37,24 @@ from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
+from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 
 HOSTS = 1000
-LEASES = 4000
 PROJECTS = 100
 """Enough for a database to find its indexes worth it."""
 
 NEW = {'created_at': booking.NOW}
 
 
-def lease_id(number: int) -> str:
-    return f'{number:036}'
-
-
-@dataclasses.dataclass(frozen=True)
-class Often:
-    """A query that runs often, and the indexes that it needs."""
-
-    run: Callable[[orm.Session], object]
-    indexes: frozenset[str] = frozenset()
-
-
-def list_leases(**query: object) -> Callable[[orm.Session], object]:
-    return lambda session: lease_pages.page(
-        session, objects.LeaseQuery(limit=20, **query)
-    )
-
-
-TERMS = search.Search(booking.NOW, start_at=HOSTS // 2, ignore=[lease_id(1)])
+TERMS = search.Search(
+    booking.NOW, start_at=HOSTS // 2, ignore=[listed.lease_id(1)]
+)
 
 
 def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
     wanted = search.Wanted(
-        lease_id(1),
+        listed.lease_id(1),
         booking.wanted(2, asked=asked),
         booking.window(102, 103),
         held={1: 1, 2: 1},
@@ -82,7 +65,7 @@ def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
 def find_shares(session: orm.Session) -> None:
     """Look for slots of which there are none, after one page."""
     wanted = search.Wanted(
-        lease_id(1),
+        listed.lease_id(1),
         demand.Share(objects.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512}),
         booking.window(102, 103),
         held={1: 1, 2: 3},
@@ -92,7 +75,6 @@ def find_shares(session: orm.Session) -> None:
         next(pages)
 
 
-OF_A_LEASE = frozenset({'ix_nr_reservations_lease_id', 'ix_nr_events_read'})
 OF_CANDIDATES = frozenset(
     {
         'ix_nr_resources_spread',
@@ -103,127 +85,77 @@ OF_CANDIDATES = frozenset(
 )
 
 OFTEN = {
-    'who waits, in order': Often(
+    **listed.OFTEN,
+    'who waits, in order': listed.Often(
         retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
     ),
-    'the places of those that wait': Often(
+    'the places of those that wait': listed.Often(
         lambda session: retry_queue.positions(session, {7, 9}),
         frozenset({'ix_nr_leases_status'}),
     ),
-    'whether anybody waits': Often(
+    'whether anybody waits': listed.Often(
         lambda session: retry_queue.is_any(session, 1000),
         frozenset({'ix_nr_leases_status'}),
     ),
-    'what came free': Often(
+    'what came free': listed.Often(
         lambda session: list(freed_resources.load(session, [1, 2, 3])),
         frozenset({'ix_nr_allocations_resource'}),
     ),
-    'who waits and is just tried': Often(
+    'who waits and is just tried': listed.Often(
         lambda session: retry_queue.in_hand(session, booking.NOW),
         frozenset({'ix_nr_leases_status'}),
     ),
-    'whether anything is due': Often(
+    'whether anything is due': listed.Often(
         lambda session: looks.at(session, booking.at(9)),
         # MariaDB reads the first entry of the index while it plans.
     ),
-    'what is due': Often(
+    'what is due': listed.Often(
         lambda session: due_leases.find(session, booking.at(9), 10),
         frozenset({'ix_nr_leases_due'}),
     ),
-    'what is due of others': Often(
+    'what is due of others': listed.Often(
         lambda session: due_leases.find(
             session, booking.at(9), 10, ['project-7', 'project-8']
         ),
         frozenset({'ix_nr_leases_due'}),
     ),
-    'a lease': Often(
-        lambda session: leases.get(session, lease_id(7)), OF_A_LEASE
+    'a lease': listed.Often(
+        lambda session: leases.get(session, listed.lease_id(7)),
+        listed.OF_A_LEASE,
     ),
-    'the leases of a project': Often(
-        list_leases(project_id='project-7'),
-        OF_A_LEASE | {'ix_nr_leases_listed_project'},
-    ),
-    'the next leases of a project': Often(
-        list_leases(project_id='project-7', marker=lease_id(2007)),
-        OF_A_LEASE | {'ix_nr_leases_listed_project'},
-    ),
-    'all leases, by page': Often(
-        list_leases(), OF_A_LEASE | {'ix_nr_leases_listed'}
-    ),
-    'all leases that are not over long since, by page': Often(
-        list_leases(over_after=booking.at(3), marker=lease_id(2007)),
-        OF_A_LEASE | {'ix_nr_leases_listed'},
-    ),
-    'leases by their start': Often(
-        list_leases(sort_key='start_date', marker=lease_id(2007)),
-        OF_A_LEASE | {'ix_nr_leases_start'},
-    ),
-    'leases by their end': Often(
-        list_leases(sort_key='end_date', descending=True),
-        OF_A_LEASE | {'ix_nr_leases_end'},
-    ),
-    'leases by name': Often(
-        list_leases(name='lease-7'), OF_A_LEASE | {'ix_nr_leases_name'}
-    ),
-    'the leases of a project by their start': Often(
-        list_leases(
-            project_id='project-7',
-            sort_key='start_date',
-            marker=lease_id(2007),
-        ),
-        OF_A_LEASE | {'ix_nr_leases_project_start'},
-    ),
-    'the leases of a project by their end': Often(
-        list_leases(
-            project_id='project-7', sort_key='end_date', descending=True
-        ),
-        OF_A_LEASE | {'ix_nr_leases_project_end'},
-    ),
-    'the leases of a project in a state': Often(
-        list_leases(
-            project_id='project-7',
-            status=states.Lease.ACTIVE,
-            marker=lease_id(2007),
-        ),
-        OF_A_LEASE | {'ix_nr_leases_project_status'},
-    ),
-    'the leases of a project by their name': Often(
-        list_leases(
-            project_id='project-7', sort_key='name', marker=lease_id(2007)
-        ),
-        OF_A_LEASE | {'ix_nr_leases_project_name'},
-    ),
-    'who may use a reservation': Often(
-        lambda session: access.find(session, lease_id(7)),
+    'who may use a reservation': listed.Often(
+        lambda session: access.find(session, listed.lease_id(7)),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
-    'whose a reservation is, for each run of a scheduler': Often(
-        lambda session: access.owners(session, [lease_id(7), lease_id(8)]),
+    'whose a reservation is, for each run of a scheduler': listed.Often(
+        lambda session: access.owners(
+            session, [listed.lease_id(7), listed.lease_id(8)]
+        ),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
-    'the hosts of a reservation': Often(
-        lambda session: allocations.holdings(session, [lease_id(7)]),
+    'the hosts of a reservation': listed.Often(
+        lambda session: allocations.holdings(session, [listed.lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
-    'whether any lease lacks something': Often(
+    'whether any lease lacks something': listed.Often(
         lambda session: capacity.freed(session, booking.at(9), []),
         frozenset({'ix_nr_leases_degraded'}),
     ),
-    'what was replaced': Often(
+    'what was replaced': listed.Often(
         lambda session: healing.replaced(session, booking.at(9)),
         frozenset({'ix_nr_allocations_replaced'}),
     ),
-    'whose first hosts are back': Often(
+    'whose first hosts are back': listed.Often(
         lambda session: healing.returned(session),
         frozenset({'ix_nr_leases_degraded'}),
     ),
-    'what a reservation had at first': Often(
-        lambda session: healing.former(session, lease_id(7)),
+    'what a reservation had at first': listed.Often(
+        lambda session: healing.former(session, listed.lease_id(7)),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
-    'candidates': Often(find_candidates(None), OF_CANDIDATES),
-    'candidates that meet requirements': Often(
+    'candidates': listed.Often(find_candidates(None), OF_CANDIDATES),
+    'candidates that meet requirements': listed.Often(
         find_candidates(
             '["and", [">=", "$vcpus", "8"], [">", "$rack", "3"], '
             '["==", "$trait:HW_CPU_X86_VMX", "required"], '
@@ -231,45 +163,45 @@ OFTEN = {
         ),
         OF_CANDIDATES,
     ),
-    'room for shares': Often(
+    'room for shares': listed.Often(
         find_shares,
         # On SQLite not ix_nr_allocations_resource, which it has no statistics
         # to prefer.
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
     ),
-    'what each request has to know': Often(
+    'what each request has to know': listed.Often(
         lambda session: slot_servers.look(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
-    'the open reservations of a project': Often(
+    'the open reservations of a project': listed.Often(
         lambda session: slot_servers.open_to(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
-    'what earlier leases still hold': Often(
+    'what earlier leases still hold': listed.Often(
         lambda session: allocations.predecessors(
-            session, [leases.get(session, lease_id(7))]
+            session, [leases.get(session, listed.lease_id(7))]
         ),
         # On SQLite not ix_nr_allocations_resource, see below.
-        OF_A_LEASE | {'uq_nr_allocations_reservation_id_resource_id'},
+        listed.OF_A_LEASE | {'uq_nr_allocations_reservation_id_resource_id'},
     ),
-    'servers that may be gone': Often(
+    'servers that may be gone': listed.Often(
         # By the index of those, or in the order of the primary key.
         lambda session: leased_servers.watched(session, '0', 50)
     ),
-    'servers whose hosts do not work': Often(
+    'servers whose hosts do not work': listed.Often(
         lambda session: server_failures.suspects(session, booking.NOW),
         frozenset({'ix_nr_leased_servers_down_since'}),
     ),
-    'servers on such hosts': Often(
-        lambda session: server_failures.active(session, [lease_id(10)])
+    'servers on such hosts': listed.Often(
+        lambda session: server_failures.active(session, [listed.lease_id(10)])
     ),
-    'what we have changed of hosts ourselves': Often(
+    'what we have changed of hosts ourselves': listed.Often(
         lambda session: hosts.move_provider_generations(
             session, {str(number): (0, 1) for number in range(1, 3)}
         ),
     ),
-    'the slots of a reservation': Often(
-        lambda session: allocations.slots(session, [lease_id(7)]),
+    'the slots of a reservation': listed.Often(
+        lambda session: allocations.slots(session, [listed.lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
 }
@@ -278,7 +210,7 @@ OFTEN = {
 Rows = Iterator[dict[str, Any]]
 
 ENROLLED = range(1, HOSTS + 1)
-PROMISED = range(LEASES)
+PROMISED = range(listed.LEASES)
 
 
 def fill(session: orm.Session) -> None:
@@ -361,7 +293,7 @@ def _properties_of_hosts() -> Rows:
 def _leases() -> Rows:
     for number in PROMISED:
         yield {
-            'id': lease_id(number),
+            'id': listed.lease_id(number),
             'name': f'lease-{number}',
             'project_id': f'project-{number % PROJECTS}',
             'user_id': '',
@@ -379,8 +311,8 @@ def _leases() -> Rows:
 def _reservations() -> Rows:
     for number in PROMISED:
         yield {
-            'id': lease_id(number),
-            'lease_id': lease_id(number),
+            'id': listed.lease_id(number),
+            'lease_id': listed.lease_id(number),
             'position': 0,
             'resource_type': objects.HOST,
             'status': states.Reservation.ACTIVE
@@ -395,7 +327,7 @@ def _leased_servers() -> Rows:
     for number in PROMISED:
         yield {
             'server_uuid': f'{number:036}',
-            'reservation_id': lease_id(number),
+            'reservation_id': listed.lease_id(number),
             'position': 0,
             # Most are history.
             'released_at': booking.NOW if number % 10 else None,
@@ -407,7 +339,7 @@ def _events() -> Rows:
         for kind in states.EventType:
             yield {
                 'id': f'{kind}-{number}',
-                'lease_id': lease_id(number),
+                'lease_id': listed.lease_id(number),
                 'event_type': kind,
                 'time': booking.at(number % 200),
                 'status': states.Event.UNDONE,
@@ -418,7 +350,7 @@ def _allocations() -> Rows:
     for number in PROMISED:
         for which in (0, 1):
             yield {
-                'reservation_id': lease_id(number),
+                'reservation_id': listed.lease_id(number),
                 'resource_id': 1 + (2 * number + which) % HOSTS,
                 'start_date': booking.at(number % 200),
                 'end_date': booking.at(number % 200 + 1),
@@ -427,7 +359,7 @@ def _allocations() -> Rows:
 
 
 def _amounts() -> Rows:
-    for number in range(1, 2 * LEASES + 1):
+    for number in range(1, 2 * listed.LEASES + 1):
         for resource_class in ('MEMORY_MB', 'VCPU'):
             yield {
                 'allocation_id': number,

@@ -135,15 +135,49 @@ def test_a_list_has_what_its_filters_say(any_database):
         ),
     )
     assert listed(any_database, project_id='q') == ['of others']
-    assert listed(any_database, status=states.Lease.ACTIVE) == ['active']
+    assert listed(any_database, statuses=(states.Lease.ACTIVE,)) == ['active']
     assert listed(any_database, name='mine') == ['mine']
     assert listed(any_database, name='Mine') == []
+    both = (states.Lease.ACTIVE, states.Lease.TERMINATED)
+    assert listed(any_database, statuses=both) == ['active']
     assert listed(any_database, start_after=NOON + hours(2)) == ['later']
+    assert listed(any_database, end_after=NOON + hours(1)) == ['later']
+    assert 'later' not in listed(any_database, start_before=NOON + hours(2))
     assert set(listed(any_database, end_before=NOON + hours(1))) == {
         'mine',
         'of others',
         'active',
     }
+
+
+def test_windows_that_touch_do_not_overlap(any_database):
+    store(
+        any_database,
+        *(
+            lease(
+                name=str(start),
+                start_date=NOON + hours(start),
+                end_date=NOON + hours(start + 2),
+            )
+            for start in range(6)
+        ),
+    )
+    over = {'end_after': NOON + hours(3), 'start_before': NOON + hours(4)}
+    assert {*listed(any_database, **over)} == {'2', '3'}
+
+
+def test_what_was_created_or_changed_since_then_is_listed(any_database):
+    store(
+        any_database,
+        lease(name='old', created_at=NOON, updated_at=NOON),
+        lease(name='new', created_at=NOON + hours(2)),
+        lease(name='changed', created_at=NOON, updated_at=NOON + hours(2)),
+        lease(name='of others', created_at=NOON + hours(3), project_id='q'),
+    )
+    since = {'changed_since': NOON + hours(2), 'sort_key': 'name'}
+    found = listed(any_database, **since)
+    assert found == ['changed', 'new', 'of others']
+    assert listed(any_database, project_id='q', **since) == ['of others']
 
 
 @pytest.mark.parametrize('descending', [False, True])
@@ -187,7 +221,9 @@ def test_a_marker_that_the_project_can_not_see_is_none(database, owner):
 def test_a_marker_that_no_longer_meets_the_filter_is_still_one(database):
     one = lease(status=states.Lease.ACTIVE)
     store(database, one)
-    assert listed(database, status=states.Lease.PENDING, marker=one.id) == []
+    assert (
+        listed(database, statuses=(states.Lease.PENDING,), marker=one.id) == []
+    )
 
 
 def test_a_change_is_made_once_to_what_was_seen(any_database):
