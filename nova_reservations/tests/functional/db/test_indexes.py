@@ -425,6 +425,6 @@ def test_a_query_that_runs_often_uses_its_indexes(filled, query):
 
 def test_every_index_for_candidates_and_leases_is_needed_by_a_query():
     needed = frozenset().union(*(often.indexes for often in OFTEN.values()))
-    for model in (models.Lease, models.Allocation):
+    for model in (models.Lease, models.Event, models.Allocation):
         for index in model.__table__.indexes:
             assert index.name in needed

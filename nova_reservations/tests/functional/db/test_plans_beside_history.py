@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that have had many leases are found by what they hold, not by what
-all hosts hold.
+"""Beside many leases that are over, MariaDB reads what is asked for.
 
-MariaDB guesses what a host holds from what hosts have had.
+Hosts are found by what they hold, not by what all hosts hold: it guesses that
+from what hosts have had. Events are read from an index alone: their rows are
+as far apart as random ids are.
 """
 
 from collections.abc import Callable
 from collections.abc import Iterator
+import uuid
 
 import pytest
 import sqlalchemy as sa
@@ -15,10 +17,13 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import candidates
+from nova_reservations.db import lease_pages
+from nova_reservations.db import leases
 from nova_reservations.db import models
 from nova_reservations.db import shares
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
+from nova_reservations.objects import states
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import test_indexes
@@ -80,6 +85,21 @@ def fill(session: orm.Session) -> None:
                 for host_id in enrolled
             ],
         )
+    session.execute(
+        sa.insert(models.Event),
+        [
+            {
+                'id': str(uuid.uuid4()),
+                'lease_id': lease_id,
+                'event_type': kind,
+                'time': NOW,
+                'status': states.Event.UNDONE,
+                'created_at': NOW,
+            }
+            for lease_id in session.scalars(sa.select(models.Lease.id))
+            for kind in states.EventType
+        ],
+    )
 
 
 @pytest.fixture(scope='module')
@@ -100,3 +120,33 @@ def test_a_host_is_looked_at_by_what_it_holds(filled, query):
         if row.select_type == 'DEPENDENT SUBQUERY'
         and row.table.startswith('nr_allocations')
     } == {'ix_nr_allocations_resource'}, plan
+
+
+def page(session: orm.Session, limit: int = 50) -> list[objects.Lease]:
+    return lease_pages.page(session, objects.LeaseQuery(limit=limit))[0]
+
+
+@pytest.mark.parametrize('limit', [1, 50])
+def test_events_of_leases_are_read_from_an_index_alone(filled, limit):
+    plan = plans.of(filled, lambda session: page(session, limit))
+    [events] = [row for row in plan if row.table == 'nr_events']
+    assert events.key == 'ix_nr_events_read', plan
+    assert 'Using index' in events.Extra.split('; '), plan
+
+
+def test_an_event_is_written_by_the_index_that_has_no_other_beside_it(filled):
+    """By any other MariaDB would lock the gap up to the next lease, in which
+    somebody may be about to create one."""
+    with filled.reader() as session:
+        [seen] = page(session, 1)
+    plan = plans.of(
+        filled,
+        lambda session: leases.change(
+            session,
+            seen,
+            NOW,
+            events={states.EventType.END: states.Event.DONE},
+        ),
+    )
+    [event] = [row for row in plan if row.table == 'nr_events']
+    assert event.key == 'uq_nr_events_lease_id_event_type', plan
