@@ -276,11 +276,11 @@ class Allocations:
         ):
             return None
         promises = replanning.Promises(session, self.types, types.pop(), terms)
+        if replan is replanning.Replan.YES:
+            return promises.find(wanted, limit)
         if promises.is_hopeless(wanted):
             return None
-        if replan is replanning.Replan.ASK:
-            raise exception.Crowded(id=lease.id)
-        return promises.find(wanted, limit)
+        raise exception.Crowded(id=lease.id)
 
     def _write(
         self,

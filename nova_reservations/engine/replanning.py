@@ -112,12 +112,15 @@ class Promises:
         least = sum(item.demand.least for item in wanted)
         if _peak(rows, window) + least > len(resources):
             return True
-        within = self._within()
+        within = None
         for item in wanted:
             suitable = self._suitable(item)
-            kept = item.must_keep.keys()
-            if len(kept) > item.demand.maximum or not kept <= suitable:
+            if not _may_keep(item, suitable):
                 return True
+            if suitable == resources:
+                continue
+            if within is None:
+                within = self._within(self._movable())
             # Whatever moves, these stay among them.
             bound = [
                 row
@@ -137,7 +140,13 @@ class Promises:
     ) -> Found | None:
         """Return what the reservations can have if promises move, as far as
         the limit of the search goes."""
-        movable = promises.movable(self.session, self.terms.now)
+        newcomers = []
+        for item in wanted:
+            suitable = self._suitable(item)
+            if not _may_keep(item, suitable):
+                return None
+            newcomers.append(self._newcomer(item, suitable))
+        movable = self._movable()
         within = self._within(movable)
         held = defaultdict[int, list[timelines.Promise]](list)
         rows = promises.held(self.session, self.generations, self.terms)
@@ -150,9 +159,7 @@ class Promises:
                     self._choice(row, within),
                 )
             )
-        room = replanning.make_room(
-            held, [self._newcomer(item) for item in wanted], limit
-        )
+        room = replanning.make_room(held, newcomers, limit)
         if room is None:
             return None
         changed = {
@@ -189,13 +196,15 @@ class Promises:
             min(item.window.end for item in wanted) + self.terms.cleaning,
         )
 
-    def _newcomer(self, wanted: search.Wanted) -> replanning.Newcomer:
+    def _newcomer(
+        self, wanted: search.Wanted, suitable: frozenset[int]
+    ) -> replanning.Newcomer:
         return replanning.Newcomer(
             wanted.reservation_id,
             wanted.window.start,
             wanted.window.end + self.terms.cleaning,
             max(wanted.demand.least, len(wanted.must_keep)),
-            self._suitable(wanted),
+            suitable,
             sorted(wanted.must_keep),
         )
 
@@ -215,12 +224,13 @@ class Promises:
         # What has failed, say, is left to healing.
         return choice if choice and row.resource_id in choice else None
 
+    def _movable(self) -> list[promises.Movable]:
+        return promises.movable(self.session, self.terms.now)
+
     def _within(
-        self, movable: Iterable[promises.Movable] | None = None
+        self, movable: Iterable[promises.Movable]
     ) -> dict[str, frozenset[int]]:
         """Return reservation id -> the resources that it may have."""
-        if movable is None:
-            movable = promises.movable(self.session, self.terms.now)
         alike: dict[tuple[str, str], frozenset[int] | None] = {}
         within = {}
         for each in movable:
@@ -294,6 +304,14 @@ def write(
                 'target': move.target,
             },
         )
+
+
+def _may_keep(wanted: search.Wanted, suitable: Collection[int]) -> bool:
+    """Return whether a reservation may have all that it must keep."""
+    kept = wanted.must_keep
+    return len(kept) <= wanted.demand.maximum and all(
+        key in suitable for key in kept
+    )
 
 
 def _peak(rows: Iterable[promises.Held], window: interval.Interval) -> int:

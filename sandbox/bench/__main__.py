@@ -15,6 +15,7 @@ import time
 from sandbox import cloud
 from sandbox import config
 from sandbox import person
+from sandbox.bench import acceptance
 from sandbox.bench import asked
 from sandbox.bench import ends
 from sandbox.bench import fresh
@@ -42,6 +43,7 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'waiting': waiting.waiting,
     'million': million.million,
     'heal': healing.heal,
+    'acceptance': acceptance.acceptance,
     # The last fill the cloud.
     'fleet': asked.fleet,
     'cpu': processes.cpu,
