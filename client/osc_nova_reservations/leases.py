@@ -292,6 +292,15 @@ class SetLease(command.ShowOne):
             help='Replace hosts that have failed by others that are free '
             'now; no other option goes with it',
         )
+        parser.add_argument(
+            '--release-host',
+            dest='released',
+            action='append',
+            default=[],
+            metavar='<host>',
+            help='Give a host of an active lease back, by name or ID: there '
+            'are no servers on it; repeat the option for several',
+        )
         options.add_dates(parser)
         options.add_end_actions(parser)
         options.add_reservations(parser)

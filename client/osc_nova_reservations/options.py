@@ -208,6 +208,10 @@ def update_body(
                 + ', '.join(ids)
             )
         reservations[each['id']] = reservations.get(each['id'], {}) | each
+    if args.released:
+        key = _of_hosts(lease)
+        reservations.setdefault(key, {'id': key})
+        reservations[key]['release_hosts'] = args.released
     body = _given(
         name=args.name,
         start_date=args.start,
@@ -219,6 +223,24 @@ def update_body(
     if not body:
         raise exceptions.CommandError('Nothing to change was given')
     return body
+
+
+def _of_hosts(lease: dict[str, Any]) -> str:
+    """Return the ID of the only reservation of hosts.
+
+    :raises: CommandError unless there is exactly one
+    """
+    found = [
+        each['id']
+        for each in lease['reservations']
+        if each.get('resource_type') == 'physical:host'
+    ]
+    if len(found) != 1:
+        raise exceptions.CommandError(
+            f'--release-host is for leases with one reservation of hosts, '
+            f'and this has {len(found)}: give release_hosts in a --reservation'
+        )
+    return str(found[0])
 
 
 def _end_actions(args: argparse.Namespace) -> dict[str, Any]:

@@ -54,6 +54,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
             ALLOCATION.c.released == sa.false(),
             RESOURCE.c.resource_type == objects.HOST,
             ALLOCATION.c.replaced_at.is_(None),
+            ALLOCATION.c.leaving_at.is_(None),
         )
     ).all()
     return objects.Access(

@@ -413,6 +413,8 @@ class Allocation(Base):
     until the owner has taken note. replaced_at is set when another one was
     given in its place: then end_date is when its use ended, and it is
     released as soon as nothing of the lease is on the resource any more.
+    leaving_at is set when the lease, while it is active, gives it back: it is
+    closed to new servers, and released if none has come.
     """
 
     __tablename__ = 'nr_allocations'
@@ -453,6 +455,9 @@ class Allocation(Base):
         UTCDateTime
     )
     replaced_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    leaving_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
 

@@ -129,11 +129,13 @@ class Held:
         now: datetime.datetime,
         *,
         give_back: bool = False,
+        then: Callable[[api.Session], None] | None = None,
         **columns: Any,
     ) -> None:
         """Write one change of the lease.
 
         :param give_back: whether others may have its resources from now on
+        :param then: writes more, in the same transaction
         :param columns: as ``db.leases.change`` takes them
         :raises: ClaimLost, InvalidTransition
         """
@@ -144,6 +146,8 @@ class Held:
                 freed = allocations.held_by(session, before)
                 _give_back(session, before, now)
                 capacity.freed(session, now, freed)
+            if then is not None:
+                then(session)
             recorded = leases.get(session, before.id)
         self.lease = recorded
         if recorded.status != before.status:

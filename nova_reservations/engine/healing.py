@@ -289,7 +289,7 @@ class Healing:
         for reservation in seen.reservations:
             missing = bool(after[reservation.id])
             given = any(
-                holding.given and not holding.replaced
+                holding.given and holding.stays
                 for holding in held[reservation.id]
             )
             degraded |= missing or given
@@ -383,7 +383,12 @@ class Healing:
         if lease.status != states.Lease.ACTIVE:
             return
         for reservation in lease.reservations:
-            resources, left = base.parts(held[reservation.id])
+            resources, left = base.parts(
+                holding
+                for holding in held[reservation.id]
+                # A worker of its own looks after what is given back.
+                if holding.leaving_at is None
+            )
             kind = self.types.get(reservation.resource_type)
             if kind is None:
                 continue

@@ -23,6 +23,7 @@ from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
+from nova_reservations.engine import shrinking
 from nova_reservations.engine import steps
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import states
@@ -102,7 +103,14 @@ class LeaseChanges:
         _write_events(session, seen, lease.events, now)
         if seen.status in states.WAITING and seen.server_reservation is None:
             _set_params(session, lease, changed, now)
+        elif closed := shrinking.close(
+            session, self.types, seen, lease, changes, now
+        ):
+            lease = closed
+            _set_params(session, lease, changed, now)
+            self._move(session, lease)
         elif _books(seen, lease):
+            shrinking.check_none_leaves(session, seen)
             lease, left = self._rebook(
                 session, seen, lease, changed, now, replan
             )
@@ -206,8 +214,7 @@ class LeaseChanges:
             reservation_id: [
                 holding.resource.id
                 for holding in holdings
-                if not holding.replaced
-                and (holding.usable or not lease.is_used)
+                if holding.stays and (holding.usable or not lease.is_used)
             ]
             for reservation_id, holdings in held.items()
         }
@@ -221,9 +228,7 @@ class LeaseChanges:
         )
         return {
             reservation_id: [
-                holding.resource.id
-                for holding in holdings
-                if not holding.replaced
+                holding.resource.id for holding in holdings if holding.stays
             ]
             for reservation_id, holdings in held.items()
         }
@@ -247,7 +252,7 @@ class LeaseChanges:
                     [
                         holding.resource.id
                         for holding in holdings
-                        if not holding.usable and not holding.replaced
+                        if not holding.usable and holding.stays
                     ],
                     now,
                 )

@@ -67,6 +67,8 @@ class LeaseChanges:
     :ivar reservations: reservation id -> what of its request changes.
     :ivar acknowledged: ids of reservations whose owner knows by now that
         resources of theirs were changed.
+    :ivar empty: reservation id -> ids of resources that had nothing on them
+        when Nova was asked, of those that may be given back.
     """
 
     name: str | None = None
@@ -77,6 +79,9 @@ class LeaseChanges:
         default_factory=dict
     )
     acknowledged: Collection[str] = ()
+    empty: Mapping[str, Collection[int]] = dataclasses.field(
+        default_factory=dict
+    )
 
     @property
     def only_rename(self) -> bool:

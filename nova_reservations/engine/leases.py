@@ -38,6 +38,7 @@ from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
 from nova_reservations.engine import settings
+from nova_reservations.engine import shrinking
 from nova_reservations.engine import transactions
 from nova_reservations.objects import states
 
@@ -72,6 +73,7 @@ class Leases:
         self.notify = notify
         self.drainable_hosts = drainable_hosts
         self.requests = lease_requests.LeaseRequests(types, options)
+        self.shrinking = shrinking.Shrinking(database, types)
         self.changes = lease_changes.LeaseChanges(types, options)
         self.allocations = allocations.Allocations(types, options)
         self.openings = openings.Openings(
@@ -303,7 +305,11 @@ class Leases:
         """
 
         if changes.reservations:
-            changes = self.requests.look_up(self.get(lease_id), changes)
+            seen = self.get(lease_id)
+            changes = self.requests.look_up(seen, changes)
+            changes = self.shrinking.look(
+                seen, changes, self.requests.new_params(seen, changes), now
+            )
 
         def change(
             attempt: transactions.Attempt,

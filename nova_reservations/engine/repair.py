@@ -116,7 +116,7 @@ class Repair:
         """Return the resources that it has and should not, the worst first."""
         broken = {}
         for reservation_id, holdings in self.held().items():
-            current = [holding for holding in holdings if not holding.replaced]
+            current = [holding for holding in holdings if holding.stays]
             demand = self.case.demanded[reservation_id]
             fit = candidates.meeting(
                 self.session,
@@ -169,7 +169,7 @@ class Repair:
         return {
             holding.resource.id: slots.get(holding.resource.id, 1)
             for holding in self.held()[reservation_id]
-            if not holding.replaced
+            if holding.stays
         }
 
     def take_back(self, unused: Mapping[str, Collection[int]]) -> bool:

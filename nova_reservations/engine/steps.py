@@ -25,7 +25,7 @@ class Step(enum.Enum):
     PREPARE = 'make its resources ready in Nova, before its time'
     START = 'give it its resources'
     MISS = 'give up a start that its own end has overtaken'
-    UPDATE = 'bring Nova in line with resources that were added'
+    UPDATE = 'bring Nova in line with resources that were added, or leave'
     BEFORE_END = 'do what was asked for before its end'
     END = 'take its resources back'
 

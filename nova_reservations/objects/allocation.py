@@ -60,6 +60,7 @@ class Holding:
     :ivar given: it was given in place of another one, and the owner has not
         taken note yet.
     :ivar replaced: another one was given in its place.
+    :ivar leaving_at: when the owner gave it back; None: it did not.
     :ivar forced_down: it has failed, and nothing runs on it.
     :ivar hold: why no new lease is to have it, though it has not failed;
         held_since: since when.
@@ -75,10 +76,16 @@ class Holding:
     hold: states.Hold | None = None
     held_since: datetime.datetime | None = None
     braked: bool = False
+    leaving_at: datetime.datetime | None = None
 
     @property
     def usable(self) -> bool:
-        return not (self.down or self.occupied or self.replaced)
+        return self.stays and not (self.down or self.occupied)
+
+    @property
+    def stays(self) -> bool:
+        """Return whether the reservation is to have it up to its end."""
+        return not self.replaced and self.leaving_at is None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

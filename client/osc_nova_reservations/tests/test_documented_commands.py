@@ -21,7 +21,14 @@ _COMMANDS = {
     'set': leases.SetLease,
     'show': leases.ShowLease,
 }
-_LEASE = {'reservations': [{'id': 'ab58c4b5-2b0c-4c4a-8a4e-52b7f1e6a1d0'}]}
+_LEASE = {
+    'reservations': [
+        {
+            'id': 'ab58c4b5-2b0c-4c4a-8a4e-52b7f1e6a1d0',
+            'resource_type': 'physical:host',
+        }
+    ]
+}
 
 
 def _documented() -> Iterator[tuple[str, ...]]:

@@ -202,6 +202,39 @@ class TestSet:
         run(leases.SetLease, 'mine', '--replace-failed')
         assert api.leases[lease['id']] == lease | {'replace_failed': True}
 
+    def test_gives_hosts_back_of_the_only_reservation_that_has_some(
+        self, run, api
+    ):
+        hosts = {'id': 'h', 'resource_type': 'physical:host'}
+        lease = api.add([{'id': 'r'}, hosts], name='mine')
+        run(
+            leases.SetLease,
+            'mine',
+            '--release-host',
+            'one',
+            '--release-host',
+            'two',
+            '--reservation',
+            '{"id": "h", "min": 1}',
+        )
+        assert api.leases[lease['id']]['reservations'] == [
+            {'id': 'h', 'min': 1, 'release_hosts': ['one', 'two']}
+        ]
+
+    @pytest.mark.parametrize('count', [0, 2])
+    def test_asks_of_which_reservation_hosts_are_given_back(
+        self, run, api, count
+    ):
+        api.add(
+            [
+                {'id': str(number), 'resource_type': 'physical:host'}
+                for number in range(count)
+            ],
+            name='mine',
+        )
+        with pytest.raises(exceptions.CommandError, match=f'has {count}'):
+            run(leases.SetLease, 'mine', '--release-host', 'one')
+
 
 OFFER = {
     'start_date': '2040-01-02T10:00:00.000000',

@@ -26,6 +26,7 @@ from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.engine.worker import bookings
 from nova_reservations.engine.worker import ends
+from nova_reservations.engine.worker import given_back
 from nova_reservations.engine.worker import joint_starts
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
@@ -76,6 +77,7 @@ class Lifecycle:
             database, self.bookings, options, notify
         )
         self.ends = ends.Ends(self.bookings, options, notify)
+        self.given_back = given_back.GivenBack(database, options)
         self.steps: Mapping[steps.Step, Perform] = {
             steps.Step.WAIT: self._wait_on,
             steps.Step.RESOLVE: self._resolve,
@@ -313,21 +315,22 @@ class Lifecycle:
         return steps.Again()
 
     def _update(self, held: claims.Held, now: datetime.datetime) -> steps.Next:
-        """Bring Nova in line with resources that were added, or replaced."""
+        """Bring Nova in line with resources that were added, or replaced, or
+        are given back."""
+        current = list(self.bookings.of([held], now))
         try:
-            for kind, booking in self.bookings.of([held], now):
+            for kind, booking in current:
                 if booking.left:
                     kind.heal(booking)
                 else:
                     kind.update(booking)
+            return self.given_back.record(held, current, now)
         except exception.CloudRefused as error:
             LOG.warning(
                 'Lease %(lease)s lacks resources that were added: %(reason)s',
                 {'lease': held.lease.id, 'reason': error},
             )
             return steps.Wait(objects.Reason.of(error), SELDOM)
-        held.record(now, prepared=True, status_reason=None)
-        return steps.Again()
 
 
 def _earlier(names: Collection[str]) -> objects.Reason:

@@ -69,6 +69,27 @@ class Booking:
         default_factory=list
     )
 
+    @classmethod
+    def looked_at(
+        cls,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: tuple[objects.Resource, ...],
+        now: datetime.datetime,
+    ) -> Self:
+        """Return a booking of whole resources that is only looked at."""
+        return cls(
+            lease=lease,
+            reservation=reservation,
+            resources=resources,
+            slots={},
+            servers=frozenset(),
+            now=now,
+            prepared=lease.prepared,
+            settled=True,
+            check=lambda: None,
+        )
+
 
 Resources = tuple[objects.Resource, ...]
 
@@ -203,6 +224,21 @@ class ResourceType(abc.ABC):
     @abc.abstractmethod
     def demand(self, params: Mapping[str, Any]) -> demand.Ask | None:
         """Return the demand of these params; None: nothing."""
+
+    def released(self, asked: Mapping[str, Any]) -> Collection[str]:
+        """Return the ids, UUIDs or names of whole resources that a change of
+        an active reservation gives back.
+
+        :param asked: the change alone
+        """
+        return ()
+
+    def ranged(
+        self, params: Mapping[str, Any], minimum: int, maximum: int
+    ) -> dict[str, Any]:
+        """Return params that ask for so many whole resources; called of those
+        alone."""
+        raise NotImplementedError
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
         """Say for how long after the end of its lease a reservation keeps

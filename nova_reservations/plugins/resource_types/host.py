@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole compute hosts: the resource type ``physical:host``."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -36,6 +37,16 @@ _EXPRESSION = {
     'maxLength': 16384,
 }
 
+_RELEASED = {
+    'type': 'array',
+    'items': {'type': 'string', 'minLength': 1, 'maxLength': 255},
+    'maxItems': MAX_HOSTS,
+    'uniqueItems': True,
+    'description': 'hosts of an active lease that it gives back, by name, ID '
+    'or UUID: nothing of it is on them. Where min and max are not given, they '
+    'go down to what is left',
+}
+
 _PROPERTIES = {
     'min': _COUNT,
     'max': _COUNT,
@@ -62,7 +73,7 @@ class PhysicalHost(offered.WithServers):
     }
     update_schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': _PROPERTIES,
+        'properties': {**_PROPERTIES, 'release_hosts': _RELEASED},
         'additionalProperties': False,
     }
 
@@ -91,6 +102,14 @@ class PhysicalHost(offered.WithServers):
             params['max'],
             self._requirements(params),
         )
+
+    def released(self, asked: Mapping[str, Any]) -> Collection[str]:
+        return tuple(asked.get('release_hosts', ()))
+
+    def ranged(
+        self, params: Mapping[str, Any], minimum: int, maximum: int
+    ) -> dict[str, Any]:
+        return {**params, 'min': minimum, 'max': maximum}
 
     def _requirements(
         self, params: Mapping[str, Any]

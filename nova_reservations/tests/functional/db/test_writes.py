@@ -34,6 +34,7 @@ from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
+from nova_reservations.db import leaving
 from nova_reservations.db import models
 from nova_reservations.db import promises
 from nova_reservations.db import properties
@@ -91,6 +92,13 @@ def take_back(session: orm.Session) -> None:
             session, lease_id(number), held_by(session, number), NOW
         )
     healing.vacate(session, replaced, NOW)
+
+
+def give_back_early(session: orm.Session) -> None:
+    held = held_by(session, 7)
+    leaving.mark(session, lease_id(7), held, NOW)
+    leaving.keep(session, lease_id(7), held)
+    leaving.release(session, lease_id(7), held, NOW)
 
 
 def give_other_shares(session: orm.Session) -> None:
@@ -169,6 +177,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: healing.acknowledge(session, lease_id(7), NOW),
     lambda session: healing.set_flags(session, lease_id(7), True, True, NOW),
     take_back,
+    give_back_early,
     lambda session: hosts.set_reservable(session, 7, False, NOW),
     lambda session: hosts.set_facts(
         session, 7, fake_cloud.facts('other'), NOW

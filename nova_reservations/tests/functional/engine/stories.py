@@ -51,6 +51,12 @@ def update(region):
     return lease
 
 
+def shrinking(region):
+    lease = region.active_lease(end=60, minimum=3)
+    region.change(lease, min=1, max=1)
+    return lease
+
+
 def warning(region):
     lease = region.active_lease(end=80, minimum=3)
     region.now = NOON + minutes(20)
@@ -223,6 +229,7 @@ ALL = [
     refused_start,
     missed_start,
     update,
+    shrinking,
     warning,
     snapshots,
     end,

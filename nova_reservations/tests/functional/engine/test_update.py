@@ -252,12 +252,6 @@ class TestDemand:
         assert region.aggregate_of(lease) == {'one', 'two', 'three'} > kept
         assert region.status(lease) == 'ACTIVE'
 
-    def test_an_active_lease_keeps_what_it_has(self, region):
-        lease = region.active_lease(minimum=3)
-        assert 'keeps the 3 that it has' in refused(
-            region, lease, min=1, max=1
-        )
-
     def test_an_active_lease_may_want_fewer_at_least(self, region):
         lease = region.active_lease(minimum=2)
         region.change(lease, min=1)

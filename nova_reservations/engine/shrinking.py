@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Active leases that shrink: the whole resources that their owners give back.
+
+Nova is asked before the transaction which of them are empty; the transaction
+closes some of these to new servers, and a worker gives them back.
+
+Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import leaving as leaving_db
+from nova_reservations.engine import lease_requests
+from nova_reservations.engine import resource_types
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
+
+Holdings = Sequence[objects.Holding]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    """Resources that a reservation is asked to give back.
+
+    :ivar held: what it has, without what is leaving already.
+    :ivar named: what of it was asked for by name.
+    :ivar count: of how many.
+    :ivar after: the reservation as it is then.
+    """
+
+    before: objects.Reservation
+    after: objects.Reservation
+    held: Holdings
+    named: Holdings
+    count: int
+
+
+class Shrinking:
+    def __init__(
+        self, database: api.Database, types: resource_types.Types
+    ) -> None:
+        self.database = database
+        self.types = types
+
+    def look(
+        self,
+        seen: objects.Lease,
+        changes: lease_requests.LeaseChanges,
+        params: Mapping[str, Mapping[str, object]],
+        now: datetime.datetime,
+    ) -> lease_requests.LeaseChanges:
+        """Ask the cloud what is empty of that which may be given back.
+
+        :param params: reservation id -> those that are asked for
+        :raises: InvalidInput, InvalidState, CloudUnavailable
+        """
+        with self.database.reader() as session:
+            parts = _parts(session, self.types, seen, changes, params)
+        return dataclasses.replace(
+            changes,
+            empty={
+                part.before.id: self._empty(seen, part, now) for part in parts
+            },
+        )
+
+    def _empty(
+        self, lease: objects.Lease, part: _Part, now: datetime.datetime
+    ) -> frozenset[int]:
+        kind = self.types[part.before.resource_type]
+        resources = tuple(holding.resource for holding in part.held)
+        booking = base.Booking.looked_at(lease, part.before, resources, now)
+        return frozenset(resource.id for resource in kind.unused(booking))
+
+
+def close(
+    session: api.Session,
+    types: resource_types.Types,
+    seen: objects.Lease,
+    lease: objects.Lease,
+    changes: lease_requests.LeaseChanges,
+    now: datetime.datetime,
+) -> objects.Lease | None:
+    """Close to new servers what is given back; return the lease as it is then,
+    with the params to write. None: nothing is given back.
+
+    :param lease: as it is asked to be
+    :raises: InvalidInput, InvalidState, Contended
+    """
+    params = {
+        item.id: item.params
+        for item in lease.reservations
+        if item.id in changes.reservations
+    }
+    parts = _parts(session, types, seen, changes, params)
+    if not parts:
+        return None
+    _check_alone(types, seen, lease, parts)
+    for part in parts:
+        chosen = _choose(part, changes.empty.get(part.before.id))
+        leaving_db.mark(session, part.before.id, chosen, now)
+    after = {part.after.id: part.after for part in parts}
+    return dataclasses.replace(
+        lease,
+        prepared=False,
+        reservations=tuple(
+            after.get(item.id, item) for item in lease.reservations
+        ),
+    )
+
+
+def check_none_leaves(session: api.Session, lease: objects.Lease) -> None:
+    """:raises: InvalidState while anything of the lease is being given back,
+    for it may have to stay for as long as the lease"""
+    held = allocations.holdings(
+        session, [item.id for item in lease.reservations]
+    )
+    if any(
+        holding.leaving_at is not None
+        for holdings in held.values()
+        for holding in holdings
+    ):
+        raise exception.InvalidState(
+            kind='Lease',
+            id=lease.id,
+            status=lease.status,
+            reason='hosts of it are just being given back; try again in a '
+            'few seconds',
+        )
+
+
+def _parts(
+    session: api.Session,
+    types: resource_types.Types,
+    seen: objects.Lease,
+    changes: lease_requests.LeaseChanges,
+    params: Mapping[str, Mapping[str, object]],
+) -> list[_Part]:
+    """Return what is to be given back by each reservation that gives any."""
+    parts = []
+    for item in seen.reservations:
+        asked = changes.reservations.get(item.id)
+        if asked is None:
+            continue
+        names = resource_types.get(types, item.resource_type).released(asked)
+        if seen.status == states.Lease.ACTIVE:
+            parts.append(
+                _part(session, types, item, asked, params[item.id], names)
+            )
+        elif names:
+            raise _refusal(
+                item, 'only an active lease has hosts that it could release'
+            )
+    return [part for part in parts if part is not None]
+
+
+def _part(
+    session: api.Session,
+    types: resource_types.Types,
+    item: objects.Reservation,
+    asked: Mapping[str, object],
+    params: Mapping[str, object],
+    names: Collection[str],
+) -> _Part | None:
+    """:raises: InvalidState"""
+    kind = types[item.resource_type]
+    demand = kind.demand(params)
+    if demand is None or not demand.exclusive:
+        return None
+    [holdings] = allocations.holdings(session, [item.id]).values()
+    held = [holding for holding in holdings if holding.stays]
+    named = _named(item, held, names)
+    left = len(held) - len(named)
+    if not named and left <= demand.maximum:
+        return None
+    minimum, maximum = demand.minimum, demand.maximum
+    if named and 'max' not in asked:
+        maximum = left
+    if named and 'min' not in asked:
+        minimum = min(minimum, maximum, left)
+    if not 0 < minimum <= min(maximum, left):
+        raise _refusal(
+            item,
+            f'{objects.plural(left, "host", "hosts")} would be left of '
+            f'{len(held)}, and min is {max(minimum, 1)}',
+        )
+    if maximum > left and named:
+        raise _refusal(
+            item,
+            f'max can be {left} at most if '
+            f'{objects.plural(len(named), "host is", "hosts are")} released',
+        )
+    after = dataclasses.replace(
+        item, params=kind.ranged(params, minimum, maximum)
+    )
+    return _Part(item, after, held, named, len(held) - maximum)
+
+
+def _named(
+    item: objects.Reservation, held: Holdings, names: Collection[str]
+) -> list[objects.Holding]:
+    """:raises: InvalidState"""
+    known = {
+        name: holding
+        for holding in held
+        for name in (
+            str(holding.resource.id),
+            holding.resource.uuid,
+            holding.resource.name,
+        )
+    }
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise _refusal(
+            item,
+            f'{", ".join(unknown)}: no host of this reservation, or given '
+            'back already',
+        )
+    chosen = {known[name].resource.id for name in names}
+    return [holding for holding in held if holding.resource.id in chosen]
+
+
+def _check_alone(
+    types: resource_types.Types,
+    seen: objects.Lease,
+    lease: objects.Lease,
+    parts: Sequence[_Part],
+) -> None:
+    """:raises: InvalidState if the lease is to have anything more, for which
+    it would have to be booked anew"""
+    shrinking = {part.before.id for part in parts}
+    for old, new in zip(seen.reservations, lease.reservations, strict=True):
+        demands = [resource_types.demand(types, item) for item in (old, new)]
+        if old.id in shrinking:
+            # All but for how many.
+            demands = [demand and demand.sized(1) for demand in demands]
+        ends = [
+            resource_types.window(types, each, item).end
+            for each, item in ((seen, old), (lease, new))
+        ]
+        if demands[0] != demands[1] or ends[1] > ends[0]:
+            raise _refusal(
+                old,
+                'hosts are released by a request of its own: first that, '
+                'then what else is to change',
+            )
+
+
+def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
+    """Return the ids of the resources to give back: those that are named, then
+    those that have failed, then those that it had last.
+
+    :param empty: ids of those that had nothing on them when Nova was asked
+    :raises: InvalidState, Contended
+    """
+    if empty is None:
+        # It came to shrink only since.
+        raise exception.Contended
+    taken = [
+        holding.resource.name
+        for holding in part.named
+        if holding.resource.id not in empty
+    ]
+    if taken:
+        raise _refusal(
+            part.before,
+            f'servers are on {", ".join(taken)}: delete or migrate them '
+            'first, or release another host',
+        )
+    chosen = [holding.resource.id for holding in part.named]
+    others = sorted(
+        (
+            holding
+            for holding in part.held
+            if holding.resource.id in empty
+            and holding.resource.id not in chosen
+        ),
+        key=lambda holding: (holding.usable, -holding.resource.id),
+    )
+    chosen += [holding.resource.id for holding in others]
+    if len(chosen) < part.count:
+        raise _refusal(
+            part.before,
+            f'{objects.plural(part.count, "host is", "hosts are")} to be '
+            f'given back, and {len(chosen)} of its {len(part.held)} '
+            f'{"has" if len(chosen) == 1 else "have"} no servers: delete or '
+            'migrate servers first',
+        )
+    return chosen[: part.count]
+
+
+def _refusal(
+    reservation: objects.Reservation, reason: str
+) -> exception.InvalidState:
+    return exception.InvalidState(
+        kind='Reservation',
+        id=reservation.id,
+        status=reservation.status,
+        reason=reason,
+    )

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole resources that an active lease gives back, as its worker does it.
+
+They are out of the aggregate by now; as at an end, what was let in before has
+time to be seen. What is empty then is released. A server that came keeps its
+host with the lease, whose owner is told.
+
+Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
+"""
+
+from collections.abc import Collection
+import dataclasses
+import datetime
+
+from oslo_log import log
+
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import drainable_hosts
+from nova_reservations.db import due_leases
+from nova_reservations.db import leases
+from nova_reservations.db import leaving
+from nova_reservations.engine import claims
+from nova_reservations.engine import settings
+from nova_reservations.engine import steps
+from nova_reservations.objects import demand as demands
+from nova_reservations.plugins.resource_types import base
+
+LOG = log.getLogger(__name__)
+
+SOON = datetime.timedelta(seconds=1)
+"""Between two looks at something that should be over any moment."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    """Resources that a reservation gives back, and those it has to keep.
+
+    :ivar after: as it is then.
+    """
+
+    after: objects.Reservation
+    empty: tuple[objects.Resource, ...]
+    kept: tuple[objects.Resource, ...]
+
+
+class GivenBack:
+    def __init__(
+        self, database: api.Database, options: settings.Settings
+    ) -> None:
+        self.database = database
+        self.options = options
+
+    def record(
+        self,
+        held: claims.Held,
+        current: Collection[tuple[base.ResourceType, base.Booking]],
+        now: datetime.datetime,
+    ) -> steps.Next:
+        """Record that Nova is in line with what the lease has, after what it
+        gives back has had the time to be seen.
+
+        :param current: the lease's reservations, which heal() or update() has
+            brought to what they have without that
+        :raises: ClaimLost, CloudRefused, CloudUnavailable
+        """
+        ids = [item.id for item in held.lease.reservations]
+        with self.database.reader() as session:
+            holdings = allocations.holdings(session, ids)
+        since = [
+            holding.leaving_at
+            for its in holdings.values()
+            for holding in its
+            if holding.leaving_at is not None
+        ]
+        if since and now - max(since) < self.options.settle:
+            return steps.Wait(
+                objects.Reason.plain(
+                    'Hosts are being given back: waiting for servers that '
+                    'are on their way'
+                ),
+                SOON,
+            )
+        parts = [
+            _look(kind, booking, holdings[booking.reservation.id])
+            for kind, booking in current
+            if any(
+                holding.leaving_at is not None
+                for holding in holdings[booking.reservation.id]
+            )
+        ]
+
+        def write(session: api.Session) -> None:
+            if parts:
+                _write(session, held.lease, parts, now)
+
+        held.record(
+            now, prepared=True, status_reason=_reason(parts), then=write
+        )
+        for part in parts:
+            LOG.info(
+                'Reservation %(id)s has given back %(empty)s, and keeps '
+                '%(kept)s',
+                {
+                    'id': part.after.id,
+                    'empty': _names(part.empty),
+                    'kept': _names(part.kept),
+                },
+            )
+        return steps.Again()
+
+
+def _look(
+    kind: base.ResourceType,
+    booking: base.Booking,
+    holdings: Collection[objects.Holding],
+) -> _Part:
+    """Look at what a reservation gives back; what is not empty is the
+    lease's in Nova again."""
+    leaving_now = tuple(
+        holding.resource
+        for holding in holdings
+        if holding.leaving_at is not None
+    )
+    empty = tuple(
+        kind.unused(dataclasses.replace(booking, resources=leaving_now))
+    )
+    kept = tuple(item for item in leaving_now if item not in empty)
+    after = booking.reservation
+    if kept:
+        kind.update(
+            dataclasses.replace(
+                booking,
+                resources=booking.resources + kept,
+                left=tuple(item for item in booking.left if item not in kept),
+            )
+        )
+        demand = kind.demand(after.params)
+        assert isinstance(demand, demands.Demand)
+        count = len(kept) + sum(holding.stays for holding in holdings)
+        after = dataclasses.replace(
+            after,
+            params=kind.ranged(
+                after.params, demand.minimum, max(demand.maximum, count)
+            ),
+        )
+    return _Part(after, empty, kept)
+
+
+def _write(
+    session: api.Session,
+    lease: objects.Lease,
+    parts: Collection[_Part],
+    now: datetime.datetime,
+) -> None:
+    due_leases.wake_successors(session, [part.after.id for part in parts], now)
+    freed = []
+    for part in parts:
+        empty = [resource.id for resource in part.empty]
+        leaving.release(session, part.after.id, empty, now)
+        freed += empty
+        if part.kept:
+            leaving.keep(
+                session,
+                part.after.id,
+                [resource.id for resource in part.kept],
+            )
+            leases.set_params(session, lease, part.after, now)
+    drainable_hosts.came_free(session, lease.id, now)
+    capacity.freed(session, now, freed)
+
+
+def _reason(parts: Collection[_Part]) -> objects.Reason | None:
+    kept = [resource for part in parts for resource in part.kept]
+    if not kept:
+        return None
+    return objects.Reason.plain(
+        f'A server has come meanwhile, so that the lease keeps {_names(kept)}'
+    )
+
+
+def _names(resources: Collection[objects.Resource]) -> str:
+    return ', '.join(resource.name for resource in resources) or 'none'

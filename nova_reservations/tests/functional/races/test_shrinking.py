@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases give hosts back while they are changed, healed, used and deleted."""
+
+from concurrent import futures
+import contextlib
+import datetime
+import functools
+import random
+import time
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import audit
+from nova_reservations.objects import states
+from nova_reservations.testing import region as regions
+
+HOSTS = [f'host-{number}' for number in range(9)]
+SECONDS = 6
+SECOND = datetime.timedelta(seconds=1)
+REFUSALS = (
+    exception.Contended,
+    exception.InvalidInput,
+    exception.InvalidState,
+    exception.NotEnoughResources,
+    exception.NotFound,
+)
+
+
+@pytest.fixture
+def region(any_database):
+    region = regions.Region(any_database.url, *HOSTS, settle=2 * SECOND)
+    yield region
+    region.close()
+
+
+class Lessee:
+    """Makes leases, and changes each of them some times.
+
+    :ivar shrunk: how many requests to give hosts back were accepted.
+    """
+
+    def __init__(self, region):
+        self.region = region
+        self.shrunk = 0
+
+    def lease(self, dice):
+        lease = self.region.lease(end=90, minimum=3)
+        changes = (self.shrink, self.name, self.grow, self.prolong, self.boot)
+        for _ in range(10):
+            time.sleep(0.05)
+            with contextlib.suppress(*REFUSALS):
+                dice.choice(changes)(lease, dice)
+        if dice.random() < 0.9:
+            self.region.delete(lease)
+
+    def shrink(self, lease, dice):
+        size = dice.randint(1, 2)
+        self.region.change(lease, min=size, max=size)
+        self.shrunk += 1
+
+    def name(self, lease, dice):
+        self.region.change(lease, release_hosts=[dice.choice(HOSTS)])
+        self.shrunk += 1
+
+    def grow(self, lease, dice):
+        self.region.change(lease, min=dice.randint(1, 3), max=3)
+
+    def prolong(self, lease, dice):
+        self.region.change(lease, end=dice.choice([60, 90, 120]))
+
+    def boot(self, lease, dice):
+        """Let a server in as nova-scheduler does: it claims, and then looks
+        whether the host still is in the aggregate."""
+        region, [reservation] = self.region, lease.reservations
+        access = region.access.admit(
+            reservation.id, lease.project_id, in_slot=False
+        )
+        host = dice.choice(sorted(access.hosts))
+        server = region.cloud.boot(host, lease.project_id)
+        region.cloud.hints[server] = reservation.id
+        if host not in (region.aggregate_of(lease) or ()):
+            region.cloud.instances.pop(server, None)
+
+
+def fail(region, dice):
+    host = dice.choice(HOSTS)
+    region.cloud.fail(host)
+    region.monitoring.poll(region.now)
+    region.healing.heal(region.now)
+    region.cloud.recover(host)
+    region.monitoring.poll(region.now)
+    region.healing.check_replaced(region.now)
+    time.sleep(0.1)
+
+
+def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
+    region,
+):
+    deadline = time.monotonic() + SECONDS
+
+    def while_time_lasts(seed, act):
+        dice = random.Random(seed)  # noqa: S311
+        while time.monotonic() < deadline:
+            with contextlib.suppress(*REFUSALS):
+                act(dice)
+
+    def work(dice):
+        region.now += SECOND
+        workers[dice.randrange(2)].tick(region.now)
+        time.sleep(0.02)
+
+    lessees = [Lessee(region) for _ in range(3)]
+    workers = [region.worker(f'worker {number}') for number in range(2)]
+    acts = [
+        *(lessee.lease for lessee in lessees),
+        functools.partial(fail, region),
+        work,
+    ]
+    with futures.ThreadPoolExecutor(len(acts)) as pool:
+        done = [
+            pool.submit(while_time_lasts, seed, act)
+            for seed, act in enumerate(acts)
+        ]
+    for one in done:
+        one.result()
+    for worker in workers:
+        worker.drain()
+    region.now += regions.minutes(1)
+    region.look()
+    assert sum(lessee.shrunk for lessee in lessees)
+    with region.database.reader() as session:
+        assert audit.doubled(session) == []
+    for lease in region.leases.find(objects.LeaseQuery()):
+        if lease.status == states.Lease.ACTIVE:
+            check(region, lease)
+
+
+def check(region, lease):
+    [reservation] = lease.reservations
+    with region.database.reader() as session:
+        [held] = allocations.holdings(session, [reservation.id]).values()
+    assert all(each.leaving_at is None for each in held)
+    usable = {each.resource.name for each in held if each.usable}
+    assert region.aggregate_of(lease) == usable
+    assert sum(each.stays for each in held) <= reservation.params['max']
+    used = {
+        server.host
+        for uuid, server in region.cloud.instances.items()
+        if region.cloud.hints.get(uuid) == reservation.id
+    }
+    assert used <= {each.resource.name for each in held}
