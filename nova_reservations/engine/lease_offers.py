@@ -10,6 +10,8 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import dataclasses
 import datetime
+import heapq
+import itertools
 import time
 
 from nova_reservations import exception
@@ -18,6 +20,7 @@ from nova_reservations.db import api
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import openings
+from nova_reservations.engine import replanning
 from nova_reservations.objects import interval
 from nova_reservations.planner import openings as planner
 
@@ -83,7 +86,7 @@ class LeaseOffers:
         found: list[interval.Interval] = []
         with self.database.reader() as session:
             look = self.looks.look(session, draft, now, allocations.Terms())
-            for start in _starts(look, wanted):
+            for start in self._starts(look, wanted):
                 if self.cpu() > deadline:
                     return Offers(tuple(found), truncated=True)
                 window = interval.Interval(start, start + wanted.duration)
@@ -120,6 +123,33 @@ class LeaseOffers:
             now,
         )
 
+    def _starts(
+        self, look: openings.Look, wanted: Wanted
+    ) -> Iterator[datetime.datetime]:
+        """Yield the times at which it is worth a try."""
+        sweeps = [look.wishes]
+        if self.plans.options.replan_limit and all(
+            wish.demand.exclusive for wish in look.wishes
+        ):
+            # Where promises move, no resource needs to be free all the time.
+            sweeps.append([planner.pooled(wish) for wish in look.wishes])
+        times = heapq.merge(
+            *(
+                planner.starts(
+                    wishes,
+                    wanted.start_after,
+                    wanted.duration,
+                    look.until,
+                    sure=False,
+                )
+                for wishes in sweeps
+            )
+        )
+        for start, _ in itertools.groupby(times):
+            if wanted.start_before and start > wanted.start_before:
+                return
+            yield start
+
     def _is_accepted(
         self,
         session: api.Session,
@@ -132,29 +162,16 @@ class LeaseOffers:
         )
         try:
             self.plans.plan(
-                session, lease, now, allocations.Terms(), explain=False
+                session,
+                lease,
+                now,
+                allocations.Terms(replan=replanning.Replan.YES),
+                explain=False,
             )
         # Conflict: what it could have is being offered to those who wait.
         except (exception.NotEnoughResources, exception.Conflict):
             return False
         return True
-
-
-def _starts(
-    look: openings.Look, wanted: Wanted
-) -> Iterator[datetime.datetime]:
-    """Yield the times at which it is worth a try."""
-    found = planner.starts(
-        look.wishes,
-        wanted.start_after,
-        wanted.duration,
-        look.until,
-        sure=False,
-    )
-    for start in found:
-        if wanted.start_before is not None and start > wanted.start_before:
-            return
-        yield start
 
 
 def _knows_all(look: openings.Look, wanted: Wanted) -> bool:

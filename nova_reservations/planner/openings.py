@@ -64,12 +64,14 @@ class Wish:
     :ivar lines: by the ids of the resources.
     :ivar aftermath: for how long after the lease it has them.
     :ivar keeps: resource id -> slots that it has there, and keeps.
+    :ivar is_pool: its only line is that of all of them together.
     """
 
     demand: demands.Ask
     lines: Mapping[int, Line]
     aftermath: datetime.timedelta = datetime.timedelta()
     keeps: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    is_pool: bool = False
 
     @property
     def need(self) -> int:
@@ -80,6 +82,8 @@ class Wish:
 
     def count(self, resource: int, slots: int) -> int:
         """Return what the resource counts if so many slots are free there."""
+        if self.is_pool:
+            return slots
         if self.demand.exclusive or self.demand.affinity is False:
             return self.keeps.get(resource) or min(slots, 1)
         if self.demand.affinity is None:
@@ -87,6 +91,23 @@ class Wish:
         return int(
             slots >= self.demand.slots and self.keeps.keys() <= {resource}
         )
+
+
+def pooled(wish: Wish) -> Wish:
+    """Return the wish for so many resources at each instant, which need not
+    be the same ones from one instant to the next."""
+    changes = Counter[datetime.datetime]()
+    for its in wish.lines.values():
+        before = 0
+        for time, slots in its:
+            changes[time] += slots - before
+            before = slots
+    times = sorted(changes)
+    free = itertools.accumulate(changes[time] for time in times)
+    line = list(zip(times, free, strict=True))
+    return dataclasses.replace(
+        wish, lines={0: line} if line else {}, is_pool=True
+    )
 
 
 def line(

@@ -13,6 +13,7 @@ from nova_reservations.db import openings as rows
 from nova_reservations.engine import lease_offers
 from nova_reservations.engine import lease_requests
 from nova_reservations.testing.region import minutes
+from nova_reservations.tests.functional.engine import failures
 from nova_reservations.tests.functional.engine import test_instances
 from nova_reservations.tests.functional.engine import test_openings
 
@@ -61,6 +62,16 @@ def test_windows_between_leases_and_after_them_are_offered(region):
     region.lease(start=90, end=120, minimum=2)
     assert offered(region, hosts(2), length=30) == [0, 60, 120]
     assert offered(region, hosts(1), length=31) == [60, 120]
+
+
+def test_windows_in_which_promises_must_move_are_offered(make_region):
+    region = make_region('one', 'two')
+    first = region.lease(start=30, end=60, **failures.on('one'))
+    region.lease(start=90, end=120, **failures.on('two'))
+    assert offered(region, HOST, length=180) == [60, 120]
+    region.delete(first)
+    region.lease(start=30, end=60)
+    assert offered(region, HOST, length=180)[0] == 0
 
 
 def test_an_offer_lasts_as_long_as_is_wanted(region):
