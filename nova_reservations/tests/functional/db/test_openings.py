@@ -13,6 +13,7 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
+from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import test_indexes
 
@@ -28,7 +29,7 @@ def filled(request, tmp_path_factory):
 
 def could_have(asked, find):
     wanted = search.Wanted(
-        test_indexes.lease_id(1),
+        listed.lease_id(1),
         asked,
         booking.window(102, 103),
         held={1: 1, 2: 1},

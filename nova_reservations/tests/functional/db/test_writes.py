@@ -44,9 +44,10 @@ from nova_reservations.db import tasks
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
+from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import test_indexes
 
-lease_id = test_indexes.lease_id
+lease_id = listed.lease_id
 
 MANY = range(1000, 1300)
 """More than a page."""
@@ -109,7 +110,7 @@ def give_other_shares(session: orm.Session) -> None:
 
 
 def delete_host(session: orm.Session) -> None:
-    theirs = range(249, test_indexes.LEASES, test_indexes.HOSTS // 2)
+    theirs = range(249, listed.LEASES, test_indexes.HOSTS // 2)
     allocations.release(session, [lease_id(number) for number in theirs])
     hosts.delete(session, 500)
 
@@ -301,7 +302,7 @@ def fill(session: orm.Session) -> None:
                 'reservation_id': lease_id(number),
                 'created_at': NOW,
             }
-            for number in range(test_indexes.LEASES)
+            for number in range(listed.LEASES)
         ],
     )
     session.execute(
@@ -312,7 +313,7 @@ def fill(session: orm.Session) -> None:
                 'resource_id': 1 + number % test_indexes.HOSTS,
                 'reason': 'why',
             }
-            for number in range(test_indexes.LEASES)
+            for number in range(listed.LEASES)
         ],
     )
     session.execute(
