@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources that an active lease gives back
 
-Revision ID: 0020
-Revises: 0019
+Revision ID: 0022
+Revises: 0021
 """
 
 from alembic import op
 import sqlalchemy as sa
 
-revision = '0020'
-down_revision = '0019'
+revision = '0022'
+down_revision = '0021'
 branch_labels = None
 depends_on = None
 
