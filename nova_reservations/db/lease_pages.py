@@ -33,10 +33,13 @@ sorted afterwards."""
 SORT_KEYS: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
     **{
         key: (LEASE.c[key], LEASE.c.id)
-        for key in ('created_at', 'start_date', 'end_date', 'name')
+        for key in ('created_at', 'start_date', 'end_date')
     },
     # So many are alike that the index has them by their age.
-    'status': (LEASE.c.status, LEASE.c.created_at, LEASE.c.id),
+    **{
+        key: (LEASE.c[key], LEASE.c.created_at, LEASE.c.id)
+        for key in ('name', 'status')
+    },
     'id': (LEASE.c.id,),
 }
 """Key -> the columns that leases are sorted by; the last tells any two

@@ -297,7 +297,15 @@ class Lease(Base, Timestamps):
             'ix_nr_leases_project_start', 'project_id', 'start_date', 'id'
         ),
         sa.Index('ix_nr_leases_project_end', 'project_id', 'end_date', 'id'),
-        sa.Index('ix_nr_leases_project_name', 'project_id', 'name', 'id'),
+        # Many may have the same name: by their age, as in lists of all.
+        sa.Index('ix_nr_leases_named', 'name', 'created_at', 'id'),
+        sa.Index(
+            'ix_nr_leases_project_named',
+            'project_id',
+            'name',
+            'created_at',
+            'id',
+        ),
         # What has changed since? Told of all projects, or of one.
         sa.Index('ix_nr_leases_updated', 'updated_at', 'project_id', 'id'),
         # What is due next: asked twice a second by every worker.
@@ -309,7 +317,7 @@ class Lease(Base, Timestamps):
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
-    name: orm.Mapped[str] = orm.mapped_column(sa.String(255), index=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     user_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)

@@ -60,7 +60,7 @@ OFTEN = {
         OF_A_LEASE | {'ix_nr_leases_end'},
     ),
     'leases by name': Often(
-        list_leases(name='lease-7'), OF_A_LEASE | {'ix_nr_leases_name'}
+        list_leases(name='lease-7'), OF_A_LEASE | {'ix_nr_leases_named'}
     ),
     'the leases of a project by their start': Often(
         list_leases(
@@ -88,7 +88,7 @@ OFTEN = {
         list_leases(
             project_id='project-7', sort_key='name', marker=lease_id(2007)
         ),
-        OF_A_LEASE | {'ix_nr_leases_project_name'},
+        OF_A_LEASE | {'ix_nr_leases_project_named'},
     ),
     'leases whose windows overlap one': Often(
         list_leases(
