@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full cloud: refusals that tell when, offers, and promises that move."""
+"""A full cloud: refusals that tell when, offers, promises that move, and an
+active lease that shrinks."""
 
 import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from sandbox import story
 from sandbox.person import body
 from sandbox.stories import cast
 from sandbox.story import expect
+from sandbox.story import until
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
@@ -22,12 +24,14 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.clean_up()
     told.move_a_promise()
     told.clean_up()
+    told.shrink()
+    told.clean_up()
 
 
 class _Planning(cast.Cast):
     """The chapters, in the order in which they are told.
 
-    Nothing begins while it is told: it is about a day to come.
+    All but the last are about a day to come.
     """
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
@@ -110,6 +114,42 @@ class _Planning(cast.Cast):
             answer = self.demo.reservation.get('/os-hosts/allocations')
             body(answer, 403)
 
+    def shrink(self) -> None:
+        """A lease gives a host back while a server runs on another one."""
+        with self.step('demo has all hosts, and a server on one') as seen:
+            count = len(self.hosts)
+            answer = self.demo.ask_lease(
+                'active', None, cast.now() + cast.hours(1), count
+            )
+            lease = str(body(answer, 201)['lease']['id'])
+            self.leases.append(lease)
+            seen(self.wait_for(lease, 'ACTIVE'))
+            reservation = self.reservation(lease)['id']
+            server = cast.accepted(self.demo.boot('stays', reservation))
+            busy = self.expect_on(server, self.hosts)
+        with self.step('the host of the server is not given back') as seen:
+            refusal = body(self._change(lease, release_hosts=[busy]), 409)
+            seen(refusal['error_message'])
+        with self.step('another one is, without a word on which') as seen:
+            body(self._change(lease, min=1, max=count - 1))
+            left = until(
+                f'{count - 1} hosts',
+                lambda: self._hosts_of(lease),
+                lambda hosts: len(hosts) == count - 1,
+            )
+            if busy not in left:
+                raise person.Unexpected(f'{busy} among the hosts', left)
+            expect('status', 'ACTIVE', self.operator.lease(lease)['status'])
+            seen(', '.join({*self.hosts} - left))
+        with self.step('alt has it at once') as seen:
+            answer = self.alt.ask_lease(
+                'next', None, cast.now() + cast.hours(1), 1
+            )
+            other = str(body(answer, 201)['lease']['id'])
+            self.leases.append(other)
+            seen(self.wait_for(other, 'ACTIVE'))
+            expect('hosts', {*self.hosts} - left, self._hosts_of(other))
+
     def clean_up(self) -> None:
         with self.step('all leases are deleted'):
             for lease in self.leases:
@@ -160,6 +200,13 @@ class _Planning(cast.Cast):
         self.delete_lease(other)
         self.leases.remove(other)
         return lease
+
+    def _change(self, lease: str, **asked: object) -> requests.Response:
+        """Ask for something of the only reservation of demo's lease."""
+        item = {'id': self.reservation(lease)['id'], **asked}
+        return self.demo.reservation.put(
+            f'/leases/{lease}', json={'reservations': [item]}
+        )
 
     def _hosts_of(self, lease: str) -> set[str]:
         names = self.operator.enrolled()
