@@ -345,7 +345,7 @@ def test_it_can_be_listed_renamed_and_deleted(make_region):
     region = make_region('one')
     region.active_lease(end=120)
     lease = region.retry()
-    query = objects.LeaseQuery(status=lease.status)
+    query = objects.LeaseQuery(statuses=(lease.status,))
     assert [one.id for one in region.leases.find(query)] == [lease.id]
     assert region.change(lease, name='patience').name == 'patience'
     region.delete(lease)
