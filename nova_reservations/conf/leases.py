@@ -50,8 +50,8 @@ Possible values:
     cfg.IntOpt(
         'replan_limit',
         min=0,
-        max=10000,
-        default=200,
+        max=100000,
+        default=1000,
         help="""
 How far the search goes that moves promises of hosts, so that a lease fits for
 which there is no room otherwise.
@@ -62,7 +62,7 @@ where hosts differ, and costs more time for what is refused in the end.
 
 Possible values:
 
-* Any number of exchanges that are tried for each host that is wanted
+* Any number of exchanges that are tried for a request
 * 0: promises never move
 """,
     ),

@@ -75,10 +75,11 @@ def make_room(
     them; None if the search finds nothing.
 
     :param held: resource id -> all that it is promised for
-    :param limit: exchanges that are tried, for each resource that is wanted
+    :param limit: exchanges that are tried in all
     """
     lines = timelines.Timelines(held)
     before = dict(lines.lines)
+    search = _Search(lines, limit)
     resources: dict[str, list[int]] = {}
     # Whom the fewest suit is first.
     for newcomer in sorted(newcomers, key=lambda each: len(each.within)):
@@ -86,7 +87,7 @@ def make_room(
         wanted: list[int | None] = [*newcomer.keeps]
         wanted += [None] * (newcomer.count - len(wanted))
         for resource in wanted:
-            place = _Search(lines, limit).place(newcomer, resource)
+            place = search.place(newcomer, resource)
             if place is None:
                 return None
             found.append(place)
@@ -94,7 +95,7 @@ def make_room(
 
 
 class _Search:
-    """The search for one resource."""
+    """:ivar left: exchanges that may be tried still."""
 
     def __init__(self, lines: timelines.Timelines, limit: int) -> None:
         self.lines = lines
@@ -110,6 +111,8 @@ class _Search:
         )
         for depth in range(_DEPTH + 1):
             for each in choice:
+                if self.left < 0:
+                    return None
                 if self._clear(each, *window, depth):
                     self.lines.add(
                         each,

@@ -32,7 +32,7 @@ HOSTS = 40
 LOADS = (0.7, 0.9, 1.1)
 _SEEDS = 6
 _REQUESTS = 1500
-_LIMIT = 200
+_LIMIT = 1000
 """The default of replan_limit."""
 
 _HALF = 0.5
