@@ -44,6 +44,13 @@ class _Planning(cast.Cast):
     def enrol(self) -> None:
         with self.step('the operator enrolls all hosts') as seen:
             self.enrol_all_of(self.hosts)
+            until(
+                'all reservable',
+                lambda: body(self.operator.reservation.get('/os-hosts')),
+                lambda shown: all(
+                    host['reservable'] for host in shown['hosts']
+                ),
+            )
             seen(', '.join(self.hosts))
 
     def refuse_with_a_time(self) -> None:
