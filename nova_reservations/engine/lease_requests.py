@@ -10,13 +10,13 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 from typing import Any
-import uuid
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
+from nova_reservations.objects import ids
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
 
@@ -110,7 +110,7 @@ class LeaseRequests:
             raise exception.InvalidInput(
                 'End date must be later than start date.'
             )
-        lease_id = str(uuid.uuid4())
+        lease_id = ids.new()
         kind = _lease_type(asked, now)
         lease = objects.Lease(
             id=lease_id,
@@ -191,7 +191,7 @@ class LeaseRequests:
     ) -> objects.Reservation:
         kind = resource_types.get(self.types, item.resource_type)
         return objects.Reservation(
-            id=str(uuid.uuid4()),
+            id=ids.new(),
             lease_id=lease_id,
             resource_type=item.resource_type,
             status=states.Reservation.PENDING,
@@ -393,7 +393,7 @@ def _new_event(
     now: datetime.datetime,
 ) -> objects.Event:
     return objects.Event(
-        id=str(uuid.uuid4()),
+        id=ids.new(),
         lease_id=lease_id,
         event_type=kind,
         time=time,

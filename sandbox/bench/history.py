@@ -7,6 +7,7 @@ original: a resource has had one after the other.
 """
 
 from collections.abc import Sequence
+import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,7 +32,7 @@ _OF_RESERVATION = (
 )
 
 #: Columns by which rows are told apart that are of no other copy.
-_IDS = ('id', 'lease_id', 'reservation_id', 'server_uuid')
+_IDS = ('id', 'lease_id', 'reservation_id')
 
 
 def multiply(engine: sa.Engine, count: int, projects: int) -> int:
@@ -159,16 +160,39 @@ class _Number:
         )
         self.each = self.table.c.seq
         self._times = times
+        self._now = int(time.time() * 1000)
 
     def id(self, original: sa.ColumnElement[str]) -> sa.ColumnElement[Any]:
-        """Return the id of a copy: any two differ, and they are as far apart
-        as random ones."""
-        place = sa.func.floor(self.each * (0xFFFFFFFF / self._times))
-        text: sa.ColumnElement[str] = sa.func.concat(
-            sa.func.lpad(sa.func.lower(sa.func.hex(place)), 8, '0'),
-            sa.func.right(
-                sa.func.md5(sa.func.concat(original, self.each)), 24
+        """Return the id of a copy: any two differ, and it begins with its
+        time, as ids do that we make."""
+        milliseconds = self._now - self.each * 3_600_000
+        return self._id(
+            sa.func.concat(
+                sa.func.lpad(
+                    sa.func.lower(sa.func.hex(milliseconds)), 12, '0'
+                ),
+                '7',
             ),
+            original,
+        )
+
+    def server_id(
+        self, original: sa.ColumnElement[str]
+    ) -> sa.ColumnElement[Any]:
+        """Return the id of a copied server: as random as those of Nova."""
+        place = sa.func.floor(self.each * (0xFFFFFFFF / self._times))
+        return self._id(
+            sa.func.lpad(sa.func.lower(sa.func.hex(place)), 8, '0'), original
+        )
+
+    def _id(
+        self, begin: sa.ColumnElement[str], original: sa.ColumnElement[str]
+    ) -> sa.ColumnElement[Any]:
+        text: sa.ColumnElement[str] = sa.func.left(
+            sa.func.concat(
+                begin, sa.func.md5(sa.func.concat(original, self.each))
+            ),
+            32,
         )
         for dash in (9, 14, 19, 24):
             text = sa.func.insert(text, dash, 0, '-')
@@ -181,6 +205,8 @@ def _changed(
     """Return what a copy has in a column."""
     if column.name in _IDS:
         return number.id(column)
+    if column.name == 'server_uuid':
+        return number.server_id(column)
     if isinstance(column.type, models.UTCDateTime):
         return sa.func.timestampadd(sa.text('HOUR'), -number.each, column)
     if column.name == 'project_id':

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ids of leases, of their reservations and events.
+
+They are UUIDs that begin with the time (version 7, RFC 9562, section 5.7), so
+that rows which are written together lie together. Random ones would be
+written to pages all over the tables, and be read from there: each would cost
+the more, the more leases there have been.
+
+An id says when it was made, and is as hard to guess as a random one.
+
+Decision 0047: doc/source/decisions/0047-ids-begin-with-the-time
+"""
+
+import uuid6
+
+
+def new() -> str:
+    """Return an id that is larger than all that this process made before."""
+    return str(uuid6.uuid7())
