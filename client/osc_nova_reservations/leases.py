@@ -8,11 +8,12 @@ from typing import Any
 from keystoneauth1 import adapter
 from osc_lib import exceptions
 from osc_lib import utils
-from osc_lib.cli import format_columns
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
+from osc_nova_reservations import api
 from osc_nova_reservations import options
+from osc_nova_reservations import reserved
 
 _COLUMNS = {
     'id': 'ID',
@@ -46,6 +47,8 @@ _LONG_COLUMNS = _COLUMNS | {
     'status_reason': 'Reason',
     'project_id': 'Project',
 }
+_RESERVED = {'reserved': 'Reserved'}
+"""The last column: scripts may count on the places of the others."""
 
 
 class CreateLease(command.ShowOne):
@@ -98,14 +101,14 @@ class CreateLease(command.ShowOne):
     ) -> tuple[Sequence[str], Sequence[Any]]:
         body = options.create_body(parsed_args)
         query = options.query(parsed_args)
-        client = _client(self)
+        client = api.client_of(self)
         if parsed_args.first_free:
             wanted = options.offers_body(
                 parsed_args, after=parsed_args.start, limit=1
             )
             return _display(_create_first(client, wanted, body, query))
         return _display(
-            _request(client, 'POST', '/leases', body, query)['lease']
+            api.request(client, 'POST', '/leases', body, query)['lease']
         )
 
 
@@ -149,7 +152,9 @@ class ListOffer(command.Lister):
         body = options.offers_body(
             parsed_args, after=parsed_args.start_after, limit=parsed_args.limit
         )
-        found = _request(_client(self), 'POST', '/leases/offers', body)
+        found = api.request(
+            api.client_of(self), 'POST', '/leases/offers', body
+        )
         if found['truncated']:
             self.app.stderr.write(
                 'There may be more: not all was looked at, for that would '
@@ -235,12 +240,16 @@ class ListLease(command.Lister):
         if parsed_args.changes_since:
             # As in Nova, the only one with a hyphen.
             query['changes-since'] = parsed_args.changes_since
-        leases = _request(_client(self), 'GET', '/leases', params=query)[
-            'leases'
-        ]
+        leases = api.request(
+            api.client_of(self), 'GET', '/leases', params=query
+        )['leases']
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
+        columns = columns | _RESERVED
         return [*columns.values()], (
-            utils.get_dict_properties(lease, [*columns]) for lease in leases
+            utils.get_dict_properties(
+                lease | {'reserved': reserved.of_lease(lease)}, [*columns]
+            )
+            for lease in leases
         )
 
 
@@ -255,11 +264,11 @@ class ShowLease(command.ShowOne):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        client = _client(self)
+        client = api.client_of(self)
         # The list, where a name is looked up, does not show the usage.
-        lease_id = _find(client, parsed_args.lease)['id']
+        lease_id = api.find(client, parsed_args.lease)['id']
         return _display(
-            _request(client, 'GET', f'/leases/{lease_id}')['lease']
+            api.request(client, 'GET', f'/leases/{lease_id}')['lease']
         )
 
 
@@ -272,11 +281,11 @@ class DeleteLease(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        client = _client(self)
+        client = api.client_of(self)
         # A name that is not found must not leave half of them deleted.
-        found = [_find(client, lease) for lease in parsed_args.lease]
+        found = [api.find(client, lease) for lease in parsed_args.lease]
         for lease in found:
-            _request(client, 'DELETE', f'/leases/{lease["id"]}')
+            api.request(client, 'DELETE', f'/leases/{lease["id"]}')
 
 
 class SetLease(command.ShowOne):
@@ -310,18 +319,12 @@ class SetLease(command.ShowOne):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        client = _client(self)
-        lease = _find(client, parsed_args.lease)
+        client = api.client_of(self)
+        lease = api.find(client, parsed_args.lease)
         body = options.update_body(parsed_args, lease)
         query = options.query(parsed_args)
         path = f'/leases/{lease["id"]}'
-        return _display(_request(client, 'PUT', path, body, query)['lease'])
-
-
-def _client(caller: command.Command) -> adapter.Adapter:
-    manager: Any = caller.app.client_manager
-    client: adapter.Adapter = manager.lease
-    return client
+        return _display(api.request(client, 'PUT', path, body, query)['lease'])
 
 
 def _create_first(
@@ -332,7 +335,7 @@ def _create_first(
     :raises: CommandError
     """
     for attempts_left in reversed(range(_ATTEMPTS)):
-        found = _request(client, 'POST', '/leases/offers', wanted)
+        found = api.request(client, 'POST', '/leases/offers', wanted)
         if not found['offers']:
             raise exceptions.CommandError(
                 'No window was found in which there is room for the lease'
@@ -341,7 +344,7 @@ def _create_first(
         body = body | {'start_date': offer['start_date']}
         try:
             return dict(
-                _request(client, 'POST', '/leases', body, query)['lease']
+                api.request(client, 'POST', '/leases', body, query)['lease']
             )
         except exceptions.CommandError:
             # Somebody else was faster.
@@ -350,60 +353,11 @@ def _create_first(
     raise AssertionError
 
 
-def _find(client: adapter.Adapter, lease: str) -> dict[str, Any]:
-    """Return the lease with this name or ID.
-
-    :raises: CommandError unless there is exactly one
-    """
-    if utils.is_uuid_like(lease):
-        return dict(_request(client, 'GET', f'/leases/{lease}')['lease'])
-    found = _request(client, 'GET', '/leases', params={'name': lease})[
-        'leases'
-    ]
-    if not found:
-        raise exceptions.CommandError(f'No lease has the name {lease}')
-    if len(found) > 1:
-        raise exceptions.CommandError(
-            f'{len(found)} leases have the name {lease}: give the ID of one'
-        )
-    return dict(found[0])
-
-
-def _request(
-    client: adapter.Adapter,
-    method: str,
-    path: str,
-    body: Any = None,
-    params: Any = None,
-) -> dict[str, Any]:
-    """Send a request, and return the body of the response.
-
-    :raises: CommandError, with the message of the API if it gave one
-    """
-    sent = {} if body is None else {'json': body}
-    response = client.request(path, method, params=params, **sent)
-    if response.status_code == 204:
-        return {}
-    try:
-        received = dict(response.json())
-    except (ValueError, TypeError):
-        received = {}
-    if response.status_code >= 400 or not received:
-        raise exceptions.CommandError(
-            received.get('error_message')
-            or f'{method} {response.url} was answered with '
-            f'{response.status_code} {response.reason}'
-        )
-    return received
-
-
 def _display(lease: dict[str, Any]) -> tuple[Sequence[str], Sequence[Any]]:
     """Return the columns and values to show of a lease."""
     hidden = {'trust_id', 'events'}
     shown = {
-        key: format_columns.ListDictColumn(value)
-        if key == 'reservations'
-        else value
+        key: reserved.Column(value) if key == 'reservations' else value
         for key, value in sorted(lease.items())
         if key not in hidden
     }

@@ -102,11 +102,18 @@ def _lease_query(
 def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
     lease = _visible(req, lease_id)
     answer = _answer(req, lease)
+    names_hosts = req.context.can(
+        policies.SHOW_HOSTS,
+        target={'project_id': lease.project_id},
+        fatal=False,
+    )
     # Only here: for a list, Nova would be asked for each.
     for reservation, shown in zip(
         lease.reservations, answer['lease']['reservations'], strict=True
     ):
         shown |= req.services.leases.usage(lease, reservation)
+        if names_hosts:
+            shown |= view.hosts(req.services.leases.hosts(reservation))
     return answer
 
 

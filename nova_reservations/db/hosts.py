@@ -404,6 +404,27 @@ def count_reservable(session: orm.Session) -> int:
     )
 
 
+def whole(session: orm.Session, reservation_id: str) -> dict[int, str]:
+    """Return id -> name of the hosts that a reservation has as a whole,
+    without those that it is leaving."""
+    return {
+        row.id: row.name
+        for row in session.execute(
+            sa.select(RESOURCE.c.id, RESOURCE.c.name)
+            .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+            .where(
+                RESOURCE.c.resource_type == objects.HOST,
+                ALLOCATION.c.reservation_id == reservation_id,
+                ALLOCATION.c.exclusive == sa.true(),
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.replaced_at.is_(None),
+                ALLOCATION.c.leaving_at.is_(None),
+            )
+            .order_by(RESOURCE.c.id)
+        )
+    }
+
+
 def held_windows(
     session: orm.Session, start: datetime.datetime, end: datetime.datetime
 ) -> list[tuple[int, datetime.datetime, datetime.datetime]]:

@@ -22,6 +22,7 @@ from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import drainable_hosts as drainable_hosts_db
+from nova_reservations.db import hosts as hosts_db
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
@@ -139,6 +140,14 @@ class Leases:
             for lease_id, arrival in arrivals.items()
             if arrival in known
         }
+
+    def hosts(self, reservation: objects.Reservation) -> Mapping[int, str]:
+        """Return id -> name of the whole hosts that it has: none before its
+        start, for until then it may be given others."""
+        if reservation.status != states.Reservation.ACTIVE:
+            return {}
+        with self.database.reader() as session:
+            return hosts_db.whole(session, reservation.id)
 
     def usage(
         self, lease: objects.Lease, reservation: objects.Reservation

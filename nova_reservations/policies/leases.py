@@ -4,6 +4,7 @@ from nova_reservations.policies import base
 INDEX = 'reservations:leases:index'
 INDEX_ALL_PROJECTS = 'reservations:leases:index:all_projects'
 SHOW = 'reservations:leases:show'
+SHOW_HOSTS = 'reservations:leases:show:hosts'
 OFFERS = 'reservations:leases:offers'
 CREATE = 'reservations:leases:create'
 UPDATE = 'reservations:leases:update'
@@ -30,6 +31,13 @@ RULES = [
         base.PROJECT_READER_OR_ADMIN,
         'Show a lease. To whoever this refuses a lease of another '
         'project, that lease does not exist.',
+        ('GET', '/leases/{lease_id}'),
+    ),
+    base.rule(
+        SHOW_HOSTS,
+        base.PROJECT_READER_OR_ADMIN,
+        'See the ids and names of the whole hosts that a lease has, from its '
+        'start until it is over.',
         ('GET', '/leases/{lease_id}'),
     ),
     base.rule(

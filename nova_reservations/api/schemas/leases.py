@@ -188,7 +188,20 @@ _USE = {
         'maxItems': 1000,
         'items': parameters.UUID,
         'description': 'the servers that hold them, in the order of their '
-        'ids; the first 1000',
+        'ids; of an active reservation of whole hosts, those that were '
+        'created in it and are on its hosts; the first 1000',
+    },
+    'hosts': {
+        'type': 'array',
+        'items': {
+            'title': 'LeasedHost',
+            **parameters.exactly(
+                id={'type': 'string'},
+                service_name={'type': 'string'},
+            ),
+        },
+        'description': 'the hosts of an active reservation of whole hosts, '
+        'for whom the policy reservations:leases:show:hosts allows it',
     },
 }
 

@@ -63,6 +63,18 @@ def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
     }
 
 
+def hosts(found: Mapping[int, str]) -> dict[str, Any]:
+    """:param found: host id -> name"""
+    if not found:
+        return {}
+    return {
+        'hosts': [
+            {'id': str(host_id), 'service_name': name}
+            for host_id, name in found.items()
+        ]
+    }
+
+
 def _event(event: objects.Event) -> dict[str, Any]:
     return {
         'id': event.id,

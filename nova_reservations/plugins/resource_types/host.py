@@ -5,6 +5,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
+import itertools
 from typing import Any
 from typing import ClassVar
 
@@ -20,6 +21,10 @@ from nova_reservations.plugins.resource_types import end_actions
 from nova_reservations.plugins.resource_types import evacuation
 
 MAX_HOSTS = 10_000
+
+MOST_LOOKED_AT = 1_000
+"""Hosts of a reservation on which the API looks for servers, and servers that
+it names."""
 
 _COUNT = {
     'oneOf': [
@@ -192,6 +197,28 @@ class PhysicalHost(offered.WithServers):
             booking.reservation.id, {server.uuid for server in servers}
         )
         return [server for server in servers if server.uuid in ours]
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        """Return the servers that it has let in and that are on its hosts, as
+        far as their cells answer."""
+        there = self.cloud.servers.servers_at(
+            {host.name for host in itertools.islice(resources, MOST_LOOKED_AT)}
+        )
+        ours = sorted(
+            uuid
+            for uuid, server in there.items()
+            if server.project_id == lease.project_id
+        )
+        let_in = self.cloud.servers.let_in(
+            reservation.id, ours[:MOST_LOOKED_AT]
+        )
+        return {'servers': sorted(let_in)}
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """Make the reservation's servers leave; a host is free when it is

@@ -138,6 +138,10 @@ OFTEN = {
         lambda session: allocations.holdings(session, [listed.lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
+    'the whole hosts of a reservation, by name': listed.Often(
+        lambda session: hosts.whole(session, listed.lease_id(7)),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+    ),
     'whether any lease lacks something': listed.Often(
         lambda session: capacity.freed(session, booking.at(9), []),
         frozenset({'ix_nr_leases_degraded'}),

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to the lease API, and what they are answered with."""
+
+from typing import Any
+
+from keystoneauth1 import adapter
+from osc_lib import exceptions
+from osc_lib import utils
+from osc_lib.command import command
+
+
+def client_of(caller: command.Command) -> adapter.Adapter:
+    manager: Any = caller.app.client_manager
+    client: adapter.Adapter = manager.lease
+    return client
+
+
+def find(client: adapter.Adapter, lease: str) -> dict[str, Any]:
+    """Return the lease with this name or ID.
+
+    :raises: CommandError unless there is exactly one
+    """
+    if utils.is_uuid_like(lease):
+        return dict(request(client, 'GET', f'/leases/{lease}')['lease'])
+    found = request(client, 'GET', '/leases', params={'name': lease})['leases']
+    if not found:
+        raise exceptions.CommandError(f'No lease has the name {lease}')
+    if len(found) > 1:
+        raise exceptions.CommandError(
+            f'{len(found)} leases have the name {lease}: give the ID of one'
+        )
+    return dict(found[0])
+
+
+def request(
+    client: adapter.Adapter,
+    method: str,
+    path: str,
+    body: Any = None,
+    params: Any = None,
+) -> dict[str, Any]:
+    """Send a request, and return the body of the response.
+
+    :raises: CommandError, with the message of the API if it gave one
+    """
+    sent = {} if body is None else {'json': body}
+    response = client.request(path, method, params=params, **sent)
+    if response.status_code == 204:
+        return {}
+    try:
+        received = dict(response.json())
+    except (ValueError, TypeError):
+        received = {}
+    if response.status_code >= 400 or not received:
+        raise exceptions.CommandError(
+            received.get('error_message')
+            or f'{method} {response.url} was answered with '
+            f'{response.status_code} {response.reason}'
+        )
+    return received

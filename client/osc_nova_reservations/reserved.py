@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leases reserve, in words."""
+
+from collections.abc import Iterator
+import json
+from typing import Any
+
+from osc_lib.cli import format_columns
+
+_TOLD = frozenset(
+    {
+        'id',
+        'resource_type',
+        'status',
+        'min',
+        'max',
+        'amount',
+        'hosts',
+        'servers',
+        # Those of the lease, or of this reservation, under another name.
+        'lease_id',
+        'resource_id',
+        'flavor_id',
+        'created_at',
+        'updated_at',
+    }
+)
+"""Keys of a reservation that are told in words, or tell nothing new."""
+
+_OF_SLOTS = frozenset({'virtual:instance', 'flavor:instance'})
+
+
+def of_lease(lease: dict[str, Any]) -> str:
+    """Return what a lease reserves, such as ``2 hosts, 4 slots of m1.big``."""
+    return ', '.join(map(_amount, lease['reservations']))
+
+
+class Column(format_columns.ListDictColumn):
+    """The reservations of a lease: a line for each fact."""
+
+    def human_readable(self) -> str:
+        return '\n'.join(line for each in self._value for line in _lines(each))
+
+
+def _lines(reservation: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines about a reservation; the first has its id."""
+    yield f'{reservation.get("id", "")}: {_amount(reservation)}' + (
+        f', {reservation["status"]}' if 'status' in reservation else ''
+    )
+    for host in reservation.get('hosts', ()):
+        yield f'  host {host["service_name"]} (ID {host["id"]})'
+    for server in reservation.get('servers', ()):
+        yield f'  server {server}'
+    for key, value in sorted(reservation.items()):
+        if key in _TOLD or value is None or value is False or value == '':
+            continue
+        if key == 'resource_properties' and _is_flavor(reservation):
+            # All of the flavor, of which the name is told.
+            continue
+        yield f'  {key}: {value}'
+
+
+def _amount(reservation: dict[str, Any]) -> str:
+    """Return how much of what a reservation reserves."""
+    kind = str(reservation.get('resource_type', ''))
+    if 'min' in reservation and 'max' in reservation:
+        least, most = reservation['min'], reservation['max']
+        number = str(most) if least == most else f'{least}-{most}'
+        return _counted(number, 'host' if kind == 'physical:host' else kind)
+    if 'on_end' in reservation:
+        return _counted(len(reservation.get('servers', ())), 'server')
+    if 'amount' not in reservation:
+        return kind
+    if kind not in _OF_SLOTS:
+        return _counted(reservation['amount'], kind)
+    size = _size(reservation)
+    return _counted(reservation['amount'], 'slot') + (size and f' of {size}')
+
+
+def _counted(number: object, what: str) -> str:
+    return f'{number} {what}' + ('' if str(number) == '1' else 's')
+
+
+def _is_flavor(reservation: dict[str, Any]) -> bool:
+    return reservation.get('resource_type') == 'flavor:instance'
+
+
+def _size(reservation: dict[str, Any]) -> str:
+    """Return the size of the slots of a reservation, empty if not known."""
+    try:
+        if _is_flavor(reservation):
+            # As Blazar does, all of the flavor is shown there.
+            return str(json.loads(reservation['resource_properties'])['name'])
+        return (
+            f'{reservation["vcpus"]} VCPUs, {reservation["memory_mb"]} MiB, '
+            f'{reservation["disk_gb"]} GiB'
+        )
+    except (KeyError, TypeError, ValueError):
+        return ''
