@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leases reserve, in words."""
+"""Reservations of leases, in words."""
 
 from collections.abc import Iterator
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leases reserve, as it is told."""
+"""Reservations of leases are told in words."""
 
 import json
 
