@@ -5,6 +5,9 @@ Hosts belong to no project. The rules are checked with the caller's project, so
 that an operator may open some of them to a persona of projects.
 """
 
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 
@@ -19,10 +22,12 @@ from nova_reservations.api import validation
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.views import hosts as view
+from nova_reservations.objects import interval
 from nova_reservations.policies import hosts as policies
 
 DEFAULT_STEP = datetime.timedelta(hours=1)
 MIN_STEP = datetime.timedelta(minutes=1)
+CALENDAR_LENGTH = datetime.timedelta(days=28)
 
 
 def index(
@@ -121,14 +126,71 @@ def allocations(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> listing.Listing:
     req.context.can(policies.ALLOCATIONS)
-    held = req.services.hosts.allocations(req.now(), **query)
-    return listing.Listing(
-        'allocations',
-        (
-            [view.allocation(host_id, its) for host_id, its in page.items()]
-            for page in held
+    now = req.now()
+    asked = _allocation_query(query, now)
+    limit = int(query['limit']) if 'limit' in query else None
+    held = req.services.hosts.allocations(
+        now,
+        dataclasses.replace(
+            asked,
+            # One more than wanted tells whether there is a next page.
+            limit=None if limit is None else limit + 1,
+            marker=int(query.get('marker', 0)),
         ),
     )
+    return listing.Listing(
+        'allocations',
+        (_shown(req, page, asked, now) for page in held),
+        limit,
+        lambda last: req.next_link(query, last['resource_id']),
+    )
+
+
+def _shown(
+    req: api_request.LeaseRequest,
+    page: Mapping[int, Collection[objects.Allocation]],
+    query: objects.AllocationQuery,
+    now: datetime.datetime,
+) -> list[dict[str, Any]]:
+    start = query.start or now
+    known = req.services.hosts.calendar.described(page)
+    return [
+        view.allocation(
+            host_id,
+            known[host_id].name,
+            found,
+            [
+                each
+                for each in known[host_id].holds
+                if each.overlaps(start, query.end)
+            ],
+        )
+        for host_id, found in page.items()
+        # One may have been removed since its id was read.
+        if host_id in known
+    ]
+
+
+def _allocation_query(
+    query: Mapping[str, str], now: datetime.datetime
+) -> objects.AllocationQuery:
+    """:raises: InvalidInput"""
+    start, end = (
+        dates.parse(query[key], now) if key in query else None
+        for key in ('start', 'end')
+    )
+    if end is not None:
+        start = start or now
+        _check_order(start, end)
+    return objects.AllocationQuery(
+        query.get('lease_id'), query.get('reservation_id'), start, end
+    )
+
+
+def _check_order(start: datetime.datetime, end: datetime.datetime) -> None:
+    """:raises: InvalidInput"""
+    if end <= start:
+        raise exception.InvalidInput('end must be later than start')
 
 
 ALLOCATIONS = Action(
@@ -142,17 +204,56 @@ def allocation(
     req: api_request.LeaseRequest, host_id: str, query: dict[str, str]
 ) -> dict[str, Any]:
     req.context.can(policies.ALLOCATIONS)
-    held = req.services.hosts.host_allocations(
-        _id(host_id), req.now(), **query
-    )
-    return {'allocation': view.allocation(_id(host_id), held)}
+    now = req.now()
+    asked = _allocation_query(query, now)
+    key = _id(host_id)
+    held = req.services.hosts.host_allocations(key, now, asked)
+    shown = _shown(req, {key: held}, asked, now)
+    if not shown:
+        raise exception.NotFound(kind='Host', id=key)
+    return {'allocation': shown[0]}
 
 
 ALLOCATION = Action(
     allocation,
-    query=schemas.ALLOCATIONS,
+    query=schemas.ALLOCATION,
     response=schemas.ALLOCATION_RESPONSE,
     refusals=(404,),
+)
+
+
+def calendar(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> dict[str, Any]:
+    context = req.context
+    context.can(policies.CALENDAR, target={'project_id': context.project_id})
+    now = req.now()
+    start = dates.parse(query.get('start', 'now'), now)
+    end = (
+        dates.parse(query['end'], now)
+        if 'end' in query
+        else dates.after(start, CALENDAR_LENGTH)
+    )
+    _check_order(start, end)
+    limit = int(query.get('limit', schemas.CALENDAR_HOSTS))
+    found = req.services.hosts.calendar.of_project(
+        context.project_id,
+        interval.Interval(start, end),
+        int(query.get('marker', 0)),
+        limit + 1,
+        now,
+    )
+    shown = [view.unnamed(host) for host in found[:limit]]
+    answer: dict[str, Any] = {'hosts': shown}
+    if len(found) > limit:
+        answer['hosts_links'] = req.next_link(
+            query, str(found[limit - 1].number)
+        )
+    return answer
+
+
+CALENDAR = Action(
+    calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
 )
 
 

@@ -40,6 +40,7 @@ _TABLE = (
     ('GET', '/v1/os-hosts', hosts.INDEX),
     ('POST', '/v1/os-hosts', hosts.CREATE),
     ('GET', '/v1/os-hosts/allocations', hosts.ALLOCATIONS),
+    ('GET', '/v1/os-hosts/calendar', hosts.CALENDAR),
     ('GET', '/v1/os-hosts/capacity', hosts.CAPACITY),
     ('GET', '/v1/os-hosts/properties', hosts.PROPERTIES),
     ('PATCH', '/v1/os-hosts/properties/{name}', hosts.UPDATE_PROPERTY),

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 
@@ -369,10 +370,34 @@ def predecessors(
     return found
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class During:
+    """A time that allocations overlap.
+
+    :ivar end: None: for good.
+    :ivar now: what is over but not released is there until then.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime | None
+    now: datetime.datetime
+
+    def conditions(self) -> Iterator[sa.ColumnElement[bool]]:
+        late = ALLOCATION.c.end_date > self.start
+        held = ALLOCATION.c.released == sa.false()
+        # Two ranges of the index by resources; what is over is in neither.
+        yield sa.or_(
+            sa.and_(held, late) if self.start > self.now else held,
+            sa.and_(ALLOCATION.c.released == sa.true(), late),
+        )
+        if self.end is not None:
+            yield ALLOCATION.c.start_date < self.end
+
+
 def find(
     session: orm.Session,
     resource_type: str,
-    ending_after: datetime.datetime | None = None,
+    during: During | None = None,
     lease_id: str | None = None,
     reservation_id: str | None = None,
     resource_ids: Collection[int] | None = None,
@@ -397,17 +422,8 @@ def find(
             statement = statement.where(column == value)
     if resource_ids is not None:
         statement = statement.where(ALLOCATION.c.resource_id.in_(resource_ids))
-    if ending_after is not None:
-        # Two ranges of the index; what is over is in neither.
-        statement = statement.where(
-            sa.or_(
-                ALLOCATION.c.released == sa.false(),
-                sa.and_(
-                    ALLOCATION.c.released == sa.true(),
-                    ALLOCATION.c.end_date >= ending_after,
-                ),
-            )
-        )
+    if during is not None:
+        statement = statement.where(*during.conditions())
     return [
         objects.Allocation(
             id=row.id,

@@ -20,6 +20,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import hosts
 from nova_reservations.db import pages
 from nova_reservations.db import properties as properties_db
+from nova_reservations.engine import calendar
 from nova_reservations.engine import enrolment
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
@@ -41,6 +42,8 @@ PAGE = 100
 MAX_POINTS = 10_000
 """The most steps of capacity in one answer: a week of minutes."""
 
+_ALL = objects.AllocationQuery()
+
 
 class Hosts:
     def __init__(
@@ -53,6 +56,7 @@ class Hosts:
         self.cloud = cloud
         self.options = options
         self.enrolment = enrolment.Enrolment(database, cloud, options)
+        self.calendar = calendar.Calendar(database)
 
     def get(self, host_id: int) -> objects.Host:
         """:raises: NotFound"""
@@ -130,54 +134,36 @@ class Hosts:
     def allocations(
         self,
         now: datetime.datetime,
-        lease_id: str | None = None,
-        reservation_id: str | None = None,
+        query: objects.AllocationQuery = _ALL,
     ) -> Iterator[Mapping[int, list[objects.Allocation]]]:
         """Yield host id -> its allocations, of every host: those that are
-        not over, or all of one lease or reservation.
+        not over, or all that the query asks for.
 
         Some hosts at a time, as they are wanted, each time in a transaction
         of its own.
         """
-        selected = lease_id or reservation_id
-        after: int | None = 0
-        while after is not None:
+        after, left = query.marker, query.limit
+        while left is None or left > 0:
+            size = PAGE if left is None else min(left, PAGE)
             with self.database.reader() as session:
-                ids = hosts.ids(session, after, PAGE)
-                found: dict[int, list[objects.Allocation]] = {
-                    host_id: [] for host_id in ids
-                }
-                for allocation in allocations.find(
-                    session,
-                    objects.HOST,
-                    ending_after=None if selected else now,
-                    lease_id=lease_id,
-                    reservation_id=reservation_id,
-                    resource_ids=ids,
-                ):
-                    found[allocation.resource_id].append(allocation)
+                ids = hosts.ids(session, after, size)
+                found = _allocations(session, ids, query, now)
             yield found
-            after = ids[-1] if len(ids) == PAGE else None
+            if len(ids) < size:
+                return
+            after = ids[-1]
+            left = None if left is None else left - size
 
     def host_allocations(
         self,
         host_id: int,
         now: datetime.datetime,
-        lease_id: str | None = None,
-        reservation_id: str | None = None,
+        query: objects.AllocationQuery = _ALL,
     ) -> list[objects.Allocation]:
         """:raises: NotFound"""
-        selected = lease_id or reservation_id
         with self.database.reader() as session:
             hosts.get(session, host_id)
-            return allocations.find(
-                session,
-                objects.HOST,
-                ending_after=None if selected else now,
-                lease_id=lease_id,
-                reservation_id=reservation_id,
-                resource_ids=[host_id],
-            )
+            return _allocations(session, [host_id], query, now)[host_id]
 
     def capacity(
         self,
@@ -349,6 +335,33 @@ class Hosts:
                     different.append(facts)
             hosts.set_provider_generations(session, same)
         return different
+
+
+def _allocations(
+    session: api.Session,
+    host_ids: Collection[int],
+    query: objects.AllocationQuery,
+    now: datetime.datetime,
+) -> dict[int, list[objects.Allocation]]:
+    """Return host id -> its allocations that the query asks for."""
+    during = None
+    if query.start is not None:
+        during = allocations.During(query.start, query.end, now)
+    elif not (query.lease_id or query.reservation_id):
+        during = allocations.During(now, None, now)
+    found: dict[int, list[objects.Allocation]] = {
+        host_id: [] for host_id in host_ids
+    }
+    for allocation in allocations.find(
+        session,
+        objects.HOST,
+        during,
+        query.lease_id,
+        query.reservation_id,
+        host_ids,
+    ):
+        found[allocation.resource_id].append(allocation)
+    return found
 
 
 def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:

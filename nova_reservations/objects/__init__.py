@@ -3,6 +3,7 @@
 
 from nova_reservations.objects.allocation import Access
 from nova_reservations.objects.allocation import Allocation
+from nova_reservations.objects.allocation import AllocationQuery
 from nova_reservations.objects.allocation import Condition
 from nova_reservations.objects.allocation import Holding
 from nova_reservations.objects.host import CapacityPoint
@@ -40,6 +41,7 @@ __all__ = (
     'TARGETED',
     'Access',
     'Allocation',
+    'AllocationQuery',
     'CapacityPoint',
     'Condition',
     'Event',

@@ -24,6 +24,24 @@ class Allocation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class AllocationQuery:
+    """Allocations of a page of hosts; what is None filters nothing.
+
+    :ivar start: the time that they overlap, from then until end; without any
+        of the filters, all that are not over.
+    :ivar limit: how many hosts.
+    :ivar marker: the id of the last host of the page before.
+    """
+
+    lease_id: str | None = None
+    reservation_id: str | None = None
+    start: datetime.datetime | None = None
+    end: datetime.datetime | None = None
+    limit: int | None = None
+    marker: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Condition:
     """The state of a resource, as far as is known: whether it works.
 

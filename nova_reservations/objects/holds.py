@@ -81,6 +81,15 @@ class Hold:
     by: str
     forbids: frozenset[Use]
 
+    def overlaps(
+        self, start: datetime.datetime, end: datetime.datetime | None
+    ) -> bool:
+        """Return whether it holds the resource at some instant from start
+        until just before end; None: for good."""
+        return (self.until is None or self.until > start) and (
+            self.since is None or end is None or self.since < end
+        )
+
 
 _NOTHING_NEW = frozenset({Use.PROMISE, Use.DRAIN, Use.RETURN})
 

@@ -7,6 +7,7 @@ CREATE = 'reservations:hosts:create'
 UPDATE = 'reservations:hosts:update'
 DELETE = 'reservations:hosts:delete'
 ALLOCATIONS = 'reservations:hosts:allocations'
+CALENDAR = 'reservations:hosts:calendar'
 CAPACITY = 'reservations:hosts:capacity'
 PROPERTIES = 'reservations:hosts:properties'
 PRIVATE_PROPERTIES = 'reservations:hosts:properties:private'
@@ -46,6 +47,13 @@ RULES = [
         'Show which leases hold which hosts.',
         ('GET', '/os-hosts/allocations'),
         ('GET', '/os-hosts/{host_id}/allocation'),
+    ),
+    base.rule(
+        CALENDAR,
+        base.PROJECT_READER_OR_ADMIN,
+        'Show when hosts are taken: by leases of the own project, and '
+        'without their names by others.',
+        ('GET', '/os-hosts/calendar'),
     ),
     base.rule(
         CAPACITY,

@@ -4,6 +4,7 @@ from typing import Any
 from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
+from nova_reservations.planner import bars
 
 ID = {
     'type': 'string',
@@ -113,9 +114,47 @@ UPDATE = validation.Schema(
     }
 )
 
+_SELECTED = {
+    'lease_id': parameters.UUID,
+    'reservation_id': parameters.UUID,
+    'start': {
+        **parameters.DATE,
+        'description': 'only what overlaps the time from then on',
+    },
+    'end': {
+        **parameters.DATE,
+        'description': 'only what overlaps the time from start, or now, '
+        'until then',
+    },
+}
+ALLOCATION = validation.Schema(parameters.optional(**_SELECTED))
 ALLOCATIONS = validation.Schema(
+    parameters.optional(limit=parameters.LIMIT, marker=ID, **_SELECTED)
+)
+
+CALENDAR_HOSTS = 100
+"""The hosts of one answer, at most, and by default."""
+
+CALENDAR = validation.Schema(
     parameters.optional(
-        lease_id=parameters.UUID, reservation_id=parameters.UUID
+        start={
+            **parameters.DATE,
+            'description': 'the begin of the calendar; by default now',
+        },
+        end={
+            **parameters.DATE,
+            'description': 'its end, at most 366 days later; by default 28',
+        },
+        limit={
+            'type': 'string',
+            'pattern': r'\A([1-9][0-9]?|100)\Z',
+            'description': f'a number from 1 to {CALENDAR_HOSTS}',
+        },
+        marker={
+            'type': 'string',
+            'pattern': r'\A[0-9]{1,9}\Z',
+            'description': 'the number of the last host of the page before',
+        },
     )
 )
 
@@ -157,8 +196,25 @@ INDEX_RESPONSE = validation.Schema(
 )
 SHOW_RESPONSE = validation.Schema(parameters.exactly(host=_HOST))
 
+_UNKNOWN_DATE = {**parameters.SHOWN_DATE, 'type': ['string', 'null']}
+_HOLD = parameters.exactly(
+    reason={
+        'type': 'string',
+        'description': 'why no new lease gets the host',
+    },
+    start_date={
+        **_UNKNOWN_DATE,
+        'description': 'from when on; null: that is not known',
+    },
+    end_date={
+        **_UNKNOWN_DATE,
+        'description': 'until when; null: until the reason is gone',
+    },
+)
+
 _ALLOCATION = parameters.exactly(
     resource_id=ID,
+    service_name={'type': 'string'},
     reservations={
         'type': 'array',
         'items': parameters.exactly(
@@ -168,13 +224,58 @@ _ALLOCATION = parameters.exactly(
             end_date=parameters.SHOWN_DATE,
         ),
     },
+    holds={'type': 'array', 'items': _HOLD},
 )
 
 ALLOCATIONS_RESPONSE = validation.Schema(
-    parameters.exactly(allocations={'type': 'array', 'items': _ALLOCATION})
+    {
+        **parameters.optional(
+            allocations={'type': 'array', 'items': _ALLOCATION},
+            allocations_links=parameters.LINKS,
+        ),
+        'required': ['allocations'],
+    }
 )
 ALLOCATION_RESPONSE = validation.Schema(
     parameters.exactly(allocation=_ALLOCATION)
+)
+
+CALENDAR_RESPONSE = validation.Schema(
+    {
+        **parameters.optional(
+            hosts={
+                'type': 'array',
+                'items': parameters.exactly(
+                    number={
+                        'type': 'integer',
+                        'minimum': 1,
+                        'description': 'the place of the host among all',
+                    },
+                    windows={
+                        'type': 'array',
+                        'items': {
+                            **parameters.optional(
+                                kind={
+                                    'enum': [*bars.Kind],
+                                    'description': 'whether it is a lease '
+                                    'of the own project, is taken as a whole '
+                                    'or shared by others, or is held: '
+                                    'no new lease gets the host',
+                                },
+                                start_date=parameters.SHOWN_DATE,
+                                end_date=parameters.SHOWN_DATE,
+                                lease_id=parameters.UUID,
+                                reservation_id=parameters.UUID,
+                            ),
+                            'required': ['kind', 'start_date', 'end_date'],
+                        },
+                    },
+                ),
+            },
+            hosts_links=parameters.LINKS,
+        ),
+        'required': ['hosts'],
+    }
 )
 
 _COUNT = {'type': 'integer', 'minimum': 0}

@@ -2,10 +2,13 @@
 """Hosts as Blazar's clients read them, and their capacity over time."""
 
 from collections.abc import Iterable
+import dataclasses
 from typing import Any
 
 from nova_reservations import objects
 from nova_reservations.api import dates
+from nova_reservations.engine import calendar
+from nova_reservations.objects import holds
 
 
 def show(host: objects.Host) -> dict[str, Any]:
@@ -36,10 +39,14 @@ def show(host: objects.Host) -> dict[str, Any]:
 
 
 def allocation(
-    host_id: int, allocations: Iterable[objects.Allocation]
+    host_id: int,
+    name: str,
+    allocations: Iterable[objects.Allocation],
+    held: Iterable[holds.Hold],
 ) -> dict[str, Any]:
     return {
         'resource_id': str(host_id),
+        'service_name': name,
         'reservations': [
             {
                 'id': allocation.reservation_id,
@@ -48,6 +55,30 @@ def allocation(
                 'end_date': dates.show(allocation.end_date),
             }
             for allocation in allocations
+        ],
+        'holds': [
+            {
+                'reason': each.reason,
+                'start_date': each.since and dates.show(each.since),
+                'end_date': each.until and dates.show(each.until),
+            }
+            for each in held
+        ],
+    }
+
+
+def unnamed(host: calendar.Host) -> dict[str, Any]:
+    """Show a host of the calendar of a project."""
+    return {
+        'number': host.number,
+        'windows': [
+            {
+                'kind': bar.kind,
+                'start_date': dates.show(bar.start),
+                'end_date': dates.show(bar.end),
+                **(dataclasses.asdict(bar.own) if bar.own else {}),
+            }
+            for bar in host.bars
         ],
     }
 

@@ -16,6 +16,7 @@ from nova_reservations import objects
 from nova_reservations.db import access
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import calendar
 from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import due_leases
@@ -74,6 +75,8 @@ def find_shares(session: orm.Session) -> None:
     for _ in range(2):
         next(pages)
 
+
+DURING = allocations.During(booking.at(50), booking.at(60), booking.NOW)
 
 OF_CANDIDATES = frozenset(
     {
@@ -141,6 +144,12 @@ OFTEN = {
     'the whole hosts of a reservation, by name': listed.Often(
         lambda session: hosts.whole(session, listed.lease_id(7)),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
+    ),
+    'a page of the calendar of a project': listed.Often(
+        lambda session: calendar.taken(
+            session, range(1, 9), DURING, 'project-7'
+        ),
+        # On SQLite not ix_nr_allocations_resource, see below.
     ),
     'whether any lease lacks something': listed.Often(
         lambda session: capacity.freed(session, booking.at(9), []),

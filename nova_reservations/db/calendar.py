@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts over time, as one project may see them: which are there, what holds
+them, and what leases have.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import allocated
+from nova_reservations.db import allocations
+from nova_reservations.db import models
+from nova_reservations.objects import holds
+from nova_reservations.objects import states
+
+ALLOCATION = models.table(models.Allocation)
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+RESOURCE = models.table(models.Resource)
+
+
+class Taken(NamedTuple):
+    """A resource that a lease has, or has a share of.
+
+    :ivar own: whether the lease is the project's.
+    """
+
+    resource_id: int
+    start: datetime.datetime
+    end: datetime.datetime
+    exclusive: bool
+    released: bool
+    reservation_id: str
+    lease_id: str
+    own: bool
+
+
+class Described(NamedTuple):
+    name: str
+    holds: tuple[holds.Hold, ...]
+
+
+def members(session: orm.Session, first: int, limit: int) -> list[int]:
+    """Return the ids of hosts of the pool, and of those that are in it for
+    some lease, in their order.
+
+    :param first: the place in this order at which to begin, from 0
+    """
+    return list(
+        session.scalars(
+            sa.select(RESOURCE.c.id)
+            .where(
+                RESOURCE.c.resource_type == objects.HOST,
+                sa.or_(
+                    RESOURCE.c.role == states.Role.POOL,
+                    RESOURCE.c.fenced_for.is_not(None),
+                ),
+            )
+            .order_by(RESOURCE.c.id)
+            .offset(first)
+            .limit(limit)
+        )
+    )
+
+
+def described(
+    session: orm.Session, resource_ids: Collection[int]
+) -> Mapping[int, Described]:
+    """Return resource id -> its name, and the reasons that hold it."""
+    return {
+        row.id: Described(row.name, holds.of(row))
+        for row in session.execute(
+            sa.select(RESOURCE).where(RESOURCE.c.id.in_(resource_ids))
+        )
+    }
+
+
+def taken(
+    session: orm.Session,
+    resource_ids: Collection[int],
+    during: allocations.During,
+    project_id: str,
+) -> list[Taken]:
+    """Return what leases have of resources, in the order of its start."""
+    query = (
+        sa.select(
+            ALLOCATION.c.resource_id,
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.exclusive,
+            ALLOCATION.c.released,
+            ALLOCATION.c.reservation_id,
+            LEASE.c.id,
+            (LEASE.c.project_id == project_id).label('own'),
+        )
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            ALLOCATION.c.resource_id.in_(resource_ids), *during.conditions()
+        )
+        .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
+    )
+    rows = session.execute(allocated.by_resource(query, ALLOCATION))
+    return [Taken(*row) for row in rows]

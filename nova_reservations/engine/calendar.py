@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is held of hosts over time, as operators see it, and as a project
+does: its own leases, and of all others only that something is taken."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import calendar as rows
+from nova_reservations.objects import holds
+from nova_reservations.objects import interval
+from nova_reservations.planner import bars
+
+LONGEST = datetime.timedelta(days=366)
+"""The longest time of one answer to a project."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host that is not named.
+
+    :ivar number: its place among all hosts, from 1.
+    """
+
+    number: int
+    bars: Collection[bars.Bar]
+
+
+class Calendar:
+    def __init__(self, database: api.Database) -> None:
+        self.database = database
+
+    def described(
+        self, host_ids: Collection[int]
+    ) -> Mapping[int, rows.Described]:
+        """Return host id -> its name, and the reasons that hold it."""
+        with self.database.reader() as session:
+            return rows.described(session, host_ids)
+
+    def of_project(
+        self,
+        project_id: str,
+        window: interval.Interval,
+        first: int,
+        limit: int,
+        now: datetime.datetime,
+    ) -> list[Host]:
+        """Return hosts as a project may see them, without their names.
+
+        :param first: the place of the first host, from 0
+        :raises: InvalidInput
+        """
+        if window.end - window.start > LONGEST:
+            raise exception.InvalidInput(
+                f'A calendar has at most {LONGEST.days} days: ask for a '
+                'shorter time'
+            )
+        with self.database.reader() as session:
+            ids = rows.members(session, first, limit)
+            known = rows.described(session, ids)
+            during = allocations.During(window.start, window.end, now)
+            taken = defaultdict[int, list[bars.Taken]](list)
+            for row in rows.taken(session, ids, during, project_id):
+                taken[row.resource_id].append(_taken(row, now))
+        return [
+            Host(
+                number,
+                bars.of(taken[key], _held(known[key].holds), window)
+                if key in known
+                else (),
+            )
+            for number, key in enumerate(ids, first + 1)
+        ]
+
+
+def _taken(row: rows.Taken, now: datetime.datetime) -> bars.Taken:
+    # What is over but not released is there until now.
+    end = row.end if row.released else max(row.end, now)
+    own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
+    return bars.Taken(row.start, end, row.exclusive, own)
+
+
+def _held(found: Collection[holds.Hold]) -> list[bars.Span]:
+    return [(hold.since, hold.until) for hold in found]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bars of a calendar, as one project may see it.
+
+Those of others are joined where they touch: how many they are, and who begins
+when another one ends, is not told.
+"""
+
+from collections.abc import Iterable
+import dataclasses
+import datetime
+import enum
+
+from nova_reservations.objects import interval
+
+Span = tuple[datetime.datetime | None, datetime.datetime | None]
+"""From when until when; None: nobody knows."""
+
+
+class Kind(enum.StrEnum):
+    OWN = 'own'
+    TAKEN = 'taken'
+    SHARED = 'shared'
+    HELD = 'held'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Own:
+    """What of the viewer's a bar shows."""
+
+    reservation_id: str
+    lease_id: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Taken:
+    """A host that a lease has.
+
+    :ivar whole: all of it, and not a share.
+    :ivar own: None: the lease is another project's.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime
+    whole: bool
+    own: Own | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bar:
+    kind: Kind
+    start: datetime.datetime
+    end: datetime.datetime
+    own: Own | None = None
+
+
+def of(
+    taken: Iterable[Taken], held: Iterable[Span], window: interval.Interval
+) -> list[Bar]:
+    """Return the bars of one host in a window, in the order of their start;
+    those that are not the viewer's end where the window does."""
+    bars: list[Bar] = []
+    others: dict[Kind, list[Span]] = {Kind.HELD: list(held)}
+    for each in taken:
+        if each.own is not None:
+            bars.append(Bar(Kind.OWN, each.start, each.end, each.own))
+        else:
+            kind = Kind.TAKEN if each.whole else Kind.SHARED
+            others.setdefault(kind, []).append((each.start, each.end))
+    for kind, spans in others.items():
+        bars += (Bar(kind, *span) for span in _joined(spans, window))
+    return sorted(bars, key=lambda bar: (bar.start, bar.end, bar.kind))
+
+
+def _joined(
+    spans: Iterable[Span], window: interval.Interval
+) -> list[tuple[datetime.datetime, datetime.datetime]]:
+    """Return the spans within the window; of those that touch, one."""
+    within = sorted(
+        (
+            max(start or window.start, window.start),
+            min(end or window.end, window.end),
+        )
+        for start, end in spans
+    )
+    joined: list[tuple[datetime.datetime, datetime.datetime]] = []
+    for start, end in within:
+        if joined and start <= joined[-1][1]:
+            begin, until = joined[-1]
+            joined[-1] = begin, max(until, end)
+        elif start < end:
+            joined.append((start, end))
+    return joined

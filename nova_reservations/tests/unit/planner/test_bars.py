@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+import datetime
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_reservations.objects import interval
+from nova_reservations.planner import bars
+from nova_reservations.tests import profile
+
+BEGIN = datetime.datetime(2050, 1, 1, tzinfo=datetime.UTC)
+OURS = bars.Own('a reservation', 'a lease')
+
+
+def at(minute):
+    return BEGIN + datetime.timedelta(minutes=minute)
+
+
+WINDOW = interval.Interval(at(10), at(30))
+
+
+def taken(start, end, whole=True, own=None):
+    return bars.Taken(at(start), at(end), whole, own)
+
+
+def test_an_own_lease_is_shown_as_it_is():
+    assert bars.of([taken(0, 20, own=OURS)], [], WINDOW) == [
+        bars.Bar(bars.Kind.OWN, at(0), at(20), OURS)
+    ]
+
+
+def test_leases_of_others_that_touch_are_one_bar():
+    [bar] = bars.of([taken(0, 15), taken(15, 20)], [], WINDOW)
+    assert bar == bars.Bar(bars.Kind.TAKEN, at(10), at(20))
+
+
+def test_what_nobody_knows_the_end_of_holds_until_the_end():
+    assert bars.of([], [(None, None)], WINDOW) == [
+        bars.Bar(bars.Kind.HELD, WINDOW.start, WINDOW.end)
+    ]
+
+
+spans = st.tuples(st.integers(0, 40), st.integers(1, 20), st.booleans())
+
+
+@hypothesis.settings(max_examples=profile.examples(200))
+@hypothesis.given(st.lists(spans), st.lists(spans))
+def test_at_each_minute_the_bars_tell_what_is_there(leases, held):
+    shown = bars.of(
+        [taken(start, start + long, whole) for start, long, whole in leases],
+        [
+            (at(start), None if open_ended else at(start + long))
+            for start, long, open_ended in held
+        ],
+        WINDOW,
+    )
+    for minute in range(10, 30):
+        there = {
+            bars.Kind.TAKEN if whole else bars.Kind.SHARED
+            for start, long, whole in leases
+            if start <= minute < start + long
+        }
+        there |= {
+            bars.Kind.HELD
+            for start, long, open_ended in held
+            if start <= minute and (open_ended or minute < start + long)
+        }
+        told = [bar.kind for bar in shown if bar.start <= at(minute) < bar.end]
+        assert sorted(told) == sorted(there)
+    assert all(at(10) <= bar.start < bar.end <= at(30) for bar in shown)
