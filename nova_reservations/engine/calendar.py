@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is held of hosts over time, as operators see it, and as a project
-does: its own leases, and of all others only that something is taken."""
+"""Hosts over time, as a project sees them: its own leases, and of all others
+only that something is taken."""
 
 from collections import defaultdict
 from collections.abc import Collection

@@ -25,7 +25,7 @@ class Kind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Own:
-    """What of the viewer's a bar shows."""
+    """The reservation that a bar of the viewer's own shows."""
 
     reservation_id: str
     lease_id: str
