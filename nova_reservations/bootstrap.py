@@ -159,6 +159,7 @@ def assemble(parts: Parts) -> Services:
             server_failures.ServerFailures(database, nova, options, notify),
             drainables,
             retry_walk.Walk(queue),
+            promises.repeats,
             options,
         ).all(),
     )

@@ -86,6 +86,30 @@ class Crowded(Conflict):
     msg_fmt = 'There is no room for lease %(id)s unless promises move'
 
 
+class Repeated(ReservationsError):
+    """A request with the same key was first, and has made its lease."""
+
+    msg_fmt = 'A request with this Idempotency-Key has made a lease already'
+
+
+class RequestUnderWay(ReservationsError):
+    """A request with the same key is not done yet."""
+
+    msg_fmt = (
+        'A request with this Idempotency-Key is under way; send it again in '
+        'a few seconds'
+    )
+
+
+class KeyReused(ReservationsError):
+    """The key is that of another request."""
+
+    msg_fmt = (
+        'This Idempotency-Key was sent with another body: send the same '
+        'body, or another key'
+    )
+
+
 class Contended(ReservationsError):
     """Others were first too many times; the caller may try again."""
 

@@ -38,13 +38,16 @@ def request(
     path: str,
     body: Any = None,
     params: Any = None,
+    headers: Any = None,
 ) -> dict[str, Any]:
     """Send a request, and return the body of the response.
 
     :raises: CommandError, with the message of the API if it gave one
     """
     sent = {} if body is None else {'json': body}
-    response = client.request(path, method, params=params, **sent)
+    response = client.request(
+        path, method, params=params, headers=headers, **sent
+    )
     if response.status_code == 204:
         return {}
     try:

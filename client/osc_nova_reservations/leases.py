@@ -4,8 +4,10 @@
 import argparse
 from collections.abc import Sequence
 from typing import Any
+import uuid
 
 from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as session_exceptions
 from osc_lib import exceptions
 from osc_lib import utils
 from osc_lib.cli import parseractions
@@ -94,6 +96,13 @@ class CreateLease(command.ShowOne):
         options.add_end_actions(parser)
         options.add_reservations(parser)
         options.add_dry_run(parser)
+        parser.add_argument(
+            '--idempotency-key',
+            metavar='<key>',
+            help='Text by which the command may be repeated: with the same '
+            'one, the same command within a day makes no second lease '
+            '(default: a new one)',
+        )
         return parser
 
     def take_action(
@@ -103,13 +112,17 @@ class CreateLease(command.ShowOne):
         query = options.query(parsed_args)
         client = api.client_of(self)
         if parsed_args.first_free:
+            if parsed_args.idempotency_key:
+                raise exceptions.CommandError(
+                    '--idempotency-key does not go with --first-free: the '
+                    'same command may ask for another window'
+                )
             wanted = options.offers_body(
                 parsed_args, after=parsed_args.start, limit=1
             )
             return _display(_create_first(client, wanted, body, query))
-        return _display(
-            api.request(client, 'POST', '/leases', body, query)['lease']
-        )
+        key = parsed_args.idempotency_key or str(uuid.uuid4())
+        return _display(_create(client, body, query, key))
 
 
 class ListOffer(command.Lister):
@@ -325,6 +338,25 @@ class SetLease(command.ShowOne):
         query = options.query(parsed_args)
         path = f'/leases/{lease["id"]}'
         return _display(api.request(client, 'PUT', path, body, query)['lease'])
+
+
+def _create(
+    client: adapter.Adapter, body: Any, query: Any, key: str
+) -> dict[str, Any]:
+    """Create a lease, unless it was by an earlier request with the key.
+
+    :raises: CommandError
+    """
+    headers = {'Idempotency-Key': key}
+    try:
+        made = api.request(client, 'POST', '/leases', body, query, headers)
+        return dict(made['lease'])
+    except session_exceptions.ConnectionError as error:
+        raise exceptions.CommandError(
+            f'{error}\nThe lease may have been made. To be sure, give the '
+            f'same command with --idempotency-key {key}: it makes no second '
+            'one'
+        ) from error
 
 
 def _create_first(

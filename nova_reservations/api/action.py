@@ -15,8 +15,9 @@ from nova_reservations.api import validation
 class Action:
     """The action of one method at one path, with its schemas.
 
-    :ivar run: gets the request, what the path names, and ``query`` and
-        ``body`` where there is a schema for it.
+    :ivar run: gets the request, what the path names, and ``query``,
+        ``headers`` and ``body`` where there is a schema for it.
+    :ivar headers: those that it takes beside the ones of every request.
     :ivar status: of the answer, unless it is a refusal.
     :ivar refusals: statuses of those that not every request may get.
     """
@@ -24,6 +25,7 @@ class Action:
     run: Callable[..., dict[str, Any] | listing.Listing | None]
     status: int = 200
     query: validation.Schema | None = None
+    headers: validation.Schema | None = None
     body: validation.Schema | None = None
     response: validation.Schema | None = None
     refusals: tuple[int, ...] = ()

@@ -76,7 +76,8 @@ def _answer(
 
 
 def _checked(request: webob.Request, action: Action) -> dict[str, Any]:
-    """Return the query and the body, as far as the action takes them.
+    """Return the query, headers and the body, as far as the action takes
+    them.
 
     :raises: InvalidInput, and what body.read() raises
     """
@@ -86,6 +87,13 @@ def _checked(request: webob.Request, action: Action) -> dict[str, Any]:
     schema.check(query)
     if action.query is not None:
         parsed['query'] = query
+    if action.headers is not None:
+        parsed['headers'] = {
+            name: request.headers[name]
+            for name in action.headers.schema['properties']
+            if name in request.headers
+        }
+        action.headers.check(parsed['headers'])
     if action.body is not None:
         parsed['body'] = validation.parse_json(body.read(request))
         action.body.check(parsed['body'])

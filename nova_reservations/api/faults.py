@@ -29,6 +29,8 @@ STATUS: Mapping[type[Exception], int] = {
     exception.AmbiguousHost: 409,
     exception.Conflict: 409,
     exception.CloudRefused: 409,
+    exception.RequestUnderWay: 409,
+    exception.KeyReused: 422,
     exception.ClocksDisagree: 503,
     exception.Contended: 503,
     exception.DatabaseUnavailable: 503,

@@ -123,6 +123,7 @@ SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 def create(
     req: api_request.LeaseRequest,
     query: dict[str, str],
+    headers: dict[str, str],
     body: dict[str, Any],
 ) -> dict[str, Any]:
     context = req.context
@@ -150,6 +151,7 @@ def create(
                 duration=dates.parse_duration(body['duration'])
                 if 'duration' in body
                 else None,
+                key=_key(req, query, headers, body),
             ),
             now,
             dry_run=_is_dry_run(query),
@@ -161,10 +163,26 @@ CREATE = Action(
     create,
     201,
     query=schemas.DRY_RUN,
+    headers=schemas.CREATE_HEADERS,
     body=schemas.CREATE,
     response=schemas.SHOW_RESPONSE,
-    refusals=(409,),
+    refusals=(409, 422),
 )
+
+
+def _key(
+    req: api_request.LeaseRequest,
+    query: Mapping[str, str],
+    headers: Mapping[str, str],
+    body: Mapping[str, Any],
+) -> objects.IdempotencyKey | None:
+    key = headers.get(schemas.IDEMPOTENCY_KEY)
+    # A dry run makes nothing that could be made twice.
+    if key is None or _is_dry_run(query):
+        return None
+    return objects.IdempotencyKey.of(
+        req.context.project_id, req.context.user_id, key, body
+    )
 
 
 def _is_dry_run(query: Mapping[str, str]) -> bool:

@@ -39,6 +39,7 @@ _REFUSALS = {
     406: 'There is no such version of the API.',
     409: 'Too little is free in the window, or the state does not allow it.',
     413: 'The body is too large.',
+    422: 'The Idempotency-Key was sent with another body.',
     503: 'Nova, a database or placement can not be reached, or too many ask '
     'for the same at this moment: try again later.',
 }
@@ -192,14 +193,18 @@ class _Writer:
                 'required': True,
                 'schema': self._schema(_PATH_PARAMETERS[name]),
             }
-        query: Any = action.query.schema if action.query else {}
-        for name, schema in query.get('properties', {}).items():
-            yield {
-                'name': name,
-                'in': 'query',
-                'required': name in query.get('required', ()),
-                'schema': self._schema(schema),
-            }
+        for place, its in (
+            ('query', action.query),
+            ('header', action.headers),
+        ):
+            taken: Any = its.schema if its else {}
+            for name, schema in taken.get('properties', {}).items():
+                yield {
+                    'name': name,
+                    'in': place,
+                    'required': name in taken.get('required', ()),
+                    'schema': self._schema(schema),
+                }
 
     def _answer(self, path: str, action: Action) -> dict[str, Any]:
         answer: dict[str, Any] = {

@@ -354,6 +354,30 @@ class Lease(Base, Timestamps):
     )
 
 
+class IdempotencyKey(Base):
+    """A request that has made a lease, for those who repeat it.
+
+    digest is that of the key, with its project and its user; body that of
+    the request. It refers to no lease: it outlives a deleted one.
+    """
+
+    __tablename__ = 'nr_idempotency_keys'
+    __table_args__ = _table_args(
+        # How many has a project?
+        sa.Index('ix_nr_idempotency_keys_project_id', 'project_id'),
+        # Which are to be forgotten?
+        sa.Index('ix_nr_idempotency_keys_created_at', 'created_at'),
+    )
+
+    digest: orm.Mapped[str] = orm.mapped_column(
+        sa.String(64), primary_key=True
+    )
+    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    body: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+
+
 class Reservation(Base, Timestamps):
     """open_to is the project whose servers use it by themselves; not set if
     they have to ask for it."""

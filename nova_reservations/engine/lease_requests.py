@@ -46,6 +46,7 @@ class NewLease:
         if it may; None: as long as is allowed.
     :ivar duration: given in place of end, which is as if it started at its
         start.
+    :ivar key: by which the request may be repeated.
     """
 
     name: str
@@ -58,6 +59,7 @@ class NewLease:
     lease_type: states.LeaseType | None = None
     max_retries: int | None = None
     duration: datetime.timedelta | None = None
+    key: objects.IdempotencyKey | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

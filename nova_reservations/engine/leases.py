@@ -23,6 +23,7 @@ from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import drainable_hosts as drainable_hosts_db
 from nova_reservations.db import hosts as hosts_db
+from nova_reservations.db import idempotency as idempotency_db
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
@@ -30,6 +31,7 @@ from nova_reservations.db import slot_servers
 from nova_reservations.engine import allocations
 from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts
+from nova_reservations.engine import idempotency
 from nova_reservations.engine import lease_changes
 from nova_reservations.engine import lease_offers
 from nova_reservations.engine import lease_requests
@@ -59,6 +61,19 @@ _CREATED: Mapping[states.Lease, str] = {
 """The line in the log for a new lease, by its status."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Writing:
+    """The circumstances in which a new lease is written.
+
+    :ivar dry_run: it is taken back; only what would be is returned, or
+        raised.
+    :ivar key: by which the request may be repeated: it is written first.
+    """
+
+    dry_run: bool = False
+    key: objects.IdempotencyKey | None = None
+
+
 class Leases:
     def __init__(
         self,
@@ -80,6 +95,7 @@ class Leases:
         self.openings = openings.Openings(
             database, self.allocations, self.changes
         )
+        self.repeats = idempotency.Repeats(database)
         self.offers = lease_offers.LeaseOffers(
             database, self.requests, self.allocations, self.openings
         )
@@ -177,14 +193,21 @@ class Leases:
         *,
         dry_run: bool = False,
     ) -> objects.Lease:
-        """Promise the lease; a worker starts it at its time.
+        """Promise the lease; a worker starts it at its time. If a request
+        with the same key has made one, return that.
 
         :param dry_run: whether only to return, or raise, what would be.
-        :raises: InvalidInput, NotEnoughResources, Contended
+        :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
+            KeyReused, RequestUnderWay
         """
+        if asked.key and (made := self.repeats.made(asked.key)):
+            return made
         draft = self.requests.draft(asked, now)
         try:
-            lease = self._create(draft, now, dry_run)
+            lease = self._create(draft, now, Writing(dry_run, asked.key))
+        except exception.Repeated:
+            # It is there now, or was deleted at once.
+            return self.create(asked, now)
         except exception.NotEnoughResources as refusal:
             raise self.openings.with_start(refusal, draft, now) from refusal
         if dry_run:
@@ -203,16 +226,16 @@ class Leases:
         return lease
 
     def _create(
-        self, draft: objects.Lease, now: datetime.datetime, dry_run: bool
+        self, draft: objects.Lease, now: datetime.datetime, writing: Writing
     ) -> objects.Lease:
         """:raises: InvalidInput, NotEnoughResources, Contended"""
         try:
-            self.promise(draft, now, dry_run=dry_run)
+            self.promise(draft, now, writing)
         except exception.NotEnoughResources as refusal:
             if draft.lease_type == states.LeaseType.BEST_EFFORT:
-                return self._empty_hosts(draft, refusal, now, dry_run)
+                return self._empty_hosts(draft, refusal, now, writing)
             return self._keep(
-                retry.begin(draft, refusal, now, self.options), dry_run
+                retry.begin(draft, refusal, now, self.options), now, writing
             )
         return draft
 
@@ -223,21 +246,32 @@ class Leases:
             return self.database.rehearsal()
         return self.database.writer()
 
+    @contextlib.contextmanager
+    def _new(
+        self, lease: objects.Lease, now: datetime.datetime, writing: Writing
+    ) -> Iterator[api.Session]:
+        """A transaction that writes a new lease.
+
+        :raises: Repeated, RequestUnderWay
+        """
+        with self._transaction(writing.dry_run) as session:
+            if writing.key:
+                idempotency_db.insert(session, writing.key, lease.id, now)
+            yield session
+
     def promise(
         self,
         lease: objects.Lease,
         now: datetime.datetime,
-        *,
-        dry_run: bool = False,
+        writing: Writing = Writing(),
     ) -> None:
         """Write a new lease with its resources.
 
-        :param dry_run: whether only to raise what would be.
         :raises: InvalidInput, NotEnoughResources, Contended
         """
 
         def book(attempt: transactions.Attempt) -> None:
-            with self._transaction(dry_run) as session:
+            with self._new(lease, now, writing) as session:
                 attempt.begin(session)
                 leases.insert(session, lease)
                 # Who was too late for the best fit looks elsewhere: others
@@ -261,7 +295,7 @@ class Leases:
         lease: objects.Lease,
         refusal: exception.NotEnoughResources,
         now: datetime.datetime,
-        dry_run: bool,
+        writing: Writing,
     ) -> objects.Lease:
         """Write a lease for which hosts are to be emptied.
 
@@ -269,11 +303,11 @@ class Leases:
         """
         if not self.drainable_hosts.can_be_emptied():
             raise refusal
-        if not dry_run:
+        if not writing.dry_run:
             self.drainable_hosts.follow(now)
 
         def insert(_: transactions.Attempt) -> objects.Lease:
-            with self._transaction(dry_run) as session:
+            with self._new(lease, now, writing) as session:
                 prospect = drain_candidates.find(
                     session, lease, now, self.types, self.options
                 )
@@ -283,11 +317,13 @@ class Leases:
 
         return transactions.retry(insert)
 
-    def _keep(self, lease: objects.Lease, dry_run: bool) -> objects.Lease:
+    def _keep(
+        self, lease: objects.Lease, now: datetime.datetime, writing: Writing
+    ) -> objects.Lease:
         """Write a lease that waits, and has nothing yet."""
 
         def insert(_: transactions.Attempt) -> objects.Lease:
-            with self._transaction(dry_run) as session:
+            with self._new(lease, now, writing) as session:
                 kept = dataclasses.replace(
                     lease, arrival=retry_queue.arrive(session)
                 )
@@ -296,7 +332,9 @@ class Leases:
 
         kept = transactions.retry(insert)
         # Its number may be another's by now.
-        return dataclasses.replace(kept, arrival=None) if dry_run else kept
+        if writing.dry_run:
+            return dataclasses.replace(kept, arrival=None)
+        return kept
 
     def update(
         self,

@@ -13,6 +13,7 @@ from nova_reservations.objects.host import HostQuery
 from nova_reservations.objects.host import Inventory
 from nova_reservations.objects.host import Property
 from nova_reservations.objects.host import Resource
+from nova_reservations.objects.idempotency import IdempotencyKey
 from nova_reservations.objects.lease import Event
 from nova_reservations.objects.lease import Lease
 from nova_reservations.objects.lease import LeasedServer
@@ -49,6 +50,7 @@ __all__ = (
     'Host',
     'HostFacts',
     'HostQuery',
+    'IdempotencyKey',
     'Inventory',
     'Lease',
     'LeaseQuery',

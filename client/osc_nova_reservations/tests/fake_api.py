@@ -23,6 +23,8 @@ class FakeApi(adapters.BaseAdapter):
     :ivar offers: windows that are offered, whatever is asked for
     :ivar wanted: bodies of requests for offers
     :ivar queries: of requests about leases, value by value
+    :ivar keys: of requests for new leases, as far as they had one
+    :ivar lost: whether the connection is lost before the next answer
     :ivar taken: how many of the next new leases are refused
     :ivar refusal: status and body with which all further requests are refused
     """
@@ -33,6 +35,8 @@ class FakeApi(adapters.BaseAdapter):
         self.offers: list[dict[str, Any]] = []
         self.wanted: list[dict[str, Any]] = []
         self.queries: list[dict[str, list[str]]] = []
+        self.keys: list[str] = []
+        self.lost = False
         self.taken = 0
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
 
@@ -58,6 +62,9 @@ class FakeApi(adapters.BaseAdapter):
         response.request = request
         response.url = request.url or ''
         status, body = self.refusal or self._answer(request)
+        if self.lost:
+            self.lost = False
+            raise requests.ConnectionError('lost')
         response.status_code = status
         response.reason = status.phrase
         response.raw = io.BytesIO(body)
@@ -86,6 +93,8 @@ class FakeApi(adapters.BaseAdapter):
         if query.pop('dry_run', 'false') == 'true':
             shown = self.leases.get(lease_id, {'id': 'none'}) | body
             return http.HTTPStatus.OK, json.dumps({'lease': shown}).encode()
+        if 'Idempotency-Key' in request.headers:
+            self.keys.append(str(request.headers['Idempotency-Key']))
         if request.method == 'POST' and self.taken:
             self.taken -= 1
             return http.HTTPStatus.CONFLICT, b'{"error_message": "too late"}'

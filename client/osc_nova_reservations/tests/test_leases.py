@@ -307,6 +307,33 @@ class TestFirstFree:
             run(*(leases.CreateLease, 'mine', '--first-free', '--hosts=1'))
 
 
+class TestRepeated:
+    WORDS = ('mine', '--hosts=1', *CREATED)
+
+    def test_a_request_has_a_key_that_no_other_has(self, run, api):
+        for _ in range(2):
+            run(leases.CreateLease, *self.WORDS)
+        assert len({*api.keys}) == 2
+
+    def test_a_request_has_the_key_that_is_given(self, run, api):
+        run(leases.CreateLease, *self.WORDS, '--idempotency-key=mine')
+        assert api.keys == ['mine']
+
+    def test_who_loses_the_connection_is_told_how_to_repeat(self, run, api):
+        api.lost = True
+        with pytest.raises(exceptions.CommandError) as refused:
+            run(leases.CreateLease, *self.WORDS)
+        [key] = api.keys
+        assert f'--idempotency-key {key}' in str(refused.value)
+
+    def test_a_key_does_not_go_with_a_window_that_is_looked_for(self, run):
+        with pytest.raises(exceptions.CommandError, match='does not go with'):
+            run(
+                *(leases.CreateLease, *TestFirstFree.WORDS),
+                '--idempotency-key=mine',
+            )
+
+
 class TestDryRun:
     def test_of_a_lease_makes_none(self, run, api):
         shown = run(

@@ -86,6 +86,25 @@ CHANGED_RESERVATION: dict[str, Any] = {
     'maxProperties': 64,
 }
 
+IDEMPOTENCY_KEY = 'Idempotency-Key'
+
+CREATE_HEADERS = validation.Schema(
+    parameters.optional(
+        **{
+            IDEMPOTENCY_KEY: {
+                'type': 'string',
+                'minLength': 1,
+                'maxLength': 255,
+                'pattern': r'\A[ -~]+\Z',
+                'description': '1 to 255 printable characters of ASCII, '
+                'which the client has not sent before: within a day the '
+                'same request with the same key makes no other lease, and '
+                'is answered with the one that was made',
+            }
+        }
+    )
+)
+
 CREATE = validation.Schema(
     {
         'title': 'NewLease',

@@ -17,6 +17,7 @@ from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import idempotency
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import retry_walk
@@ -60,6 +61,7 @@ class Tasks:
     server_failures: server_failures.ServerFailures
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
+    repeats: idempotency.Repeats
     options: settings.Settings
 
     def all(self) -> list[Task]:
@@ -82,6 +84,7 @@ class Tasks:
             Task(donor_rows.TASK, refresh, PATIENCE, self._look_at_drainable),
             Task(capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
             Task(rows.HEAL, heal, PATIENCE, self._heal),
+            Task(idempotency.TASK, refresh, PATIENCE, self.repeats.forget),
         ]
 
     def _refresh_hosts(self, now: datetime.datetime) -> None:

@@ -36,7 +36,7 @@ def of(
 
 
 def reads_a_whole_table(backend: str, row: sa.Row) -> bool:
-    # There are seven tasks, and all are asked for. Properties, counters and
+    # There are a few tasks, and all are asked for. Properties, counters and
     # closings are a few rows, which PostgreSQL reads faster without their
     # index, once autovacuum has told it so.
     if backend == 'mysql':

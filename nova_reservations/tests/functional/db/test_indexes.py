@@ -23,6 +23,7 @@ from nova_reservations.db import due_leases
 from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
+from nova_reservations.db import idempotency
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import looks
@@ -213,6 +214,20 @@ OFTEN = {
             session, {str(number): (0, 1) for number in range(1, 3)}
         ),
     ),
+    'whether a request was sent before': listed.Often(
+        # By its primary key, which PostgreSQL names.
+        lambda session: idempotency.made(
+            session, objects.IdempotencyKey('7', 'project-7', '')
+        )
+    ),
+    'how many keys a project has': listed.Often(
+        lambda session: idempotency.count(session, 'project-7', 10_000),
+        frozenset({'ix_nr_idempotency_keys_project_id'}),
+    ),
+    'which keys are to be forgotten': listed.Often(
+        lambda session: idempotency.remove(session, booking.NOW, 1000),
+        frozenset({'ix_nr_idempotency_keys_created_at'}),
+    ),
     'the slots of a reservation': listed.Often(
         lambda session: allocations.slots(session, [listed.lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
@@ -240,6 +255,7 @@ def fill(session: orm.Session) -> None:
         (models.Event, _events()),
         (models.Allocation, _allocations()),
         (models.AllocationAmount, _amounts()),
+        (models.IdempotencyKey, _keys()),
     ):
         session.execute(sa.insert(model), list(rows))
 
@@ -379,6 +395,17 @@ def _amounts() -> Rows:
                 'resource_class': resource_class,
                 'amount': 1,
             }
+
+
+def _keys() -> Rows:
+    for number in PROMISED:
+        yield {
+            'digest': str(number),
+            'project_id': f'project-{number % PROJECTS}',
+            'body': '',
+            'lease_id': listed.lease_id(number),
+            'created_at': booking.at(number / 3600),
+        }
 
 
 def analyse(database: api.Database) -> None:

@@ -322,6 +322,29 @@ def one_of_all(
     return answers
 
 
+def repeat(url: str, keys: int) -> list[str]:
+    """Ask for one host by each of these keys, as others do; return the
+    leases."""
+    party = join(url)
+    now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
+    made = []
+    for number in range(keys):
+        start = now + datetime.timedelta(hours=1 + number)
+        asked = lease_requests.NewLease(
+            name='race',
+            project_id='p',
+            user_id='u',
+            start=start,
+            end=start + datetime.timedelta(hours=1),
+            before_end=None,
+            reservations=(lease_requests.NewReservation(*ONE_HOST),),
+            key=objects.IdempotencyKey.of('p', 'u', str(number), number),
+        )
+        made.append(party.leases.create(asked, now).id)
+    party.database.dispose()
+    return made
+
+
 def server_of_all(url: str, attempts: int) -> Counter[str]:
     """Ask so often for a server with a guaranteed place, in a window in which
     all others want the same; return how it was answered."""

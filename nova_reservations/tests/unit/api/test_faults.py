@@ -19,6 +19,7 @@ INTERNAL = {
     exception.Hopeless,
     exception.InvalidFigures,
     exception.InvalidTransition,
+    exception.Repeated,
     exception.UnreadableStats,
 }
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys by which a client repeats a request to create a lease.
+
+A key is written in the transaction of the booking, before all else: who comes
+with the same one waits there until the first has committed, or has taken
+everything back.
+
+Every function joins the caller's transaction.
+
+Decision 0036: doc/source/decisions/0036-a-create-may-be-repeated
+"""
+
+from collections.abc import Iterator
+import contextlib
+import datetime
+from typing import NamedTuple
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import models
+
+KEY = models.table(models.IdempotencyKey)
+
+PATIENCE = 2
+"""Seconds for which one waits for another with the same key. SQLite has one
+writer at a time: there one waits as for any other."""
+
+_MYSQL = (
+    'SET @nr_patience = @@SESSION.innodb_lock_wait_timeout, '
+    f'SESSION innodb_lock_wait_timeout = {PATIENCE}',
+    'SET SESSION innodb_lock_wait_timeout = @nr_patience',
+)
+_LIMITS = {
+    'mysql': _MYSQL,
+    'mariadb': _MYSQL,
+    'postgresql': (
+        f"SET LOCAL lock_timeout = '{PATIENCE}s'",
+        'SET LOCAL lock_timeout = DEFAULT',
+    ),
+}
+_TOO_LONG = frozenset({1205, '55P03'})
+"""The errors of a wait that has ended: of MySQL and MariaDB, of PostgreSQL."""
+
+
+class Made(NamedTuple):
+    """:ivar body: the digest of the body of the request that made it."""
+
+    lease_id: str
+    body: str
+
+
+def made(session: orm.Session, key: objects.IdempotencyKey) -> Made | None:
+    """Return what the request with this key has made."""
+    row = session.execute(
+        sa.select(KEY.c.lease_id, KEY.c.body).where(KEY.c.digest == key.digest)
+    ).one_or_none()
+    return Made(*row) if row else None
+
+
+def count(session: orm.Session, project_id: str, limit: int) -> int:
+    """Return how many keys of a project are remembered, up to a limit."""
+    some = (
+        sa.select(sa.literal(1))
+        .select_from(KEY)
+        .where(KEY.c.project_id == project_id)
+        .limit(limit)
+        .subquery()
+    )
+    return session.scalar(sa.select(sa.func.count()).select_from(some)) or 0
+
+
+def insert(
+    session: orm.Session,
+    key: objects.IdempotencyKey,
+    lease_id: str,
+    now: datetime.datetime,
+) -> None:
+    """Remember which lease the request with this key makes.
+
+    :raises: Repeated if one was made already
+    :raises: RequestUnderWay if another with the key is not done yet
+    """
+    try:
+        with _patience(session):
+            session.execute(
+                sa.insert(KEY).values(
+                    digest=key.digest,
+                    project_id=key.project_id,
+                    body=key.body,
+                    lease_id=lease_id,
+                    created_at=now,
+                )
+            )
+    except db_exc.DBDuplicateEntry as error:
+        raise exception.Repeated from error
+    except (db_exc.DBDeadlock, sa.exc.OperationalError) as error:
+        if _code(error) in _TOO_LONG:
+            raise exception.RequestUnderWay from error
+        raise
+
+
+@contextlib.contextmanager
+def _patience(session: orm.Session) -> Iterator[None]:
+    """Bound the time that a statement waits for others."""
+    dialect = session.get_bind().dialect.name
+    if dialect not in _LIMITS:
+        yield
+        return
+    begin, end = map(sa.text, _LIMITS[dialect])
+    session.execute(begin)
+    try:
+        yield
+    except (db_exc.DBError, sa.exc.OperationalError):
+        # PostgreSQL takes back with the transaction what was SET in it; but
+        # connections to MySQL and MariaDB have other users.
+        if dialect != 'postgresql':
+            session.execute(end)
+        raise
+    session.execute(end)
+
+
+def _code(error: Exception) -> int | str | None:
+    """Return the driver's code of an error."""
+    orig = getattr(getattr(error, 'inner_exception', error), 'orig', None)
+    return getattr(orig, 'pgcode', None) or next(
+        iter(getattr(orig, 'args', ())), None
+    )
+
+
+def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
+    """Forget the oldest keys of before a time; return how many.
+
+    :param limit: how many at most
+    """
+    # MariaDB does not delete by a limit in a subquery.
+    digests = session.scalars(
+        sa.select(KEY.c.digest)
+        .where(KEY.c.created_at < before)
+        .order_by(KEY.c.created_at)
+        .limit(limit)
+    ).all()
+    if digests:
+        session.execute(sa.delete(KEY).where(KEY.c.digest.in_(digests)))
+    return len(digests)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to create a lease that are repeated.
+
+Decision 0036: doc/source/decisions/0036-a-create-may-be-repeated
+"""
+
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db import idempotency
+from nova_reservations.db import leases
+
+TASK = 'forget'
+
+KEPT = datetime.timedelta(days=1)
+"""How long a key is known at least."""
+
+BATCH = 1000
+"""Keys that are forgotten in one transaction."""
+
+MOST = 10_000
+"""Keys of a project that are known at once: the leases may be deleted long
+since."""
+
+
+class Repeats:
+    def __init__(self, database: api.Database) -> None:
+        self.database = database
+
+    def made(self, key: objects.IdempotencyKey) -> objects.Lease | None:
+        """Return the lease, as it is now, that a request with this key has
+        made; None if there was none.
+
+        :raises: KeyReused, InvalidState
+        """
+        # The request before may have been answered by another node.
+        with self.database.causal_reader() as session:
+            found = idempotency.made(session, key)
+            if found is None:
+                _check_room(session, key.project_id)
+                return None
+            if found.body != key.body:
+                raise exception.KeyReused
+            try:
+                return leases.get(session, found.lease_id)
+            except exception.NotFound:
+                raise exception.InvalidState(
+                    kind='Lease',
+                    id=found.lease_id,
+                    status='deleted',
+                    reason='it was made by a request with this '
+                    'Idempotency-Key; send another key for a new lease',
+                ) from None
+
+    def forget(self, now: datetime.datetime) -> None:
+        """Forget the keys that are older than a day."""
+        removed = BATCH
+        while removed == BATCH:
+            with self.database.writer() as session:
+                removed = idempotency.remove(session, now - KEPT, BATCH)
+
+
+def _check_room(session: api.Session, project_id: str) -> None:
+    """:raises: InvalidState"""
+    if idempotency.count(session, project_id, MOST) == MOST:
+        raise exception.InvalidState(
+            f'The project has used {MOST} Idempotency-Keys within a day: '
+            'send none, or wait until old ones are forgotten'
+        )
