@@ -9,6 +9,10 @@ from osc_lib import utils
 from osc_lib.command import command
 
 
+class Forbidden(exceptions.CommandError):
+    """The policy of the cloud refuses a request."""
+
+
 def client_of(caller: command.Command) -> adapter.Adapter:
     manager: Any = caller.app.client_manager
     client: adapter.Adapter = manager.lease
@@ -42,7 +46,8 @@ def request(
 ) -> dict[str, Any]:
     """Send a request, and return the body of the response.
 
-    :raises: CommandError, with the message of the API if it gave one
+    :raises: CommandError, with the message of the API if it gave one;
+        Forbidden
     """
     sent = {} if body is None else {'json': body}
     response = client.request(
@@ -55,7 +60,12 @@ def request(
     except (ValueError, TypeError):
         received = {}
     if response.status_code >= 400 or not received:
-        raise exceptions.CommandError(
+        refusal = (
+            Forbidden
+            if response.status_code == 403
+            else exceptions.CommandError
+        )
+        raise refusal(
             received.get('error_message')
             or f'{method} {response.url} was answered with '
             f'{response.status_code} {response.reason}'

@@ -57,12 +57,20 @@ def stderr() -> io.StringIO:
 
 
 @pytest.fixture
-def run(instance: Instance, stderr: io.StringIO) -> Callable[..., Any]:
+def stdout() -> io.StringIO:
+    """All that commands show by themselves."""
+    return io.StringIO()
+
+
+@pytest.fixture
+def run(
+    instance: Instance, stderr: io.StringIO, stdout: io.StringIO
+) -> Callable[..., Any]:
     """Run a command; return a lease by column, or a list of those."""
     client = plugin.make_client(instance)
     manager = types.SimpleNamespace(lease=client)
     app = types.SimpleNamespace(
-        client_manager=manager, options=None, stderr=stderr
+        client_manager=manager, options=None, stderr=stderr, stdout=stdout
     )
 
     def run(command: Any, *words: str) -> Any:

@@ -26,6 +26,10 @@ class FakeApi(adapters.BaseAdapter):
     :ivar keys: of requests for new leases, as far as they had one
     :ivar lost: whether the connection is lost before the next answer
     :ivar taken: how many of the next new leases are refused
+    :ivar allocations: hosts with what is held of them, for administrators;
+        None: the viewer is none
+    :ivar unnamed: hosts as anybody sees them
+    :ivar page: how many of these are in an answer
     :ivar refusal: status and body with which all further requests are refused
     """
 
@@ -38,6 +42,9 @@ class FakeApi(adapters.BaseAdapter):
         self.keys: list[str] = []
         self.lost = False
         self.taken = 0
+        self.allocations: list[dict[str, Any]] | None = None
+        self.unnamed: list[dict[str, Any]] = []
+        self.page = 2
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
 
     def add(
@@ -78,6 +85,11 @@ class FakeApi(adapters.BaseAdapter):
     ) -> tuple[http.HTTPStatus, bytes]:
         url = parse.urlsplit(request.url or '')
         shown: dict[str, Any]
+        if '/os-hosts/' in str(url.path):
+            return self._answer_of_hosts(
+                str(url.path).rpartition('/')[2],
+                dict(parse.parse_qsl(str(url.query))),
+            )
         lease_id = str(url.path).rpartition('/leases')[2].removeprefix('/')
         if lease_id == 'offers':
             self.wanted.append(json.loads(request.body or '{}'))
@@ -113,6 +125,22 @@ class FakeApi(adapters.BaseAdapter):
                 return http.HTTPStatus.NO_CONTENT, b''
             case _:
                 return http.HTTPStatus.METHOD_NOT_ALLOWED, b''
+        return http.HTTPStatus.OK, json.dumps(shown).encode()
+
+    def _answer_of_hosts(
+        self, what: str, query: dict[str, str]
+    ) -> tuple[http.HTTPStatus, bytes]:
+        assert query['start'] < query['end']
+        if what == 'allocations':
+            if self.allocations is None:
+                refused = b'{"error_message": "not allowed"}'
+                return http.HTTPStatus.FORBIDDEN, refused
+            shown: dict[str, Any] = {'allocations': self.allocations}
+        else:
+            left = self.unnamed[int(query.get('marker', 0)) :]
+            shown = {'hosts': left[: self.page]}
+            if left[self.page :]:
+                shown['hosts_links'] = [{'rel': 'next', 'href': ''}]
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
     def _list(

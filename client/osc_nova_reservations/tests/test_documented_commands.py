@@ -11,9 +11,11 @@ import pytest
 
 from osc_nova_reservations import leases
 from osc_nova_reservations import options
+from osc_nova_reservations.calendar import command
 
 _ROOT = pathlib.Path(__file__).parents[3]
 _COMMANDS = {
+    'calendar': command.ShowCalendar,
     'create': leases.CreateLease,
     'delete': leases.DeleteLease,
     'list': leases.ListLease,
@@ -54,9 +56,9 @@ def _words(line: str, following: Iterator[str]) -> list[str]:
 
 @pytest.mark.parametrize('words', sorted(set(_documented())), ids=' '.join)
 def test_a_documented_command_makes_a_request(words: tuple[str, ...]) -> None:
-    command: Any = _COMMANDS[words[0]]
+    called: Any = _COMMANDS[words[0]]
     app = types.SimpleNamespace(client_manager=None, options=None)
-    parser = command(app, None).get_parser(f'openstack lease {words[0]}')
+    parser = called(app, None).get_parser(f'openstack lease {words[0]}')
 
     # Its name has two words.
     parsed = parser.parse_args(words[2 if words[0] == 'offer' else 1 :])

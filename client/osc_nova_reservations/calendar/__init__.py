@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``openstack lease calendar``: leases and hosts, drawn over time."""

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calendars as the API tells them: all that is in one was asked for by the
+viewer's token."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+from keystoneauth1 import adapter
+
+from osc_nova_reservations import api
+from osc_nova_reservations import reserved
+from osc_nova_reservations.calendar import model
+
+_WAITING = frozenset({'CREATING', 'IN_PROGRESS'})
+_CURRENT = (
+    *sorted(_WAITING),
+    *('PENDING', 'STARTING', 'ACTIVE', 'TERMINATING', 'DELETING', 'ERROR'),
+)
+"""Statuses of leases that are not over."""
+
+
+def of_leases(
+    client: adapter.Adapter, window: model.Window, now: datetime.datetime
+) -> model.Calendar:
+    """Return a calendar of the leases of the own project."""
+    found = _leases(client, window, client.get_project_id(), _CURRENT)
+    leases = tuple(_lease(each) for each in found)
+    return model.Calendar(
+        'Leases',
+        'Lease',
+        window,
+        now,
+        tuple(model.Row(each.name, (_own(each),)) for each in leases),
+        leases,
+    )
+
+
+def of_hosts(
+    client: adapter.Adapter, window: model.Window, now: datetime.datetime
+) -> model.Calendar:
+    """Return a calendar of all hosts: by their names where the viewer may
+    know them, and who has what; else by their numbers."""
+    project_id = client.get_project_id()
+    try:
+        found = api.request(
+            client, 'GET', '/os-hosts/allocations', params=_within(window)
+        )['allocations']
+    except api.Forbidden:
+        own = _own_leases(client, window, project_id)
+        rows = tuple(_unnamed(client, window, own))
+    else:
+        leases = _leases(client, window, None, ())
+        names = {each['id']: _plain(each['name']) for each in leases}
+        own = _by_id(
+            each for each in leases if project_id in (None, each['project_id'])
+        )
+        rows = tuple(
+            model.Row(
+                _plain(each['service_name']),
+                (*_allocations(each, names, own), *_holds(each)),
+            )
+            for each in found
+        )
+    shown = {bar.lease_id for row in rows for bar in row.bars}
+    return model.Calendar(
+        'Hosts',
+        'Host',
+        window,
+        now,
+        rows,
+        tuple(lease for lease in own.values() if lease.id in shown),
+    )
+
+
+def _own_leases(
+    client: adapter.Adapter, window: model.Window, project_id: str | None
+) -> dict[str, model.Lease]:
+    return _by_id(_leases(client, window, project_id, ()))
+
+
+def _by_id(leases: Any) -> dict[str, model.Lease]:
+    return {each['id']: _lease(each) for each in leases}
+
+
+def _leases(
+    client: adapter.Adapter,
+    window: model.Window,
+    project_id: str | None,
+    statuses: tuple[str, ...],
+) -> list[dict[str, Any]]:
+    """Return leases that overlap the window, in the order of their starts.
+
+    :param project_id: None: of all projects that the viewer may see
+    """
+    query: dict[str, Any] = {
+        'start_before': window.end.isoformat(),
+        'end_after': window.start.isoformat(),
+        'sort_key': 'start_date',
+    }
+    if project_id is not None:
+        query['project_id'] = project_id
+    if statuses:
+        query['status'] = statuses
+    return list(api.request(client, 'GET', '/leases', params=query)['leases'])
+
+
+def _unnamed(
+    client: adapter.Adapter,
+    window: model.Window,
+    own: Mapping[str, model.Lease],
+) -> Iterator[model.Row]:
+    """Yield the rows of hosts whose names the viewer may not know."""
+    query = _within(window)
+    while True:
+        page = api.request(client, 'GET', '/os-hosts/calendar', params=query)
+        for host in page['hosts']:
+            bars = (_window(each, own) for each in host['windows'])
+            yield model.Row(f'host {host["number"]}', tuple(bars))
+        if not page.get('hosts_links') or not page['hosts']:
+            return
+        query['marker'] = str(page['hosts'][-1]['number'])
+
+
+def _window(
+    shown: Mapping[str, Any], own: Mapping[str, model.Lease]
+) -> model.Bar:
+    kind = model.Kind(shown['kind'])
+    lease = own.get(shown.get('lease_id', ''))
+    name = lease.name if lease else str(kind)
+    return model.Bar(
+        kind,
+        _date(shown['start_date']),
+        _date(shown['end_date']),
+        name,
+        lease.id if lease else None,
+    )
+
+
+def _allocations(
+    shown: Mapping[str, Any],
+    names: Mapping[str, str],
+    own: Mapping[str, model.Lease],
+) -> Iterator[model.Bar]:
+    """Yield the bars of leases on a host."""
+    for each in shown['reservations']:
+        lease_id = each['lease_id']
+        is_own = lease_id in own
+        yield model.Bar(
+            model.Kind.OWN if is_own else model.Kind.TAKEN,
+            _date(each['start_date']),
+            _date(each['end_date']),
+            # One that is not in the list was deleted since, or has just come.
+            names.get(lease_id, str(model.Kind.TAKEN)),
+            lease_id if is_own else None,
+        )
+
+
+def _holds(shown: Mapping[str, Any]) -> Iterator[model.Bar]:
+    """Yield the bars of what holds a host."""
+    for each in shown['holds']:
+        start, end = each['start_date'], each['end_date']
+        yield model.Bar(
+            model.Kind.HELD,
+            _date(start) if start else model.FIRST,
+            _date(end) if end else model.LAST,
+            _plain(f'held: {each["reason"]}'),
+        )
+
+
+def _lease(shown: Mapping[str, Any]) -> model.Lease:
+    return model.Lease(
+        shown['id'],
+        _plain(shown['name']),
+        shown['status'],
+        _plain(reserved.of_lease(dict(shown))),
+        _date(shown['start_date']),
+        _date(shown['end_date']),
+    )
+
+
+def _own(lease: model.Lease) -> model.Bar:
+    waits = lease.status in _WAITING
+    return model.Bar(
+        model.Kind.WAITS if waits else model.Kind.OWN,
+        lease.start,
+        lease.end,
+        f'{lease.name}: {lease.reserved}' if lease.reserved else lease.name,
+        lease.id,
+    )
+
+
+def _within(window: model.Window) -> dict[str, str]:
+    return {
+        'start': window.start.isoformat(),
+        'end': window.end.isoformat(),
+    }
+
+
+def _date(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
+
+
+def _plain(text: str) -> str:
+    """Return text that neither commands a terminal, nor turns what is beside
+    it around, nor is impossible to write."""
+    return ''.join(sign if sign.isprintable() else '\ufffd' for sign in text)

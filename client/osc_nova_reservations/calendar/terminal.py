@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A calendar as text, for a terminal or a file."""
+
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+import dataclasses
+import datetime
+
+import wcwidth
+
+from osc_nova_reservations.calendar import layout
+from osc_nova_reservations.calendar import model
+
+_FILL = {
+    model.Kind.OWN: '#',
+    model.Kind.WAITS: '?',
+    model.Kind.TAKEN: '-',
+    model.Kind.SHARED: '~',
+    model.Kind.HELD: 'x',
+}
+_COLOURS = {
+    model.Kind.OWN: '1;97;44',
+    model.Kind.WAITS: '1;94',
+    model.Kind.TAKEN: '30;47',
+    model.Kind.SHARED: '37;100',
+    model.Kind.HELD: '30;43',
+}
+"""The parameters of the escape sequences that select them."""
+
+_MOST_NAME = 24
+"""Columns of the names of rows, at most."""
+
+_LEAST_CHART = 20
+"""Columns of the chart, at least, however narrow the terminal is."""
+
+_STEPS = (
+    *(datetime.timedelta(hours=hours) for hours in (1, 2, 3, 6, 12)),
+    *(datetime.timedelta(days=days) for days in (1, 2, 7, 14, 28, 56, 112)),
+)
+"""Times from one mark of the time to the next."""
+
+_MARK = len('00 Mon ')
+"""Columns of a mark, at least."""
+
+
+def lines(
+    calendar: model.Calendar, width: int, colours: bool
+) -> Iterator[str]:
+    """Yield the lines of a calendar.
+
+    :param width: of the terminal
+    """
+    titles = [calendar.heading, *(row.name for row in calendar.rows)]
+    names = min(max(map(_width, titles)), _MOST_NAME)
+    chart = max(width - names - 1, _LEAST_CHART)
+    drawing = _Drawing(calendar.window, names, chart, colours)
+    window = calendar.window
+    yield (
+        f'{calendar.title}, {window.start:%Y-%m-%d %H:%M} to '
+        f'{window.end:%Y-%m-%d %H:%M} UTC'
+    )
+    yield ''
+    yield from drawing.header(calendar.heading)
+    for row in calendar.rows:
+        yield from drawing.row(row)
+    yield ''
+    if calendar.kinds:
+        yield ', '.join(map(drawing.explained, calendar.kinds))
+    else:
+        yield 'There is nothing in this time.'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Drawing:
+    """:ivar names, chart: the columns of the names of rows, and of what is
+    beside them."""
+
+    window: model.Window
+    names: int
+    chart: int
+    colours: bool
+
+    def header(self, heading: str) -> Iterator[str]:
+        """Yield the lines that say which column is when."""
+        marks = self._marks()
+        days = marks[1].time() == datetime.time() if len(marks) > 1 else True
+        upper = '%Y-%m' if days else '%m-%d %a'
+        lower = '%d %a' if days else '%H:%M'
+        yield self._named('', _spread(self._texts(marks, upper), self.chart))
+        yield self._named(
+            heading, _spread(self._texts(marks, lower), self.chart)
+        )
+
+    def _marks(self) -> list[datetime.datetime]:
+        """Return times that are marked: as many as there is room for."""
+        room = max(self.chart // _MARK, 1)
+        for step in _STEPS:
+            if self.window.length <= room * step:
+                break
+        first = layout.whole_days(self.window).start
+        skipped = -((first - self.window.start) // step)
+        last = -((first - self.window.end) // step)
+        return [first + number * step for number in range(skipped, last)]
+
+    def _texts(
+        self, marks: Collection[datetime.datetime], form: str
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the columns of marks and what they say; once what several
+        do."""
+        before = None
+        for mark in marks:
+            text = f'{mark:{form}}'
+            if text != before:
+                yield layout.column(mark, self.window, self.chart), text
+            before = text
+
+    def row(self, row: model.Row) -> Iterator[str]:
+        """Yield the lines of a row: one, unless bars are side by side."""
+        name = row.name
+        bars = layout.within(row.bars, self.window)
+        for lane in layout.lanes(bars) or [[]]:
+            yield self._named(name, self._lane(lane))
+            name = ''
+
+    def _lane(self, lane: Iterable[model.Bar]) -> str:
+        shown, hidden = layout.cells(lane, self.window, self.chart)
+        line, used = '', 0
+        for cell in shown:
+            line += ' ' * (cell.first - used) + self._bar(cell)
+            used = cell.last
+        if hidden:
+            line += ' ' * (self.chart - used) + f' (+{hidden})'
+        return line
+
+    def _bar(self, cell: layout.Cells) -> str:
+        kind, width = cell.bar.kind, cell.last - cell.first
+        fill = ' ' if self.colours else _FILL[kind]
+        text = fill * width
+        if width > 2:
+            name = _cut(cell.bar.name, width - 2)
+            text = f'[{name}{fill * (width - 2 - _width(name))}]'
+        return self._painted(text, kind)
+
+    def _painted(self, text: str, kind: model.Kind) -> str:
+        if not self.colours:
+            return text
+        return f'\x1b[{_COLOURS[kind]}m{text}\x1b[0m'
+
+    def _named(self, name: str, rest: str) -> str:
+        name = _cut(name, self.names)
+        return f'{name}{" " * (self.names - _width(name))} {rest}'.rstrip()
+
+    def explained(self, kind: model.Kind) -> str:
+        sample = '   ' if self.colours else _FILL[kind] * 3
+        return f'{self._painted(sample, kind)} {model.MEANINGS[kind]}'
+
+
+def _spread(texts: Iterable[tuple[int, str]], width: int) -> str:
+    """Return a line with texts at their columns, as far as they fit."""
+    line = ''
+    for place, text in texts:
+        if len(line) <= place and place + len(text) <= width:
+            line += ' ' * (place - len(line)) + text + ' '
+    return line
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal the text has."""
+    return sum(max(wcwidth.wcwidth(sign), 0) for sign in text)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the text, or as much of its begin as has that many columns."""
+    if _width(text) <= width:
+        return text
+    kept = ''
+    for sign in text:
+        if _width(kept + sign) > width - 1:
+            break
+        kept += sign
+    return f'{kept}~' if width > 0 else ''

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``openstack lease calendar``, on an API in memory."""
+
+import argparse
+import datetime
+
+from osc_lib import exceptions
+import pytest
+
+from osc_nova_reservations.calendar import command
+
+WORDS = ('--start=2027-03-01', '--end=2027-03-08')
+HOSTS = {'resource_type': 'physical:host', 'min': 2, 'max': 2}
+
+
+def dates(start, end):
+    return {
+        'start_date': f'2027-03-0{start}T00:00:00.000000',
+        'end_date': f'2027-03-0{end}T00:00:00.000000',
+    }
+
+
+@pytest.fixture
+def show(run, stdout, monkeypatch):
+    monkeypatch.setenv('COLUMNS', '80')
+
+    def show(*words):
+        assert run(command.ShowCalendar, *WORDS, *words) is None
+        return stdout.getvalue()
+
+    return show
+
+
+@pytest.fixture
+def lease(api):
+    return api.add([HOSTS], name='workshop', project_id='p', **dates(1, 4))
+
+
+@pytest.fixture
+def unnamed(api, lease):
+    """Hosts as a member sees them."""
+    own = {'kind': 'own', 'lease_id': lease['id'], 'reservation_id': 'r'}
+    taken = {'kind': 'taken', **dates(5, 8)}
+    api.unnamed = [
+        {'number': 1, 'windows': [own | dates(1, 4), taken]},
+        {'number': 2, 'windows': [{'kind': 'held', **dates(1, 8)}]},
+        {'number': 3, 'windows': []},
+    ]
+
+
+def test_leases_are_drawn_with_what_they_reserve(show, api, lease):
+    api.add([HOSTS], name='later', project_id='p', **dates(5, 8))['status'] = (
+        'CREATING'
+    )
+    text = show()
+    assert '[workshop: 2 hosts####' in text
+    assert '[later: 2 hosts???' in text
+    assert '??? a lease of your project that waits' in text
+    [query] = api.queries
+    assert query['start_before'] == ['2027-03-08T00:00:00+00:00']
+    assert query['end_after'] == ['2027-03-01T00:00:00+00:00']
+    assert 'TERMINATED' not in query['status']
+
+
+def test_members_see_hosts_by_number_on_all_pages(show, unnamed):
+    text = show('--hosts')
+    assert [line.split()[0:2] for line in text.splitlines()[4:7]] == [
+        ['host', '1'],
+        ['host', '2'],
+        ['host', '3'],
+    ]
+    assert '[workshop####' in text
+    assert '[taken-----' in text
+    assert '[heldxxxxx' in text
+
+
+def test_administrators_see_names_and_reasons(show, api, lease):
+    other = api.add(name='theirs', project_id='q', **dates(2, 3))
+    api.allocations = [
+        {
+            'resource_id': '1',
+            'service_name': 'compute-1',
+            'reservations': [
+                {'id': 'r', 'lease_id': each['id'], **dates(*when)}
+                for each, when in ((lease, (1, 4)), (other, (5, 6)))
+            ],
+            'holds': [
+                {'reason': 'failed', 'start_date': None, 'end_date': None}
+            ],
+        }
+    ]
+    text = show('--hosts')
+    for part in 'compute-1', '[workshop##', '[theirs', '[held: failedxxx':
+        assert part in text
+
+
+def test_a_page_is_written(show, unnamed, tmp_path):
+    file = tmp_path / 'calendar.html'
+    assert show('--hosts', f'--html={file}') == ''
+    text = file.read_text()
+    assert text.startswith('<!DOCTYPE html>')
+    assert '1 March 2027 to 7 March 2027' in text
+
+
+def test_what_commands_a_terminal_is_drawn_as_a_sign(show, api):
+    api.add(name='a\x1b[2J\u202eb\ud800', project_id='p', **dates(1, 8))
+    assert '[a\ufffd[2J\ufffdb\ufffd' in show()
+
+
+def test_a_file_that_can_not_be_written_is_told(show, unnamed, tmp_path):
+    with pytest.raises(exceptions.CommandError, match='could not be written'):
+        show('--hosts', f'--html={tmp_path}')
+
+
+NOW = datetime.datetime(2027, 3, 1, 9, 30, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ('start', 'end', 'first', 'last'),
+    [
+        (None, None, '2027-03-01T00:00', '2027-03-15T00:00'),
+        ('2027-03-01 09:00', None, '2027-03-01T09:00', '2027-03-15T09:00'),
+        (
+            '2027-03-01T09:00+01:00',
+            '2027-03-02',
+            '2027-03-01T08:00',
+            '2027-03-02T00:00',
+        ),
+    ],
+)
+def test_the_window_is_two_weeks_unless_told(start, end, first, last):
+    window = command.chosen(start, end, NOW)
+    assert window.start.isoformat() == f'{first}:00+00:00'
+    assert window.end.isoformat() == f'{last}:00+00:00'
+
+
+@pytest.mark.parametrize(
+    ('start', 'end', 'reason'),
+    [
+        ('soon', None, 'soon is no date, such as'),
+        ('2027-03-02', '2027-03-02', '--end must be later than --start'),
+        ('2027-03-02', '2029-03-02', 'at most 366 days'),
+        ('9999-12-31', None, 'no leases in 9999'),
+        ('0001-01-01', '0001-01-02', 'no leases in 1'),
+    ],
+)
+def test_a_window_without_sense_is_refused(start, end, reason):
+    with pytest.raises(exceptions.CommandError, match=reason):
+        command.chosen(start, end, NOW)
+
+
+def test_hosts_and_leases_are_not_both_rows(run):
+    with pytest.raises((SystemExit, argparse.ArgumentError)):
+        run(command.ShowCalendar, '--hosts', '--mine')
