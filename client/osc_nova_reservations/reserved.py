@@ -32,7 +32,7 @@ _OF_SLOTS = frozenset({'virtual:instance', 'flavor:instance'})
 
 def of_lease(lease: dict[str, Any]) -> str:
     """Return what a lease reserves, such as ``2 hosts, 4 slots of m1.big``."""
-    return ', '.join(map(_amount, lease['reservations']))
+    return ', '.join(map(_amount, lease.get('reservations', ())))
 
 
 class Column(format_columns.ListDictColumn):

@@ -159,7 +159,10 @@ class Leases:
 
     def hosts(self, reservation: objects.Reservation) -> Mapping[int, str]:
         """Return id -> name of the whole hosts that it has: none before its
-        start, for until then it may be given others."""
+        start, for until then it may be given others.
+
+        Decision 0046: doc/source/decisions/0046-what-a-token-reads
+        """
         if reservation.status != states.Reservation.ACTIVE:
             return {}
         with self.database.reader() as session:

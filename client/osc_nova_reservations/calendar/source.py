@@ -186,7 +186,8 @@ def _own(lease: model.Lease) -> model.Bar:
         model.Kind.WAITS if waits else model.Kind.OWN,
         lease.start,
         lease.end,
-        f'{lease.name}: {lease.reserved}' if lease.reserved else lease.name,
+        # Its row has its name.
+        lease.reserved or lease.name,
         lease.id,
     )
 

@@ -53,8 +53,8 @@ def test_leases_are_drawn_with_what_they_reserve(show, api, lease):
         'CREATING'
     )
     text = show()
-    assert '[workshop: 2 hosts####' in text
-    assert '[later: 2 hosts???' in text
+    assert 'workshop [2 hosts####' in text
+    assert '[2 hosts???' in text
     assert '??? a lease of your project that waits' in text
     [query] = api.queries
     assert query['start_before'] == ['2027-03-08T00:00:00+00:00']
@@ -104,7 +104,7 @@ def test_a_page_is_written(show, unnamed, tmp_path):
 
 def test_what_commands_a_terminal_is_drawn_as_a_sign(show, api):
     api.add(name='a\x1b[2J\u202eb\ud800', project_id='p', **dates(1, 8))
-    assert '[a\ufffd[2J\ufffdb\ufffd' in show()
+    assert '\na\ufffd[2J\ufffdb\ufffd [' in show()
 
 
 def test_a_file_that_can_not_be_written_is_told(show, unnamed, tmp_path):
