@@ -128,7 +128,7 @@ def assemble(parts: Parts) -> Services:
     """
     database, nova, options = parts.database, parts.nova, parts.options
     types, notify = parts.plugins.types, parts.notify
-    inventory = hosts.Hosts(database, nova, options)
+    inventory = hosts.Hosts(database, nova, options, parts.plugins.types)
     drainables = drainable_hosts.DrainableHosts(
         database, nova, inventory, options
     )

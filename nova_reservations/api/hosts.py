@@ -16,17 +16,21 @@ from oslo_utils import strutils
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import dates
+from nova_reservations.api import leases
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api import validation
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.views import hosts as view
+from nova_reservations.engine import capacity as engine
 from nova_reservations.objects import interval
 from nova_reservations.policies import hosts as policies
 
 DEFAULT_STEP = datetime.timedelta(hours=1)
 MIN_STEP = datetime.timedelta(minutes=1)
+FLAVOR = 'flavor:instance'
+"""The type of resource whose slots are counted."""
 CALENDAR_LENGTH = datetime.timedelta(days=28)
 
 
@@ -260,7 +264,12 @@ CALENDAR = Action(
 def capacity(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> dict[str, Any]:
-    req.context.can(policies.CAPACITY)
+    context = req.context
+    own = {'project_id': context.project_id}
+    context.can(policies.CAPACITY, target=own)
+    by_project = strutils.bool_from_string(query.get('by_project'))
+    if by_project:
+        context.can(policies.CAPACITY_PROJECTS, target=own)
     now = req.now()
     start = dates.parse(query['start'], now)
     end = dates.parse(query['end'], now)
@@ -271,10 +280,20 @@ def capacity(
     )
     if step < MIN_STEP:
         raise exception.InvalidInput('step must be a minute or longer')
+    counted = _counted(query)
+    asked = engine.Asked(
+        context.project_id,
+        context.user_id,
+        leases.new_reservation(req, counted) if counted else None,
+        query.get('availability_zone'),
+        by_project,
+    )
     return {
         'capacity': [
             view.capacity(point)
-            for point in req.services.hosts.capacity(start, end, step, now)
+            for point in req.services.hosts.capacity(
+                start, end, step, now, asked
+            )
         ]
     }
 
@@ -282,6 +301,37 @@ def capacity(
 CAPACITY = Action(
     capacity, query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE
 )
+
+
+def _counted(query: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the reservation of which is told how often it fits; None: of any
+    host.
+
+    :raises: InvalidInput
+    """
+    required = {
+        key: query[key]
+        for key in ('hypervisor_properties', 'resource_properties')
+        if key in query
+    }
+    if 'flavor_id' not in query:
+        return required and {
+            'resource_type': objects.HOST,
+            'min': 1,
+            'max': 1,
+            **required,
+        }
+    if required:
+        raise exception.InvalidInput(
+            'A flavor has its own requirements: flavor_id can not be '
+            f'combined with {" and ".join(sorted(required))}'
+        )
+    return {
+        'resource_type': FLAVOR,
+        'flavor_id': query['flavor_id'],
+        'amount': 1,
+        'affinity': None,
+    }
 
 
 def properties(

@@ -113,12 +113,6 @@ def shortage(
     return Shortage(matching, taken=matching - free)
 
 
-def count(session: orm.Session, resource_type: str) -> int:
-    """Count the resources that new leases can have at one time or another."""
-    query = sa.select(sa.func.count()).select_from(models.Resource)
-    return session.scalar(query.where(_of_type(resource_type))) or 0
-
-
 def not_taken(
     session: orm.Session,
     resource_type: str,
@@ -176,40 +170,6 @@ def could_have(
         kept = _required(wanted.demand.requirements, kept)
     known = session.scalars(kept) if wanted.held else ()
     return list(dict.fromkeys([*found, *known]))
-
-
-def taken(
-    session: orm.Session,
-    resource_type: str,
-    window: interval.Interval,
-    now: datetime.datetime,
-    cleaning: datetime.timedelta,
-) -> list[interval.Taken]:
-    """Return when what is counted can't be had, as far as the window goes.
-
-    A part of the window meets one of these exactly if a lease of just that
-    part would not get the resource.
-    """
-    held = models.Allocation
-    rows = session.execute(
-        sa.select(held.resource_id, held.start_date, held.end_date)
-        .join(models.Resource, models.Resource.id == held.resource_id)
-        .where(
-            _of_type(resource_type),
-            held.released == sa.false(),
-            *_in_the_way(held, window.padded(cleaning), now),
-        )
-    )
-    # What is over is in the way of all that begins now, cleaning included.
-    at_least = now + cleaning + datetime.timedelta.resolution
-    return [
-        (
-            row.resource_id,
-            row.start_date - cleaning,
-            max(row.end_date + cleaning, at_least),
-        )
-        for row in rows
-    ]
 
 
 def meeting(

@@ -390,20 +390,6 @@ def ids(session: orm.Session, after: int, limit: int) -> list[int]:
     )
 
 
-def count_reservable(session: orm.Session) -> int:
-    return (
-        session.scalar(
-            sa.select(sa.func.count())
-            .select_from(RESOURCE)
-            .where(
-                RESOURCE.c.resource_type == objects.HOST,
-                RESOURCE.c.reservable == sa.true(),
-            )
-        )
-        or 0
-    )
-
-
 def whole(session: orm.Session, reservation_id: str) -> dict[int, str]:
     """Return id -> name of the hosts that a reservation has as a whole,
     without those that it is leaving."""
@@ -423,30 +409,6 @@ def whole(session: orm.Session, reservation_id: str) -> dict[int, str]:
             .order_by(RESOURCE.c.id)
         )
     }
-
-
-def held_windows(
-    session: orm.Session, start: datetime.datetime, end: datetime.datetime
-) -> list[tuple[int, datetime.datetime, datetime.datetime]]:
-    """Return (host id, from, until) of leases' holdings between two dates."""
-    return [
-        (row.resource_id, row.start_date, row.end_date)
-        for row in session.execute(
-            sa.select(
-                ALLOCATION.c.resource_id,
-                ALLOCATION.c.start_date,
-                ALLOCATION.c.end_date,
-            )
-            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-            .where(
-                ALLOCATION.c.released == sa.false(),
-                ALLOCATION.c.start_date < end,
-                ALLOCATION.c.end_date > start,
-                RESOURCE.c.reservable == sa.true(),
-                RESOURCE.c.resource_type == objects.HOST,
-            )
-        )
-    ]
 
 
 def advance(

@@ -104,19 +104,24 @@ def _held(
             ALLOCATION.c.replaced_at.is_(None),
         ).where(ALLOCATION.c.released == sa.false(), *conditions)
     )
-    # What is over but not released is in the way of all that begins now.
-    at_least = terms.now + terms.cleaning + datetime.timedelta.resolution
     return [
         Held(
             resource_id,
             reservation_id,
             start,
-            max(end + terms.cleaning, at_least),
+            until(end, terms),
             exclusive and current,
         )
         for resource_id, reservation_id, start, end, exclusive, current in rows
         if resource_id in resource_ids
     ]
+
+
+def until(end: datetime.datetime, terms: search.Search) -> datetime.datetime:
+    """Return when others can have what is held until an end: after the time
+    for cleaning, and later than now, because it is not released."""
+    at_least = terms.now + terms.cleaning + datetime.timedelta.resolution
+    return max(end + terms.cleaning, at_least)
 
 
 def movable(session: orm.Session, now: datetime.datetime) -> list[Movable]:

@@ -15,17 +15,16 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import allocations
 from nova_reservations.db import api
-from nova_reservations.db import candidates
-from nova_reservations.db import capacity
+from nova_reservations.db import capacity as freed_capacity
 from nova_reservations.db import hosts
 from nova_reservations.db import pages
 from nova_reservations.db import properties as properties_db
 from nova_reservations.engine import calendar
+from nova_reservations.engine import capacity
 from nova_reservations.engine import enrolment
+from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
-from nova_reservations.objects import interval
-from nova_reservations.planner import usage
 
 LOG = log.getLogger(__name__)
 
@@ -39,9 +38,6 @@ that is read once for them."""
 PAGE = 100
 """The allocations of so many hosts are in memory at once."""
 
-MAX_POINTS = 10_000
-"""The most steps of capacity in one answer: a week of minutes."""
-
 _ALL = objects.AllocationQuery()
 
 
@@ -51,10 +47,12 @@ class Hosts:
         database: api.Database,
         cloud: ports.Cloud,
         options: settings.Settings,
+        types: resource_types.Types,
     ) -> None:
         self.database = database
         self.cloud = cloud
         self.options = options
+        self.capacity = capacity.Capacity(database, types, options).find
         self.enrolment = enrolment.Enrolment(database, cloud, options)
         self.calendar = calendar.Calendar(database)
 
@@ -117,7 +115,7 @@ class Hosts:
                     f'{", ".join(sorted(wanted))}',
                 )
             properties_db.assign(session, host_id, properties, now)
-            capacity.freed(session, now, [host_id])
+            freed_capacity.freed(session, now, [host_id])
             return host
 
     def properties(self, include_private: bool) -> list[objects.Property]:
@@ -164,56 +162,6 @@ class Hosts:
         with self.database.reader() as session:
             hosts.get(session, host_id)
             return _allocations(session, [host_id], query, now)[host_id]
-
-    def capacity(
-        self,
-        start: datetime.datetime,
-        end: datetime.datetime,
-        step: datetime.timedelta,
-        now: datetime.datetime,
-    ) -> list[objects.CapacityPoint]:
-        """Tell, for each step from start to end, how many hosts are held,
-        and how many a lease of just that step would be granted.
-
-        :raises: InvalidInput
-        """
-        if end <= start:
-            raise exception.InvalidInput('end must be later than start')
-        length = end - start
-        if length / step > MAX_POINTS:
-            raise exception.InvalidInput(
-                f'More than {MAX_POINTS} steps between start and end: ask '
-                'for a longer step, or a shorter time'
-            )
-        # Added to a date, a longer one may be past all dates that there are.
-        step = min(step, length)
-        with self.database.reader() as session:
-            total = hosts.count_reservable(session)
-            windows = hosts.held_windows(session, start, end)
-            bookable = candidates.count(session, objects.HOST)
-            taken = candidates.taken(
-                session,
-                objects.HOST,
-                interval.Interval(start, end),
-                now,
-                self.options.cleaning_time,
-            )
-        return [
-            objects.CapacityPoint(
-                start=start + index * step,
-                end=start + min((index + 1) * step, length),
-                hosts=total,
-                reserved=reserved,
-                free=bookable - unavailable,
-            )
-            for index, (reserved, unavailable) in enumerate(
-                zip(
-                    usage.held(windows, start, end, step),
-                    usage.held(taken, start, end, step),
-                    strict=True,
-                )
-            )
-        ]
 
     def refresh(self, now: datetime.datetime) -> int:
         """Read the facts of hosts that may have changed; return how many
@@ -299,7 +247,7 @@ class Hosts:
             host_id = changed[facts.uuid].id
             with self.database.writer() as session:
                 hosts.set_facts(session, host_id, facts, now)
-                capacity.freed(session, now, [host_id])
+                freed_capacity.freed(session, now, [host_id])
             LOG.info(
                 'The facts of host %(name)s have changed',
                 {'name': facts.service_host},

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import dataclasses
 import datetime
 import enum
+import functools
 import json
 from typing import Any
 from typing import Self
@@ -112,28 +113,36 @@ class Promises:
         least = sum(item.demand.least for item in wanted)
         if _peak(rows, window) + least > len(resources):
             return True
-        within = None
         for item in wanted:
             suitable = self._suitable(item)
             if not _may_keep(item, suitable):
                 return True
             if suitable == resources:
                 continue
-            if within is None:
-                within = self._within(self._movable())
-            # Whatever moves, these stay among them.
-            bound = [
-                row
-                for row in rows
-                if row.resource_id in suitable
-                and (
-                    (its := self._choice(row, within)) is None
-                    or its <= suitable
-                )
-            ]
+            bound = self.bound(rows, suitable)
             if _peak(bound, window) + item.demand.least > len(suitable):
                 return True
         return False
+
+    def bound(
+        self, rows: Iterable[promises.Held], resources: frozenset[int]
+    ) -> list[promises.Held]:
+        """Return those of the rows that stay among resources, whatever
+        moves."""
+        return [
+            row
+            for row in rows
+            if row.resource_id in resources
+            and (
+                (its := self._choice(row, self._choices)) is None
+                or its <= resources
+            )
+        ]
+
+    @functools.cached_property
+    def _choices(self) -> Mapping[str, frozenset[int]]:
+        """Reservation id -> the resources that it may have."""
+        return self._within(self._movable())
 
     def find(
         self, wanted: Sequence[search.Wanted], limit: int

@@ -155,10 +155,24 @@ class CapacityPoint:
     """The numbers of hosts from start until just before end: how many there
     are, how many of them leases hold at some instant, and how many a lease of
     just that time would be granted now: not those that have failed, are held
-    back, or are held by a lease that should be over."""
+    back, or are held by a lease that should be over.
+
+    Decision 0037: doc/source/decisions/0037-free-is-the-most-that-is-granted
+
+    :ivar free: the most that may be granted.
+    :ivar unmoved: those that are granted without a move of promises.
+    :ivar holds: reason -> how many hosts it keeps from new leases.
+    :ivar slots: how many slots of servers would be granted; None: that was
+        not asked for.
+    :ivar projects: project -> how many hosts its leases hold; None: the same.
+    """
 
     start: datetime.datetime
     end: datetime.datetime
     hosts: int
     reserved: int
     free: int
+    unmoved: int
+    holds: Mapping[str, int]
+    slots: int | None = None
+    projects: Mapping[str, int] | None = None

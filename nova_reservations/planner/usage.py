@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The number of resources that are held over time, for those who plan."""
 
+import collections
 from collections import Counter
 from collections.abc import Iterable
 import datetime
@@ -32,6 +33,56 @@ def held(
             changes[last] -= 1
             upto[resource] = last
     return list(itertools.accumulate(changes[:-1]))
+
+
+def peaks(
+    windows: Iterable[interval.Taken],
+    start: datetime.datetime,
+    end: datetime.datetime,
+    step: datetime.timedelta,
+    longer: datetime.timedelta = datetime.timedelta(0),
+) -> list[int]:
+    """Return, for each step from start to end, the most resources that are
+    held at one instant of it; one that two windows hold counts once.
+
+    Costs the windows and the steps, not one times the other.
+
+    :param longer: by how much each step is longer than the next one is later
+    """
+    times, counts = _levels(windows, start)
+    found = []
+    most = collections.deque[int]()
+    known = 0
+    for number in range(-((start - end) // step)):
+        begin = start + number * step
+        until = min(begin + step, end) + longer
+        while known < len(times) and times[known] < until:
+            while most and counts[most[-1]] <= counts[known]:
+                most.pop()
+            most.append(known)
+            known += 1
+        # A level lasts until the next one.
+        while most[0] + 1 < len(times) and times[most[0] + 1] <= begin:
+            most.popleft()
+        found.append(counts[most[0]])
+    return found
+
+
+def _levels(
+    windows: Iterable[interval.Taken], start: datetime.datetime
+) -> tuple[list[datetime.datetime], list[int]]:
+    """Return the times from start on at which the number of resources that
+    are held may change, and the number from then on."""
+    changes = Counter[datetime.datetime]({start: 0})
+    upto = dict[int, datetime.datetime]()
+    for resource, begin, over in sorted(windows):
+        first = max(begin, start, upto.get(resource, start))
+        if first < over:
+            changes[first] += 1
+            changes[over] -= 1
+            upto[resource] = over
+    times = sorted(changes)
+    return times, list(itertools.accumulate(changes[time] for time in times))
 
 
 def peak(

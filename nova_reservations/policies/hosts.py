@@ -9,6 +9,7 @@ DELETE = 'reservations:hosts:delete'
 ALLOCATIONS = 'reservations:hosts:allocations'
 CALENDAR = 'reservations:hosts:calendar'
 CAPACITY = 'reservations:hosts:capacity'
+CAPACITY_PROJECTS = 'reservations:hosts:capacity:projects'
 PROPERTIES = 'reservations:hosts:properties'
 PRIVATE_PROPERTIES = 'reservations:hosts:properties:private'
 UPDATE_PROPERTY = 'reservations:hosts:properties:update'
@@ -57,9 +58,15 @@ RULES = [
     ),
     base.rule(
         CAPACITY,
-        base.ADMIN,
-        'Show how many hosts are there, reserved and free over time.',
+        base.PROJECT_READER_OR_ADMIN,
+        'Show how many hosts are there, reserved, held and free over time.',
         ('GET', '/os-hosts/capacity'),
+    ),
+    base.rule(
+        CAPACITY_PROJECTS,
+        base.ADMIN,
+        'Show how many of them each project holds.',
+        ('GET', '/os-hosts/capacity?by_project=True'),
     ),
     base.rule(
         PROPERTIES,

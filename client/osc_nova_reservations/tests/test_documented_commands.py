@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from osc_nova_reservations import capacity
 from osc_nova_reservations import leases
 from osc_nova_reservations import options
 from osc_nova_reservations.calendar import command
@@ -16,6 +17,7 @@ from osc_nova_reservations.calendar import command
 _ROOT = pathlib.Path(__file__).parents[3]
 _COMMANDS = {
     'calendar': command.ShowCalendar,
+    'capacity': capacity.ShowCapacity,
     'create': leases.CreateLease,
     'delete': leases.DeleteLease,
     'list': leases.ListLease,

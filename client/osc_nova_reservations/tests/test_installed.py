@@ -86,6 +86,7 @@ def test_the_commands_are_found():
     assert found.stderr == ''
     assert [line.strip() for line in found.stdout.splitlines()[1:]] == [
         'lease calendar',
+        'lease capacity',
         'lease create',
         'lease delete',
         'lease list',

@@ -158,12 +158,33 @@ CALENDAR = validation.Schema(
     )
 )
 
+_REQUIREMENTS = {
+    'type': 'string',
+    'maxLength': 4096,
+    'description': 'as in a reservation of hosts: only those that meet it '
+    'are counted',
+}
+
 CAPACITY = validation.Schema(
     {
         **parameters.optional(
             start=parameters.DATE,
             end=parameters.DATE,
             step=parameters.DURATION,
+            hypervisor_properties=_REQUIREMENTS,
+            resource_properties=_REQUIREMENTS,
+            availability_zone=parameters.NAME,
+            flavor_id={
+                'type': 'string',
+                'minLength': 1,
+                'maxLength': 255,
+                'description': 'a flavor, to count the slots of leases of '
+                'flavor:instance, too',
+            },
+            by_project={
+                **parameters.BOOLEAN,
+                'description': 'whether to tell what each project holds',
+            },
         ),
         'required': ['start', 'end'],
     }
@@ -279,17 +300,50 @@ CALENDAR_RESPONSE = validation.Schema(
 )
 
 _COUNT = {'type': 'integer', 'minimum': 0}
+_POINT = {
+    'start_date': parameters.SHOWN_DATE,
+    'end_date': parameters.SHOWN_DATE,
+    'hosts': _COUNT,
+    'reserved': {
+        **_COUNT,
+        'description': 'hosts that a lease holds at some instant',
+    },
+    'free': {
+        **_COUNT,
+        'description': 'the most hosts that a lease of just this time may be '
+        'granted',
+    },
+    'free_without_moves': {
+        **_COUNT,
+        'description': 'hosts that it is granted without a move of promises',
+    },
+    'holds': {
+        'type': 'object',
+        'additionalProperties': _COUNT,
+        'description': 'reason -> hosts that it keeps from new leases',
+    },
+}
 CAPACITY_RESPONSE = validation.Schema(
     parameters.exactly(
         capacity={
             'type': 'array',
-            'items': parameters.exactly(
-                start_date=parameters.SHOWN_DATE,
-                end_date=parameters.SHOWN_DATE,
-                hosts=_COUNT,
-                reserved=_COUNT,
-                free=_COUNT,
-            ),
+            'items': {
+                **parameters.optional(
+                    **_POINT,
+                    slots={
+                        **_COUNT,
+                        'description': 'servers of the flavor that would be '
+                        'granted a slot',
+                    },
+                    projects={
+                        'type': 'object',
+                        'additionalProperties': _COUNT,
+                        'description': 'project -> hosts that its leases '
+                        'hold at some instant',
+                    },
+                ),
+                'required': [*_POINT],
+            },
         }
     )
 )

@@ -90,6 +90,14 @@ def capacity(point: objects.CapacityPoint) -> dict[str, Any]:
         'hosts': point.hosts,
         'reserved': point.reserved,
         'free': point.free,
+        'free_without_moves': point.unmoved,
+        'holds': dict(point.holds),
+        **({} if point.slots is None else {'slots': point.slots}),
+        **(
+            {}
+            if point.projects is None
+            else {'projects': dict(point.projects)}
+        ),
     }
 
 

@@ -337,3 +337,68 @@ def test_only_administrators_ask_for_cells(member, admin, wanted, status):
     }
     answer = member('PUT', f'/leases/{lease["id"]}', change)
     assert answer.status_int == 403
+
+
+DAY = 'start=2050-01-01 10:00&end=2050-01-01 11:00'
+
+
+def test_a_member_sees_sums_of_capacity(admin, member, nobody, enrolled):
+    admin('PUT', f'/os-hosts/{enrolled[0]["id"]}', {'gpu': 'A100'})
+    required = '["==", "$gpu", "A100"]'
+    member.lease(
+        start_date='2050-01-01 10:30',
+        reservations=[
+            {
+                'resource_type': 'physical:host',
+                'min': 1,
+                'max': 1,
+                'resource_properties': required,
+            }
+        ],
+    )
+    [all_hosts] = member('GET', f'/os-hosts/capacity?{DAY}').json['capacity']
+    assert all_hosts == {
+        'start_date': '2050-01-01T10:00:00.000000',
+        'end_date': '2050-01-01T11:00:00.000000',
+        'hosts': 3,
+        'reserved': 1,
+        'free': 2,
+        'free_without_moves': 2,
+        'holds': {},
+    }
+    [gpus] = member(
+        'GET', f'/os-hosts/capacity?{DAY}&resource_properties={required}'
+    ).json['capacity']
+    assert (gpus['hosts'], gpus['reserved'], gpus['free']) == (1, 1, 0)
+    assert nobody('GET', f'/os-hosts/capacity?{DAY}').status_int == 403
+
+
+def test_administrators_see_what_each_project_holds(admin, member, enrolled):
+    member.lease(start_date='2050-01-01 10:30')
+    query = f'/os-hosts/capacity?{DAY}&by_project=true'
+    [point] = admin('GET', query).json['capacity']
+    assert point['projects'] == {'ours': 1}
+    assert member('GET', query).status_int == 403
+
+
+@pytest.mark.parametrize(
+    'query',
+    [
+        'resource_properties=x',
+        'resource_properties=["==", "$moon", "full"]',
+        'hypervisor_properties=["==", "$cpu", 1',
+        'flavor_id=unknown',
+        'flavor_id=1&resource_properties=["==", "$vcpus", "1"]',
+        'availability_zone=',
+        'by_project=x',
+    ],
+)
+def test_capacity_by_what_makes_no_sense_is_refused(admin, enrolled, query):
+    answer = admin('GET', f'/os-hosts/capacity?{DAY}&{query}')
+    assert answer.status_int == 400
+
+
+def test_a_member_may_not_count_by_cell(member, enrolled):
+    query = 'hypervisor_properties=["==", "$cell", "x"]'
+    answer = member('GET', f'/os-hosts/capacity?{DAY}&{query}')
+    assert answer.status_int == 403

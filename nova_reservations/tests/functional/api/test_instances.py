@@ -224,3 +224,13 @@ def test_types_that_are_not_switched_on_are_refused(
         status, reason = refused(member, VIRTUAL | {'resource_type': name})
         assert status == 400
         assert reason == f'The {name} resource type is not supported'
+
+
+def test_capacity_tells_how_many_servers_of_a_flavor_get_slots(member):
+    query = '/os-hosts/capacity?start=now&end=2030-06-01 10:00&step=30d'
+    [before] = member('GET', f'{query}&flavor_id=small').json['capacity']
+    lease(member, FLAVOR)
+    [after] = member('GET', f'{query}&flavor_id=small').json['capacity']
+    assert before['slots'] - after['slots'] == FLAVOR['amount']
+    status, reason = refused(member, FLAVOR | {'amount': after['slots'] + 1})
+    assert status == 409, reason

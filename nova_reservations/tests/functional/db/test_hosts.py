@@ -154,20 +154,6 @@ def test_a_property_that_no_host_has_is_not_found(session):
         properties.set_private(session, 'rack', True, NOW)
 
 
-def test_capacity_counts_what_is_held_of_reservable_hosts(session):
-    one = booking.enrol(session, 'one')
-    two = booking.enrol(session, 'two', reservable=False)
-    booking.book(session, one, 1, 2)
-    booking.book(session, one, 3, 4, released=True)
-    booking.book(session, two, 1, 2)
-    session.flush()
-    assert hosts.count_reservable(session) == 1
-    assert hosts.held_windows(session, booking.at(0), booking.at(9)) == [
-        (one, booking.at(1), booking.at(2))
-    ]
-    assert hosts.held_windows(session, booking.at(2), booking.at(9)) == []
-
-
 def test_a_host_is_a_resource(session):
     host = hosts.get(session, booking.enrol(session, 'one'))
     facts = host.facts

@@ -42,3 +42,28 @@ def test_each_step_counts_the_resources_that_some_window_holds_in_it(
     # is not asked of the function: the database leaves it out.
     asked = [window for window in windows if window[1] < end]
     assert usage.held(asked, START, end, minutes(step)) == expected
+
+
+@hypothesis.given(
+    windows, st.integers(1, 50), st.integers(1, 20), st.integers(0, 15)
+)
+def test_a_step_peaks_at_its_busiest_minute(windows, length, step, longer):
+    end = START + minutes(length)
+    expected = []
+    begin = START
+    while begin < end:
+        until = min(begin + minutes(step), end) + minutes(longer)
+        expected.append(
+            max(
+                len({r for r, a, b in windows if a <= minute < b})
+                for minute in (
+                    begin + minutes(number)
+                    for number in range((until - begin) // minutes(1))
+                )
+            )
+        )
+        begin += minutes(step)
+    assert (
+        usage.peaks(windows, START, end, minutes(step), minutes(longer))
+        == expected
+    )
