@@ -92,7 +92,7 @@ class _Steps:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Known:
-    """What a count is made of.
+    """The facts that a count is made of.
 
     :ivar members: the id of each resource -> what holds it.
     :ivar suitable: ids of those that meet the requirements.
