@@ -17,6 +17,7 @@ from nova import monkey_patch
 monkey_patch.patch()
 
 # ruff: noqa: E402
+from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import functools
@@ -37,6 +38,7 @@ import yaml
 from nova_reservations.db import api
 from nova_reservations.db import migration
 from nova_reservations.testing import template
+from nova_reservations.tests import databases
 from nova_reservations.tests import profile
 
 # How long an example takes is the machine's load: that is no test.
@@ -126,7 +128,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def _tier(item: pytest.Item) -> str:
     """Return the tier of a test that has no marker of its own."""
-    if 'database_url' in getattr(item, 'fixturenames', ()):
+    fixtures = getattr(item, 'fixturenames', ())
+    if 'any_database' in fixtures or 'database_url' in fixtures:
         return 'backends'
     folder = item.path.parent.relative_to(pathlib.Path(__file__).parent)
     return FOLDERS.get(folder.as_posix(), 'unit')
@@ -245,7 +248,8 @@ def empty_database(backend: str, directory: pathlib.Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _with_tables(url: str) -> Iterator[api.Database]:
+def with_tables(url: str) -> Iterator[api.Database]:
+    """Make our tables in an empty database."""
     database = api.Database(url)
     if _is_sqlite(url):
         template.copy_to(pathlib.Path(sa.make_url(url).database or ''))
@@ -266,18 +270,56 @@ def database_url(
         yield url
 
 
-@pytest.fixture
-def any_database(database_url: str) -> Iterator[api.Database]:
+Lend = Callable[[str], contextlib.AbstractContextManager[api.Database]]
+
+
+@pytest.fixture(scope='session')
+def lend() -> Iterator[Lend]:
+    """Lends a database with our tables, of MariaDB or of PostgreSQL, to one
+    test after the other."""
+    reused: dict[str, databases.Reused] = {}
+    with contextlib.ExitStack() as made:
+
+        def lend(
+            backend: str,
+        ) -> contextlib.AbstractContextManager[api.Database]:
+            if backend not in reused or not reused[backend].is_fit:
+                url = made.enter_context(
+                    empty_database(backend, pathlib.Path())
+                )
+                reused[backend] = databases.Reused(url)
+            return reused[backend].lent()
+
+        yield lend
+
+
+@pytest.fixture(params=BACKENDS)
+def any_database(
+    request: pytest.FixtureRequest, tmp_path: pathlib.Path, lend: Lend
+) -> Iterator[api.Database]:
     """A database with our tables, on each kind of server in turn."""
-    with _with_tables(database_url) as database:
+    with database_on(request.param, tmp_path, lend) as database:
+        yield database
+
+
+@contextlib.contextmanager
+def database_on(
+    backend: str, directory: pathlib.Path, lend: Lend
+) -> Iterator[api.Database]:
+    """Give a database that has our tables, and no more."""
+    if backend != 'sqlite':
+        with lend(backend) as database:
+            yield database
+        return
+    with (
+        empty_database(backend, directory) as url,
+        with_tables(url) as database,
+    ):
         yield database
 
 
 @pytest.fixture
-def database(tmp_path: pathlib.Path) -> Iterator[api.Database]:
+def database(tmp_path: pathlib.Path, lend: Lend) -> Iterator[api.Database]:
     """A database with our tables, on SQLite."""
-    with (
-        empty_database('sqlite', tmp_path) as url,
-        _with_tables(url) as database,
-    ):
+    with database_on('sqlite', tmp_path, lend) as database:
         yield database

@@ -27,7 +27,7 @@ from nova_reservations.testing import fake_cloud
 CONF = nova.conf.CONF
 
 SERVERS = pytest.mark.parametrize(
-    'database_url', ['mysql', 'postgresql'], indirect=True
+    'any_database', ['mysql', 'postgresql'], indirect=True
 )
 """SQLite has no pool."""
 
@@ -77,7 +77,7 @@ def test_the_pool_is_as_large_as_the_group_of_the_url_says(
         assert database.now()
 
 
-@pytest.mark.parametrize('database_url', ['mysql'], indirect=True)
+@pytest.mark.parametrize('any_database', ['mysql'], indirect=True)
 @pytest.mark.parametrize('group', ['reservations', 'api_database'])
 def test_galera_waits_as_the_group_of_the_url_says(
     any_database, nova_conf, group
@@ -92,7 +92,7 @@ def test_galera_waits_as_the_group_of_the_url_says(
     assert waits == 3
 
 
-@pytest.mark.parametrize('database_url', ['mysql'], indirect=True)
+@pytest.mark.parametrize('any_database', ['mysql'], indirect=True)
 def test_parameters_beside_novas_url_are_of_ours_too(any_database, nova_conf):
     with database_of(
         nova_conf,

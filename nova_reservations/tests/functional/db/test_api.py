@@ -73,7 +73,7 @@ def _lock(session, name):
 
 
 @pytest.mark.parametrize(
-    'database_url', ['mysql', 'postgresql'], indirect=True
+    'any_database', ['mysql', 'postgresql'], indirect=True
 )
 def test_of_writers_that_wait_in_a_circle_one_collides(any_database):
     """SQLite has one writer at a time, who waits before he has begun."""

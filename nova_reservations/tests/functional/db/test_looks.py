@@ -20,7 +20,7 @@ SECOND = datetime.timedelta(seconds=1)
 HOUR = datetime.timedelta(hours=1)
 
 SERVERS = pytest.mark.parametrize(
-    'database_url', ['mysql', 'postgresql'], indirect=True
+    'any_database', ['mysql', 'postgresql'], indirect=True
 )
 
 
@@ -104,7 +104,7 @@ def test_a_database_that_is_down_is_said_to_be():
         worker.look()
 
 
-@pytest.mark.parametrize('database_url', ['mysql'], indirect=True)
+@pytest.mark.parametrize('any_database', ['mysql'], indirect=True)
 def test_a_look_is_one_round_trip(any_database, worker, monkeypatch):
     sent = []
     execute = connections.Connection._execute_command

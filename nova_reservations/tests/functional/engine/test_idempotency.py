@@ -131,7 +131,7 @@ def test_a_project_has_so_many_keys_at_once(region, monkeypatch):
     host(region, key=key('third'))
 
 
-@pytest.mark.parametrize('database_url', conftest.SERVERS, indirect=True)
+@pytest.mark.parametrize('any_database', conftest.SERVERS, indirect=True)
 def test_a_request_that_is_under_way_is_not_waited_for_long(any_database):
     now = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
     with any_database.writer() as first:
@@ -150,7 +150,7 @@ def test_a_request_that_is_under_way_is_not_waited_for_long(any_database):
         assert rows.made(session, key()).lease_id == 'first'
 
 
-@pytest.mark.parametrize('database_url', ['mysql'], indirect=True)
+@pytest.mark.parametrize('any_database', ['mysql'], indirect=True)
 def test_other_statements_wait_as_long_as_before(any_database):
     now = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
     ask = sa.text('SELECT @@SESSION.innodb_lock_wait_timeout')

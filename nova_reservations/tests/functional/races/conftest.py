@@ -58,20 +58,21 @@ def node_urls(cluster):
 
 
 @pytest.fixture(params=conftest.BACKENDS)
-def database_url(request, tmp_path):
-    """The URL of an empty database, on each kind of server in turn, and at the
+def any_database(request, tmp_path, lend):
+    """A database with our tables, on each kind of server in turn, and at the
     first node of a cluster where a test asks for that."""
     if request.param == 'galera':
-        yield request.getfixturevalue('node_urls')[0]
-        return
-    with conftest.empty_database(request.param, tmp_path) as url:
-        yield url
+        made = conftest.with_tables(request.getfixturevalue('node_urls')[0])
+    else:
+        made = conftest.database_on(request.param, tmp_path, lend)
+    with made as database:
+        yield database
 
 
 @pytest.fixture
-def gates(request, database_url):
+def gates(request, any_database):
     """The URLs of those who write, in turn: where there are nodes, of two of
     them."""
     if 'node_urls' in request.fixturenames:
         return itertools.cycle(request.getfixturevalue('node_urls')[:2])
-    return itertools.repeat(database_url)
+    return itertools.repeat(any_database.url)

@@ -28,7 +28,7 @@ from nova_reservations.tests.functional.races import conftest
 from nova_reservations.tests.unit.scheduler import hosts as nova_hosts
 
 pytestmark = [
-    pytest.mark.parametrize('database_url', [conftest.GALERA], indirect=True)
+    pytest.mark.parametrize('any_database', [conftest.GALERA], indirect=True)
 ]
 
 HOSTS = ['host-1', 'host-2']

@@ -20,7 +20,7 @@ from nova_reservations.tests.functional.races import test_races as races
 from sandbox import proxies
 
 pytestmark = pytest.mark.parametrize(
-    'database_url', [conftest.GALERA], indirect=True
+    'any_database', [conftest.GALERA], indirect=True
 )
 
 LESSEES = 6

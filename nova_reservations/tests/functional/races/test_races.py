@@ -38,7 +38,7 @@ PROCESSES.set_forkserver_preload([load.__name__])
 
 
 EVERYWHERE = pytest.mark.parametrize(
-    'database_url', [*conftest.BACKENDS, *races.IF_LONG], indirect=True
+    'any_database', [*conftest.BACKENDS, *races.IF_LONG], indirect=True
 )
 
 
@@ -408,7 +408,7 @@ def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
     assert len(what_is_held(party.database)) == len(HOSTS)
 
 
-@pytest.mark.parametrize('database_url', ['mysql'], indirect=True)
+@pytest.mark.parametrize('any_database', ['mysql'], indirect=True)
 def test_a_worker_killed_in_mid_start_is_followed_by_another(party, tmp_path):
     now = party.database.now()
     lease = party.leases.create(
