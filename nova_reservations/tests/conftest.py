@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases, fresh for each test and gone afterwards; and the tests' tiers.
+"""Databases, which are empty before each test; and the tests' tiers.
 
 A test whose database server does not answer is skipped. Where the
 environment has NOVA_RESERVATIONS_TEST_REQUIRE_SERVICES=1, as in CI, a test
