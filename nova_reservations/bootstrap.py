@@ -27,6 +27,7 @@ from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
+from nova_reservations.engine import limits
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import resources
 from nova_reservations.engine import retry
@@ -83,7 +84,10 @@ class Plugins:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of all services; nothing of them is read before use."""
+    """The parts of all services; nothing of them is read before use.
+
+    :ivar limits: of projects; None: as the options say.
+    """
 
     database: api.Database
     nova: ports.Cloud
@@ -91,6 +95,7 @@ class Parts:
     options: settings.Settings
     notify: ports.Notifier
     clock: clocks.Clock
+    limits: ports.LimitSource | None = None
 
 
 def build(
@@ -132,9 +137,14 @@ def assemble(parts: Parts) -> Services:
     drainables = drainable_hosts.DrainableHosts(
         database, nova, inventory, options
     )
-    promises = leases.Leases(database, types, options, notify, drainables)
+    project_limits = limits.ProjectLimits(
+        database, types, parts.limits or _configured(options)
+    )
+    promises = leases.Leases(
+        database, types, options, notify, drainables, project_limits
+    )
     accesses = access.Access(database, types)
-    queue = retry.Retries(database, types, options, notify)
+    queue = retry.Retries(database, types, options, notify, project_limits)
     monitors = monitoring.Monitoring(
         database, parts.plugins.monitors, options, notify
     )
@@ -147,7 +157,7 @@ def assemble(parts: Parts) -> Services:
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
         resources=resources.Resources(database),
-        lifecycle=_lifecycle(parts, queue),
+        lifecycle=_lifecycle(parts, queue, project_limits),
         drainable_hosts=drainables,
         monitoring=monitors,
         healing=healer,
@@ -165,7 +175,18 @@ def assemble(parts: Parts) -> Services:
     )
 
 
-def _lifecycle(parts: Parts, queue: retry.Retries) -> lifecycle.Lifecycle:
+def _configured(options: settings.Settings) -> ports.LimitSource | None:
+    """Return the limits that the options have, which are those of all."""
+    if not options.limits.is_any:
+        return None
+    return lambda project_id: options.limits
+
+
+def _lifecycle(
+    parts: Parts,
+    queue: retry.Retries,
+    project_limits: limits.ProjectLimits,
+) -> lifecycle.Lifecycle:
     best_effort_leases = best_effort.BestEffort(
         parts.database,
         parts.nova,
@@ -173,6 +194,7 @@ def _lifecycle(parts: Parts, queue: retry.Retries) -> lifecycle.Lifecycle:
         parts.plugins.drain_strategy,
         parts.options,
         parts.notify,
+        project_limits,
     )
     return lifecycle.Lifecycle(
         parts.database,

@@ -56,6 +56,12 @@ class NotEnoughResources(ReservationsError):
     msg_fmt = 'Not enough hosts available: %(reason)s'
 
 
+class OverLimit(ReservationsError):
+    """The project may not hold so much, or not for so long."""
+
+    msg_fmt = 'Over the limit: %(reason)s'
+
+
 class HostInUse(ReservationsError):
     """Servers or leases hold the host."""
 

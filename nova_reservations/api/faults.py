@@ -21,6 +21,7 @@ RETRY_AFTER_SECONDS = 5
 STATUS: Mapping[type[Exception], int] = {
     exception.InvalidInput: 400,
     nova_exception.PolicyNotAuthorized: 403,
+    exception.OverLimit: 403,
     exception.NotFound: 404,
     exception.InvalidState: 409,
     exception.NotEnoughResources: 409,

@@ -11,6 +11,7 @@ from nova_reservations.conf import healing
 from nova_reservations.conf import hosts
 from nova_reservations.conf import lease_end
 from nova_reservations.conf import leases
+from nova_reservations.conf import limits
 from nova_reservations.conf import monitoring
 from nova_reservations.conf import retry
 from nova_reservations.conf import weighers
@@ -27,6 +28,7 @@ Leases of hosts for a window of time, kept by Nova's own processes.
 OPTS: list[cfg.Opt] = [
     *database.OPTS,
     *leases.OPTS,
+    *limits.OPTS,
     *before_end.OPTS,
     *lease_end.OPTS,
     *default_lease.OPTS,

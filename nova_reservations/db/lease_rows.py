@@ -82,6 +82,7 @@ def _lease(
         reservations=reservations,
         events=events,
         status_detail=row.status_detail,
+        by_default=row.by_default,
     )
 
 

@@ -260,6 +260,9 @@ class HostProperty(Base):
 
 
 class Lease(Base, Timestamps):
+    """by_default is set of the lease that a server got without asking for
+    one: it does not count against limits."""
+
     __tablename__ = 'nr_leases'
     __table_args__ = _table_args(
         _one_of('status', states.Lease),
@@ -312,6 +315,16 @@ class Lease(Base, Timestamps):
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
         # Which leases wait? Each booking and each release asks this.
         sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
+        # What does a project hold, and how many leases has it? Those that
+        # count, which servers may have many others beside.
+        sa.Index(
+            'ix_nr_leases_counted',
+            'project_id',
+            'by_default',
+            'status',
+            'end_date',
+            'id',
+        ),
         # Those that lack something, which are few.
         sa.Index('ix_nr_leases_degraded', 'degraded', 'id'),
     )
@@ -338,6 +351,9 @@ class Lease(Base, Timestamps):
     status_detail: orm.Mapped[str | None] = orm.mapped_column(Reason)
     degraded: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
     in_nova: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
+    by_default: orm.Mapped[bool] = orm.mapped_column(
+        sa.Boolean, server_default='0'
+    )
     prepared: orm.Mapped[bool] = orm.mapped_column(sa.Boolean, default=False)
     version: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
     attempt: orm.Mapped[int] = orm.mapped_column(sa.Integer, default=0)
@@ -640,6 +656,21 @@ class Counter(Base):
 
     name: orm.Mapped[str] = orm.mapped_column(sa.String(64), primary_key=True)
     value: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+
+
+class Project(Base):
+    """A project whose leases are limited; what can raise what it holds
+    raises its generation first, and so waits for others that do.
+
+    It is made by the first of them.
+    """
+
+    __tablename__ = 'nr_projects'
+
+    project_id: orm.Mapped[str] = orm.mapped_column(
+        sa.String(255), primary_key=True
+    )
+    generation: orm.Mapped[int] = orm.mapped_column(sa.Integer)
 
 
 class Identity(Base):

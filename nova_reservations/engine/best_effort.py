@@ -40,6 +40,7 @@ from nova_reservations.engine import builds
 from nova_reservations.engine import claims
 from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts as donors_engine
+from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
 from nova_reservations.engine import resource_types
@@ -70,12 +71,14 @@ class BestEffort:
         strategy: base.DrainStrategy,
         options: settings.Settings,
         notify: ports.Notifier,
+        limits: limits.ProjectLimits,
     ) -> None:
         self.database = database
         self.cloud = cloud
         self.types = types
         self.options = options
         self.notify = notify
+        self.limits = limits
         self.allocations = allocations.Allocations(types, options)
         self.candidates = drain_candidates.DrainCandidates(cloud, strategy)
         self.builds = builds.Builds(cloud, options)
@@ -366,9 +369,11 @@ class BestEffort:
         """Give the lease the hosts that are empty, and hosts of the pool."""
 
         ids = [item.id for item in lease.reservations]
+        guard = self.limits.guard(lease)
 
         def grant(attempt: transactions.Attempt) -> objects.Lease:
             with self.database.writer() as session:
+                guard.begin(session)
                 attempt.begin(session)
                 granted = retry.grant(
                     session,
@@ -382,6 +387,7 @@ class BestEffort:
                     ),
                 )
                 drainable_hosts.came_free(session, lease.id, now)
+                guard.check(session, granted, now, ())
                 return granted
 
         try:
@@ -389,6 +395,11 @@ class BestEffort:
         except exception.NotEnoughResources as refusal:
             # What was free in the pool is not any more.
             return steps.Wait(objects.Reason.of(refusal), SOON)
+        except exception.OverLimit as refusal:
+            # It was within the limits when hosts began to be emptied.
+            why = objects.Reason.of(refusal)
+            self._end(lease, states.Lease.ERROR, why, now)
+            return steps.Again()
         except exception.Contended as error:
             return steps.Wait(objects.Reason.of(error), SOON)
         LOG.info(

@@ -19,6 +19,7 @@ from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import lease_terms
 from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
@@ -134,7 +135,10 @@ class LeaseChanges:
         now: datetime.datetime,
     ) -> tuple[objects.Lease, Collection[str]]:
         """Return the lease as it is asked to be, and the ids of reservations
-        of which the params change."""
+        of which the params change.
+
+        :raises: InvalidInput, InvalidState, OverLimit
+        """
         window = lease_requests.new_dates(seen, changes, now)
         params = self.requests.new_params(seen, changes)
         lease = dataclasses.replace(
@@ -150,6 +154,7 @@ class LeaseChanges:
             ),
             events=self.requests.moved_events(seen, changes, window, now),
         )
+        lease_terms.check_changed(seen, lease, self.options, now)
         return lease, params
 
     def _rebook(

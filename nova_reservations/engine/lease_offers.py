@@ -19,6 +19,8 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import lease_terms
+from nova_reservations.engine import limits
 from nova_reservations.engine import openings
 from nova_reservations.engine import replanning
 from nova_reservations.objects import interval
@@ -79,18 +81,22 @@ class LeaseOffers:
         the first possible start on, one for each time at which something
         comes free, or is taken, and it is enough.
 
-        :raises: InvalidInput
+        :raises: InvalidInput, OverLimit
+        :raises: CloudUnavailable if limits are not known
         """
         deadline = self.cpu() + LONGEST
         draft = self._draft(wanted, now)
+        guard = self.looks.limits.guard(draft)
         found: list[interval.Interval] = []
         with self.database.reader() as session:
+            outlook = guard.outlook(session, draft, now)
+            guard.check_one_more(session)
             look = self.looks.look(session, draft, now, allocations.Terms())
-            for start in self._starts(look, wanted):
+            for start in self._starts(look, wanted, now):
                 if self.cpu() > deadline:
                     return Offers(tuple(found), truncated=True)
                 window = interval.Interval(start, start + wanted.duration)
-                if self._is_accepted(session, draft, window, now):
+                if self._is_accepted(session, draft, window, outlook):
                     found.append(window)
                 if len(found) == wanted.limit:
                     return Offers(tuple(found), truncated=False)
@@ -124,9 +130,19 @@ class LeaseOffers:
         )
 
     def _starts(
-        self, look: openings.Look, wanted: Wanted
+        self, look: openings.Look, wanted: Wanted, now: datetime.datetime
     ) -> Iterator[datetime.datetime]:
         """Yield the times at which it is worth a try."""
+        last = min(
+            filter(
+                None,
+                [
+                    wanted.start_before,
+                    lease_terms.last_start(self.plans.options, now),
+                ],
+            ),
+            default=None,
+        )
         sweeps = [look.wishes]
         if self.plans.options.replan_limit and all(
             wish.demand.exclusive for wish in look.wishes
@@ -146,7 +162,7 @@ class LeaseOffers:
             )
         )
         for start, _ in itertools.groupby(times):
-            if wanted.start_before and start > wanted.start_before:
+            if last is not None and start > last:
                 return
             yield start
 
@@ -155,23 +171,36 @@ class LeaseOffers:
         session: api.Session,
         draft: objects.Lease,
         window: interval.Interval,
-        now: datetime.datetime,
+        outlook: limits.Outlook,
     ) -> bool:
         lease = dataclasses.replace(
             draft, start_date=window.start, end_date=window.end
         )
         try:
-            self.plans.plan(
+            planned = self.plans.plan(
                 session,
                 lease,
-                now,
+                outlook.now,
                 allocations.Terms(replan=replanning.Replan.YES),
                 explain=False,
             )
         # Conflict: what it could have is being offered to those who wait.
         except (exception.NotEnoughResources, exception.Conflict):
             return False
-        return True
+        return planned is None or (
+            outlook.breach(
+                [
+                    limits.held(
+                        item.reservation_id,
+                        item.window,
+                        item.demand,
+                        len(planned.slots[item.reservation_id]),
+                    )
+                    for item in planned.wanted
+                ]
+            )
+            is None
+        )
 
 
 def _knows_all(look: openings.Look, wanted: Wanted) -> bool:

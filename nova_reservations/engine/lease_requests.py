@@ -13,6 +13,7 @@ from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.engine import lease_terms
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
@@ -47,6 +48,7 @@ class NewLease:
     :ivar duration: given in place of end, which is as if it started at its
         start.
     :ivar key: by which the request may be repeated.
+    :ivar by_default: nobody has asked for it: it comes with a server.
     """
 
     name: str
@@ -60,6 +62,7 @@ class NewLease:
     max_retries: int | None = None
     duration: datetime.timedelta | None = None
     key: objects.IdempotencyKey | None = None
+    by_default: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ class LeaseRequests:
     def draft(self, asked: NewLease, now: datetime.datetime) -> objects.Lease:
         """Return the lease as it would begin, of which nothing is written.
 
-        :raises: InvalidInput
+        :raises: InvalidInput, OverLimit
         """
         if asked.start < now.replace(second=0):
             raise exception.InvalidInput(
@@ -141,7 +144,10 @@ class LeaseRequests:
                 for item in asked.reservations
             ),
             events=self._new_events(lease_id, asked, now),
+            by_default=asked.by_default,
         )
+        if not lease.by_default:
+            lease_terms.check_new(lease, self.options, now)
         if kind == states.LeaseType.BEST_EFFORT:
             for item in lease.reservations:
                 self._check_whole_hosts(item)

@@ -35,6 +35,7 @@ from nova_reservations.engine import idempotency
 from nova_reservations.engine import lease_changes
 from nova_reservations.engine import lease_offers
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import openings
 from nova_reservations.engine import replanning
@@ -82,18 +83,20 @@ class Leases:
         options: settings.Settings,
         notify: ports.Notifier,
         drainable_hosts: drainable_hosts.DrainableHosts,
+        limits: limits.ProjectLimits,
     ) -> None:
         self.database = database
         self.types = types
         self.options = options
         self.notify = notify
         self.drainable_hosts = drainable_hosts
+        self.limits = limits
         self.requests = lease_requests.LeaseRequests(types, options)
         self.shrinking = shrinking.Shrinking(database, types)
         self.changes = lease_changes.LeaseChanges(types, options)
         self.allocations = allocations.Allocations(types, options)
         self.openings = openings.Openings(
-            database, self.allocations, self.changes
+            database, self.allocations, self.changes, limits
         )
         self.repeats = idempotency.Repeats(database)
         self.offers = lease_offers.LeaseOffers(
@@ -201,7 +204,8 @@ class Leases:
 
         :param dry_run: whether only to return, or raise, what would be.
         :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
-            KeyReused, RequestUnderWay
+            OverLimit, KeyReused, RequestUnderWay
+        :raises: CloudUnavailable if limits are not known
         """
         if asked.key and (made := self.repeats.made(asked.key)):
             return made
@@ -251,13 +255,18 @@ class Leases:
 
     @contextlib.contextmanager
     def _new(
-        self, lease: objects.Lease, now: datetime.datetime, writing: Writing
+        self,
+        lease: objects.Lease,
+        now: datetime.datetime,
+        writing: Writing,
+        guard: limits.Guard,
     ) -> Iterator[api.Session]:
         """A transaction that writes a new lease.
 
         :raises: Repeated, RequestUnderWay
         """
         with self._transaction(writing.dry_run) as session:
+            guard.begin(session)
             if writing.key:
                 idempotency_db.insert(session, writing.key, lease.id, now)
             yield session
@@ -270,11 +279,13 @@ class Leases:
     ) -> None:
         """Write a new lease with its resources.
 
-        :raises: InvalidInput, NotEnoughResources, Contended
+        :raises: InvalidInput, NotEnoughResources, OverLimit, Contended
+        :raises: CloudUnavailable if limits are not known
         """
+        guard = self.limits.guard(lease)
 
         def book(attempt: transactions.Attempt) -> None:
-            with self._new(lease, now, writing) as session:
+            with self._new(lease, now, writing, guard) as session:
                 attempt.begin(session)
                 leases.insert(session, lease)
                 # Who was too late for the best fit looks elsewhere: others
@@ -290,6 +301,7 @@ class Leases:
                 )
                 if left:
                     capacity.freed(session, now, left)
+                guard.check_new(session, lease, now)
 
         transactions.retry(book)
 
@@ -308,14 +320,16 @@ class Leases:
             raise refusal
         if not writing.dry_run:
             self.drainable_hosts.follow(now)
+        guard = self.limits.guard(lease)
 
         def insert(_: transactions.Attempt) -> objects.Lease:
-            with self._new(lease, now, writing) as session:
+            with self._new(lease, now, writing, guard) as session:
                 prospect = drain_candidates.find(
                     session, lease, now, self.types, self.options
                 )
                 hunted = drain_candidates.begin(lease, prospect, refusal, now)
                 leases.insert(session, hunted)
+                self.limits.check_waiting(guard, session, hunted, now)
                 return hunted
 
         return transactions.retry(insert)
@@ -324,13 +338,15 @@ class Leases:
         self, lease: objects.Lease, now: datetime.datetime, writing: Writing
     ) -> objects.Lease:
         """Write a lease that waits, and has nothing yet."""
+        guard = self.limits.guard(lease)
 
         def insert(_: transactions.Attempt) -> objects.Lease:
-            with self._new(lease, now, writing) as session:
+            with self._new(lease, now, writing, guard) as session:
                 kept = dataclasses.replace(
                     lease, arrival=retry_queue.arrive(session)
                 )
                 leases.insert(session, kept)
+                self.limits.check_waiting(guard, session, kept, now)
                 return kept
 
         kept = transactions.retry(insert)
@@ -351,9 +367,12 @@ class Leases:
 
         :param dry_run: whether only to return, or raise, what would be.
         :raises: NotFound, InvalidInput, InvalidState, NotEnoughResources,
-            Contended
+            OverLimit, Contended
+        :raises: CloudUnavailable if limits are not known
         """
-
+        guard = limits.NOTHING
+        if self.limits.source is not None and not changes.only_rename:
+            guard = self.limits.guard(self.get(lease_id))
         if changes.reservations:
             seen = self.get(lease_id)
             changes = self.requests.look_up(seen, changes)
@@ -365,8 +384,10 @@ class Leases:
             attempt: transactions.Attempt,
         ) -> tuple[objects.Lease, objects.Lease]:
             with self._transaction(dry_run) as session:
+                guard.begin(session)
                 attempt.begin(session)
                 seen = leases.get(session, lease_id)
+                before = guard.look(session, seen)
                 self.changes.write(
                     session,
                     seen,
@@ -374,7 +395,9 @@ class Leases:
                     now,
                     replanning.Replan.of(attempt),
                 )
-                return seen, leases.get(session, lease_id)
+                lease = leases.get(session, lease_id)
+                self.limits.check_changed(guard, session, before, lease, now)
+                return seen, lease
 
         try:
             before, lease = transactions.retry(change)

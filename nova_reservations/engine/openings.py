@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
+import itertools
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -23,11 +24,16 @@ from nova_reservations.db import shares
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_changes
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import lease_terms
+from nova_reservations.engine import limits
 from nova_reservations.objects import search
 from nova_reservations.planner import openings
 
 MOST = 4
 """The reservations of a lease for which times are looked for."""
+
+MOST_STARTS = 100
+"""The starts of which it is seen whether limits allow them."""
 
 _SECOND = datetime.timedelta(seconds=1)
 
@@ -59,10 +65,12 @@ class Openings:
         database: api.Database,
         plans: allocations.Allocations,
         changes: lease_changes.LeaseChanges,
+        limits: limits.ProjectLimits,
     ) -> None:
         self.database = database
         self.plans = plans
         self.changes = changes
+        self.limits = limits
 
     def with_start(
         self,
@@ -72,15 +80,19 @@ class Openings:
     ) -> exception.NotEnoughResources:
         """Return the refusal of a new lease with the earliest start at which
         it would find room, if that is known."""
+        guard = self.limits.guard(lease)
         with self.database.reader() as session:
             look = self.look(session, lease, now, allocations.Terms())
+            outlook = guard.outlook(session, lease, now)
         found = openings.starts(
             look.wishes,
             lease.start_date,
             lease.end_date - lease.start_date,
             look.until,
         )
-        start = next(found, None)
+        start = self._first_allowed(
+            itertools.islice(found, MOST_STARTS), lease, outlook
+        )
         # What seems to be free at once is refused for another reason.
         if start is None or start == lease.start_date:
             return refusal
@@ -88,6 +100,24 @@ class Openings:
             f'{refusal}; {_free(look.wishes)} for as long from {_said(start)}',
             earliest_start=start,
         )
+
+    def _first_allowed(
+        self,
+        starts: Iterable[datetime.datetime],
+        lease: objects.Lease,
+        outlook: limits.Outlook,
+    ) -> datetime.datetime | None:
+        """Return the first of the starts at which the lease is within all
+        limits."""
+        last = lease_terms.last_start(self.plans.options, outlook.now)
+        for start in starts:
+            if last is not None and start > last:
+                return None
+            end = start + (lease.end_date - lease.start_date)
+            moved = dataclasses.replace(lease, start_date=start, end_date=end)
+            if outlook.breach(self.limits.wanted(moved)) is None:
+                return start
+        return None
 
     def with_end(
         self,
@@ -102,7 +132,9 @@ class Openings:
         lease, changed = self.changes.asked(seen, changes, now)
         if lease.end_date <= seen.end_date:
             return refusal
+        guard = self.limits.guard(seen)
         with self.database.reader() as session:
+            outlook = guard.outlook(session, seen, now)
             held = self.changes.kept(session, seen)
             look = self.look(
                 session,
@@ -117,12 +149,34 @@ class Openings:
             lease.end_date,
             look.until,
         )
+        if end is not None:
+            end = self._allowed(end, seen, lease, outlook)
         if end is None:
             return refusal
         return exception.NotEnoughResources(
             f'{refusal}; it can be prolonged until {_said(end)}',
             latest_end=end,
         )
+
+    def _allowed(
+        self,
+        end: datetime.datetime,
+        seen: objects.Lease,
+        lease: objects.Lease,
+        outlook: limits.Outlook,
+    ) -> datetime.datetime | None:
+        """Return the end, or an earlier one, until which the lease is within
+        all limits; None: there is none later than it has."""
+        while end > seen.end_date:
+            breach = outlook.breach(
+                self.limits.wanted(dataclasses.replace(lease, end_date=end))
+            )
+            if breach is None:
+                return end
+            if breach.at is None or breach.at >= end:
+                return None
+            end = breach.at
+        return None
 
     def look(
         self,

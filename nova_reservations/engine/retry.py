@@ -29,6 +29,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
 from nova_reservations.engine import allocations
 from nova_reservations.engine import claims
+from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
 from nova_reservations.engine import resource_types
@@ -206,11 +207,13 @@ class Retries:
         types: resource_types.Types,
         options: settings.Settings,
         notify: ports.Notifier,
+        limits: limits.ProjectLimits,
     ) -> None:
         self.database = database
         self.types = types
         self.options = options
         self.notify = notify
+        self.limits = limits
 
     def look(self, lease: objects.Lease, now: datetime.datetime) -> None:
         """Give up the lease, which a worker holds, if its time is over; else

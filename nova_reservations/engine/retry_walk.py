@@ -35,6 +35,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import pages
 from nova_reservations.db import retry_queue
 from nova_reservations.engine import allocations
+from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
 from nova_reservations.engine import retry
@@ -226,9 +227,14 @@ class Walk:
     ) -> Collection[int] | None:
         """:raises: Contended, ClaimLost"""
         try:
+            guard = self.retries.limits.guard(lease)
             return transactions.retry(
-                lambda attempt: self._grant(lease, offer, now, attempt)
+                lambda attempt: self._grant(lease, offer, now, attempt, guard)
             )
+        except (exception.OverLimit, exception.CloudUnavailable) as refusal:
+            # Nobody behind waits for its project to give something back.
+            self.retries.wait_on(lease, refusal.public, now)
+            return ()
         except exception.NotEnoughResources as refusal:
             self.retries.wait_on(lease, str(refusal), now)
             self.retries.notify(
@@ -245,8 +251,10 @@ class Walk:
         offer: Offer,
         now: datetime.datetime,
         attempt: transactions.Attempt,
+        guard: limits.Guard,
     ) -> set[int]:
         with self.database.writer() as session:
+            guard.begin(session)
             attempt.begin(session)
             granted = retry.grant(
                 session,
@@ -263,6 +271,7 @@ class Walk:
             retry.left(
                 session, lease, now, self.retries.types, told=offer.told
             )
+            guard.check(session, lease, now, ())
             taken = allocations_db.held_by(session, lease)
         LOG.info(
             'Lease %(lease)s of project %(project)s has waited, and is '

@@ -7,6 +7,7 @@ from typing import Self
 
 from oslo_config import cfg
 
+from nova_reservations.objects import limits
 from nova_reservations.objects import states
 
 SETTLE = datetime.timedelta(seconds=2)
@@ -21,6 +22,7 @@ class Settings:
     """Each is the option of ``[reservations]`` with the same name.
 
     :ivar before_end: the option ``minutes_before_end_lease``.
+    :ivar limits: of each project, where the options say so.
     :ivar settle: no option: ``SETTLE``, but in tests.
     """
 
@@ -46,6 +48,11 @@ class Settings:
     enable_notification_monitor: bool
     list_history: datetime.timedelta
     replan_limit: int
+    max_lease_duration: datetime.timedelta | None
+    max_lease_duration_exempt_project_ids: frozenset[str]
+    reservation_extension_window: datetime.timedelta | None
+    max_start_ahead: datetime.timedelta | None
+    limits: limits.Limits
     settle: datetime.timedelta
 
     @classmethod
@@ -78,6 +85,21 @@ class Settings:
             enable_notification_monitor=group.enable_notification_monitor,
             list_history=datetime.timedelta(days=group.list_history),
             replan_limit=group.replan_limit,
+            max_lease_duration=_limit(group.max_lease_duration),
+            max_lease_duration_exempt_project_ids=frozenset(
+                group.max_lease_duration_exempt_project_ids
+            ),
+            reservation_extension_window=_limit(
+                group.reservation_extension_window
+            ),
+            max_start_ahead=_limit(group.max_start_ahead),
+            limits=limits.Limits.of(
+                leases=group.max_open_leases,
+                waiting=group.max_waiting_leases,
+                hosts=group.max_reserved_hosts,
+                slots=group.max_reserved_slots,
+                host_hours=group.max_host_hours,
+            ),
             settle=SETTLE,
         )
 
@@ -88,3 +110,7 @@ def _minutes(number: float) -> datetime.timedelta:
 
 def _seconds(number: float) -> datetime.timedelta:
     return datetime.timedelta(seconds=number)
+
+
+def _limit(seconds: int) -> datetime.timedelta | None:
+    return None if seconds < 0 else _seconds(seconds)

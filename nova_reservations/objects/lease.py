@@ -84,6 +84,7 @@ class Lease:
     :ivar attempt: changes with each claim; fences workers that wake late.
     :ivar due_at: when a worker must look at the lease next; None: never.
         While a worker holds the lease, when its claim expires.
+    :ivar by_default: a server got it that had not asked for one.
     :ivar in_nova: something of the lease may exist in Nova or placement.
     :ivar prepared: Nova holds exactly the resources that the database says.
     """
@@ -112,6 +113,7 @@ class Lease:
     reservations: tuple[Reservation, ...]
     events: tuple[Event, ...]
     status_detail: str | None = None
+    by_default: bool = False
 
     @property
     def why(self) -> reasons.Reason | None:

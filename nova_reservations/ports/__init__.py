@@ -12,6 +12,7 @@ from typing import Protocol
 
 from debtcollector import deprecate
 
+from nova_reservations.objects import limits
 from nova_reservations.ports.aggregates import Aggregates
 from nova_reservations.ports.aggregates import GenerationChange
 from nova_reservations.ports.aggregates import GenerationChanges
@@ -49,6 +50,7 @@ __all__ = [
     'HostVersion',
     'Hosts',
     'KnownFlavor',
+    'LimitSource',
     'Members',
     'Notifier',
     'Occupancy',
@@ -84,6 +86,14 @@ class Cloud(Protocol):
 class Notifier(Protocol):
     def __call__(self, event_type: str, payload: Mapping[str, Any]) -> None:
         """Emit a notification; never raises."""
+
+
+class LimitSource(Protocol):
+    def __call__(self, project_id: str) -> limits.Limits:
+        """Return the limits of a project.
+
+        :raises: CloudUnavailable
+        """
 
 
 _OLD_NAMES = {'Order': 'RequestKey', 'Tenant': 'PlacedServer'}

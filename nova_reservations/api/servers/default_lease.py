@@ -93,6 +93,7 @@ def terms(
         end=start + _length(group),
         before_end=None,
         asked={},
+        by_default=True,
     )
 
 

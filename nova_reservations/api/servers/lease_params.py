@@ -26,6 +26,7 @@ class Terms:
 
     :ivar before_end: when its owner is warned; None: as configured.
     :ivar asked: of its reservation; has passed no schema.
+    :ivar by_default: the server has not asked for it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Terms:
     end: datetime.datetime
     before_end: datetime.datetime | None
     asked: Mapping[str, Any]
+    by_default: bool = False
 
 
 def asked(body: Any, now: datetime.datetime) -> Terms:
@@ -102,4 +104,5 @@ def new_lease(
         reservations=(
             lease_requests.NewReservation(objects.SERVER, terms.asked),
         ),
+        by_default=terms.by_default,
     )

@@ -29,6 +29,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
+from nova_reservations.db import project_limits
 from nova_reservations.db import retry_queue
 from nova_reservations.db import server_failures
 from nova_reservations.db import shares
@@ -228,6 +229,22 @@ OFTEN = {
         lambda session: idempotency.remove(session, booking.NOW, 1000),
         frozenset({'ix_nr_idempotency_keys_created_at'}),
     ),
+    'what a project holds': listed.Often(
+        lambda session: project_limits.held(
+            session, 'project-7', booking.at(9)
+        ),
+        frozenset(
+            {
+                'ix_nr_leases_counted',
+                'ix_nr_reservations_lease_id',
+                'uq_nr_allocations_reservation_id_resource_id',
+            }
+        ),
+    ),
+    'how many leases a project has': listed.Often(
+        lambda session: project_limits.count(session, 'project-7'),
+        frozenset({'ix_nr_leases_counted'}),
+    ),
     'the slots of a reservation': listed.Often(
         lambda session: allocations.slots(session, [listed.lease_id(7)]),
         frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
@@ -332,6 +349,8 @@ def _leases() -> Rows:
             'status': states.Lease.ACTIVE
             if number % 2
             else states.Lease.PENDING,
+            # Most servers have a lease that nobody has asked for.
+            'by_default': number % (20 * PROJECTS) >= PROJECTS,
             'due_at': booking.at(number % 200),
             'created_at': booking.at(number / 3600),
         }

@@ -28,6 +28,7 @@ from nova_reservations.db import api
 from nova_reservations.engine import clocks
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine.worker import worker
+from nova_reservations.objects import limits
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.monitors import compute
@@ -148,10 +149,13 @@ LARGE = ports.KnownFlavor(
 """The same SIZE."""
 
 
-def join(url: str, *names: str) -> Services:
+def join(
+    url: str, *names: str, source: ports.LimitSource | None = None
+) -> Services:
     """Return what a process has of its own.
 
     :param names: of hosts, for the one process that enrols them
+    :param source: of the limits of projects
     """
     opts = options.defaults()
     cloud = fake_cloud.FakeCloud(*names)
@@ -174,6 +178,7 @@ def join(url: str, *names: str) -> Services:
         OPTIONS,
         journal.notify,
         clocks.Clock(database.now, database.now),
+        source,
     )
     return bootstrap.assemble(parts)
 
@@ -343,6 +348,40 @@ def repeat(url: str, keys: int) -> list[str]:
         made.append(party.leases.create(asked, now).id)
     party.database.dispose()
     return made
+
+
+def within_limits(
+    url: str, attempts: int, allowed: limits.Limits, more: int = 0
+) -> Counter[str]:
+    """Ask so often for a host in a window in which all others want one, and
+    then for it for so many hours more; return how it was answered."""
+    party = join(url, source=lambda _: allowed)
+    answers: Counter[str] = Counter()
+    now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
+    end = now + datetime.timedelta(hours=1)
+    longer = lease_requests.LeaseChanges(
+        end=end + datetime.timedelta(hours=more)
+    )
+    for _ in range(attempts):
+        asked = lease_requests.NewLease(
+            name='race',
+            project_id='p',
+            user_id='u',
+            start=now,
+            end=end,
+            before_end=None,
+            reservations=(lease_requests.NewReservation(*ONE_HOST),),
+        )
+        try:
+            lease = party.leases.create(asked, now)
+            if more:
+                party.leases.update(lease.id, longer, now)
+        except exception.ReservationsError as error:
+            answers[type(error).__name__] += 1
+        else:
+            answers['done'] += 1
+    party.database.dispose()
+    return answers
 
 
 def server_of_all(url: str, attempts: int) -> Counter[str]:

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of projects, checked in the transactions that raise what they hold.
+
+Each of these raises the generation of its project first, and looks last at
+all that the project holds, with what it has just written: so of two that
+together are too much, one waits and sees the other. Where nothing is limited
+there is no statement.
+
+Healing, and moves of promises, do not add to what was asked for, and are
+never refused; the leases that servers get by default do not count.
+
+Decision 0039: doc/source/decisions/0039-limits-in-the-booking
+"""
+
+from collections.abc import Collection
+import dataclasses
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import project_limits
+from nova_reservations.engine import resource_types
+from nova_reservations.objects import demand as demands
+from nova_reservations.objects import interval
+from nova_reservations.objects import limits
+from nova_reservations.objects import states
+from nova_reservations.planner import limits as planner
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Guard:
+    """The limits of one lease's project, in one use case."""
+
+    most: limits.Limits
+    project_id: str
+
+    def begin(self, session: api.Session) -> None:
+        """Wait for others of the project: in what is written first of all."""
+        if self.most.is_any:
+            project_limits.raise_generation(session, self.project_id)
+
+    def look(self, session: api.Session, lease: objects.Lease) -> 'Before':
+        """Look at a lease before it is changed."""
+        if not self.most.counts_resources:
+            return Before(lease, ())
+        return Before(lease, project_limits.held_by(session, lease))
+
+    def check_new(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+        wanted: Collection[limits.Held] = (),
+    ) -> None:
+        """Check a lease that has just been written.
+
+        :param wanted: what it waits for: it must be within the limits now
+        :raises: OverLimit
+        """
+        if self.most.counts_leases:
+            count = project_limits.count(session, lease.project_id)
+            waits = lease.status in states.WAITING and (
+                lease.server_reservation is None
+            )
+            _refuse(planner.of_leases(count, self.most, waits))
+        self.check(session, lease, now, (), wanted)
+
+    def check_one_more(self, session: api.Session) -> None:
+        """Check that there could be one more lease, which does not wait.
+
+        :raises: OverLimit
+        """
+        if self.most.leases is not None:
+            count = project_limits.count(session, self.project_id)
+            more = dataclasses.replace(count, leases=count.leases + 1)
+            _refuse(planner.of_leases(more, self.most, waits=False))
+
+    def check(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+        before: Collection[limits.Held],
+        wanted: Collection[limits.Held] = (),
+    ) -> None:
+        """Check what a lease holds that has got its resources.
+
+        :param before: what it had
+        :param wanted: what counts beside, as if it had it
+        :raises: OverLimit
+        """
+        if not self.most.counts_resources:
+            return
+        own = {item.id for item in lease.reservations}
+        held = project_limits.held(session, lease.project_id, now)
+        others = [each for each in held if each.reservation_id not in own]
+        after = [each for each in held if each.reservation_id in own]
+        _refuse(
+            planner.of_resources(
+                others, before, [*after, *wanted], self.most, now
+            )
+        )
+
+    def outlook(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> 'Outlook':
+        """Return what is allowed beside what others of the project hold now,
+        for who only looks."""
+        if not self.most.counts_resources:
+            return Outlook(self.most, (), (), now)
+        own = {item.id for item in lease.reservations}
+        held = project_limits.held(session, lease.project_id, now)
+        return Outlook(
+            self.most,
+            [each for each in held if each.reservation_id not in own],
+            [each for each in held if each.reservation_id in own],
+            now,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Before:
+    """A lease, and what it had, before it was changed."""
+
+    lease: objects.Lease
+    held: Collection[limits.Held]
+
+
+NOTHING = Guard(limits.Limits(), '')
+"""The guard of what can exceed no limit."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a project holds at this moment, beside one lease.
+
+    :ivar before: what the lease has.
+    """
+
+    most: limits.Limits
+    others: Collection[limits.Held]
+    before: Collection[limits.Held]
+    now: datetime.datetime
+
+    def breach(self, wanted: Collection[limits.Held]) -> planner.Breach | None:
+        """Return a limit that is exceeded if the lease has what is wanted."""
+        return planner.of_resources(
+            self.others, self.before, wanted, self.most, self.now
+        )
+
+
+class ProjectLimits:
+    """:ivar source: returns the limits of a project; None: nothing is limited,
+    of none."""
+
+    def __init__(
+        self,
+        database: api.Database,
+        types: resource_types.Types,
+        source: ports.LimitSource | None,
+    ) -> None:
+        self.database = database
+        self.types = types
+        self.source = source
+
+    def guard(self, lease: objects.Lease) -> Guard:
+        """Return the limits that hold for a lease; before its transaction,
+        for keystone may be asked.
+
+        :raises: CloudUnavailable
+        """
+        if lease.by_default:
+            return Guard(limits.Limits(), lease.project_id)
+        return Guard(self.of(lease.project_id), lease.project_id)
+
+    def of(self, project_id: str) -> limits.Limits:
+        """:raises: CloudUnavailable"""
+        if self.source is None:
+            return limits.Limits()
+        return self.source(project_id)
+
+    def wanted(self, lease: objects.Lease) -> list[limits.Held]:
+        """Return the least that a lease asks for, as if it had that.
+
+        :raises: InvalidInput
+        """
+        demanded = resource_types.planned(self.types, lease)
+        return [
+            held(
+                item.id,
+                resource_types.window(self.types, lease, item),
+                demanded[item.id],
+            )
+            for item in lease.reservations
+            if item.id in demanded
+        ]
+
+    def check_waiting(
+        self,
+        guard: Guard,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> None:
+        """Check a new lease that waits: what it waits for must be within the
+        limits now.
+
+        :raises: OverLimit
+        """
+        guard.check_new(session, lease, now, self.wanted(lease))
+
+    def check_changed(
+        self,
+        guard: Guard,
+        session: api.Session,
+        before: Before,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> None:
+        """Check a lease that was changed.
+
+        :raises: OverLimit
+        """
+        if lease.status in states.WAITING:
+            was, wanted = self.wanted(before.lease), self.wanted(lease)
+            guard.check(session, lease, now, was, wanted)
+        else:
+            guard.check(session, lease, now, before.held)
+
+    def used(
+        self, project_id: str, now: datetime.datetime
+    ) -> tuple[limits.Limits, limits.Used]:
+        """Return the limits of a project, and what it has of them.
+
+        :raises: CloudUnavailable
+        """
+        known = self.of(project_id)
+        with self.database.reader() as session:
+            return known, planner.used(
+                project_limits.count(session, project_id),
+                project_limits.held(session, project_id, now),
+                now,
+            )
+
+
+def held(
+    reservation_id: str,
+    window: interval.Interval,
+    demand: demands.Ask,
+    number: int | None = None,
+) -> limits.Held:
+    """Return the resources that a reservation asks for as if it had them.
+
+    :param number: how many it has; None: the least.
+    """
+    if demand.resource_type != objects.HOST:
+        return limits.Held(reservation_id, window)
+    if demand.exclusive:
+        hosts = demand.minimum if number is None else number
+        return limits.Held(reservation_id, window, hosts=hosts)
+    return limits.Held(reservation_id, window, slots=demand.slots)
+
+
+def _refuse(breach: planner.Breach | None) -> None:
+    """:raises: OverLimit"""
+    if breach is not None:
+        raise exception.OverLimit(reason=breach)

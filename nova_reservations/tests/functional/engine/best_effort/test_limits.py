@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts are not emptied for who may not have them."""
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.objects import states
+from nova_reservations.tests.functional.engine import test_limits
+
+
+def test_no_host_is_emptied_for_more_than_may_be_had(region):
+    test_limits.limit(region, hosts=1)
+    with pytest.raises(exception.OverLimit, match='2 hosts'):
+        region.best_effort(minimum=2)
+
+
+def test_emptied_hosts_are_left_where_they_have_become_too_many(region):
+    test_limits.limit(region, hosts=2)
+    lease = region.best_effort(minimum=2)
+    assert lease.status == states.Lease.IN_PROGRESS
+    test_limits.limit(region, hosts=1)
+    region.forward(until=0.4)
+    assert region.status(lease) == states.Lease.ERROR
+    assert 'Over the limit: 2 hosts' in region.see(lease).status_reason
+    assert region.hosts_of(lease) == set()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sweep equals a count at every instant."""
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from nova_reservations.objects import interval
+from nova_reservations.objects import limits
+from nova_reservations.planner import limits as planner
+from nova_reservations.tests import booking
+from nova_reservations.tests import profile
+
+NOON = booking.NOW
+LAST = 12
+"""Hours that windows are in; all begin and end on the hour."""
+
+
+def held(start, end, hosts=0, slots=0):
+    return limits.Held('a', booking.window(start, end), hosts, slots)
+
+
+HELD = st.builds(
+    lambda window, hosts, slots: held(*window, hosts, slots),
+    st.lists(st.integers(-3, LAST), min_size=2, max_size=2, unique=True).map(
+        sorted
+    ),
+    st.integers(0, 4),
+    st.integers(0, 4),
+)
+SOME = st.lists(HELD, max_size=5)
+
+
+def number(many, hour, what):
+    """Count what is held at an instant."""
+    at = booking.at(hour)
+    return sum(
+        getattr(each, what)
+        for each in many
+        if each.window.start <= at < each.window.end
+    )
+
+
+def hours(many):
+    """Count hours of hosts, one after the other."""
+    return sum(
+        number(many, hour, 'hosts') for hour in range(LAST) if hour >= 0
+    )
+
+
+@given(
+    SOME, SOME, SOME, st.sampled_from(['hosts', 'slots']), st.integers(0, 8)
+)
+@settings(max_examples=profile.examples(200), deadline=None)
+def test_a_change_is_refused_where_it_adds_to_what_is_too_much(
+    others, before, after, what, most
+):
+    too_much = {
+        hour: number([*others, *after], hour, what)
+        for hour in range(LAST + 1)
+        if number([*others, *after], hour, what) > most
+        and number(after, hour, what) > number(before, hour, what)
+    }
+    breach = planner.of_resources(
+        others, before, after, limits.Limits(**{what: most}), NOON
+    )
+    if not too_much:
+        assert breach is None
+        return
+    worst = max(too_much.values())
+    first = min(hour for hour in too_much if too_much[hour] == worst)
+    assert breach.at == booking.at(first)
+    assert breach.what.startswith(f'{worst} {what[:-1]}')
+
+
+@given(SOME, SOME, SOME, st.integers(0, 30))
+@settings(max_examples=profile.examples(200), deadline=None)
+def test_host_hours_are_those_that_are_left(others, before, after, most):
+    is_refused = hours([*others, *after]) > max(
+        most, hours([*others, *before])
+    )
+    breach = planner.of_resources(
+        others, before, after, limits.Limits(host_hours=most), NOON
+    )
+    assert (breach is not None) == is_refused
+
+
+@given(SOME)
+@settings(max_examples=profile.examples(100), deadline=None)
+def test_what_is_used_is_the_most_at_any_instant(many):
+    used = planner.used(limits.Count(3, 1), many, NOON)
+    assert used == limits.Used(
+        leases=3,
+        waiting=1,
+        hosts=max(number(many, hour, 'hosts') for hour in range(LAST + 1)),
+        slots=max(number(many, hour, 'slots') for hour in range(LAST + 1)),
+        host_hours=hours(many),
+    )
+
+
+def test_an_hour_that_has_begun_counts():
+    window = interval.Interval(booking.at(0), booking.at(1) + limits.HOUR / 60)
+    used = planner.used(
+        limits.Count(1, 0), [limits.Held('a', window, hosts=1)], NOON
+    )
+    assert used.host_hours == 2
+
+
+def test_a_breach_tells_how_much_and_when():
+    breach = planner.of_resources(
+        [held(2, 4, hosts=8)],
+        (),
+        [held(0, 6, hosts=4)],
+        limits.Limits(hosts=8),
+        NOON,
+    )
+    assert str(breach) == (
+        f'12 hosts at {booking.at(2):%Y-%m-%d %H:%M}, 8 allowed for this '
+        'project'
+    )
