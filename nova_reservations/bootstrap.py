@@ -17,7 +17,9 @@ from nova_reservations import conf as configuration
 from nova_reservations import exception
 from nova_reservations import plugin_loader
 from nova_reservations import ports
+from nova_reservations.cloud import unified_limits
 from nova_reservations.conf import database as database_options
+from nova_reservations.conf import limits as limit_options
 from nova_reservations.db import api
 from nova_reservations.engine import access
 from nova_reservations.engine import best_effort
@@ -122,8 +124,17 @@ def build(
             settings.Settings.of(conf),
             notify or cloud.notify,
             clocks.Clock(database.now, own_time),
+            _unified_limits(conf),
         )
     )
+
+
+def _unified_limits(conf: cfg.ConfigOpts) -> ports.LimitSource | None:
+    """Return the limits that keystone has, where conf says that it has."""
+    group = conf.reservations
+    if group.limits != limit_options.UNIFIED:
+        return None
+    return unified_limits.UnifiedLimits(group.limits_cache_time)
 
 
 def assemble(parts: Parts) -> Services:

@@ -34,7 +34,7 @@ refusal says why in `error_message`."""
 _REFUSALS = {
     400: 'The request is malformed, or makes no sense.',
     401: "There is no valid token. Keystone's middleware answers.",
-    403: 'The policy does not allow it.',
+    403: 'The policy does not allow it, or it is over a limit of the project.',
     404: 'It does not exist, or the project may not see it.',
     406: 'There is no such version of the API.',
     409: 'Too little is free in the window, or the state does not allow it.',

@@ -8,6 +8,7 @@ import webob.exc
 
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
+from nova_reservations.api import limits
 from nova_reservations.api import offers
 from nova_reservations.api import openapi
 from nova_reservations.api import request as api_request
@@ -37,6 +38,7 @@ _TABLE = (
     ('GET', '/v1/leases/{lease_id}', leases.SHOW),
     ('PUT', '/v1/leases/{lease_id}', leases.UPDATE),
     ('DELETE', '/v1/leases/{lease_id}', leases.DELETE),
+    ('GET', '/v1/limits', limits.SHOW),
     ('GET', '/v1/os-hosts', hosts.INDEX),
     ('POST', '/v1/os-hosts', hosts.CREATE),
     ('GET', '/v1/os-hosts/allocations', hosts.ALLOCATIONS),

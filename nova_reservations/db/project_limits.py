@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a project holds, and the generation that guards it.
+"""The holdings of a project, and the generation that guards them.
 
 Every function joins the caller's transaction.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long leases may be, how far ahead they may start, and when they may be
-prolonged: the same for all projects but those that are exempt."""
+"""The terms of all leases: how long they may be, how far ahead they may start,
+and when they may be prolonged."""
 
 import datetime
 

@@ -137,7 +137,7 @@ NOTHING = Guard(limits.Limits(), '')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a project holds at this moment, beside one lease.
+    """The holdings of a project at this moment, beside one lease.
 
     :ivar before: what the lease has.
     """

@@ -75,7 +75,7 @@ class Count:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Used:
-    """What a project holds of all that can be limited.
+    """The use that a project makes of all that can be limited.
 
     :ivar hosts: at the instant at which they are most, as slots.
     :ivar host_hours: that have begun count.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what a project holds is within its limits.
+"""The comparison of what a project holds with its limits.
 
 A change is refused only where it adds to what is too much: who has more than
 a limit that was lowered can still give back, and ask for other times.

@@ -5,9 +5,10 @@ from oslo_policy import policy
 
 from nova_reservations.policies import hosts
 from nova_reservations.policies import leases
+from nova_reservations.policies import limits
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     """Return the rules, for Nova's enforcer and
     oslopolicy-sample-generator."""
-    return [*leases.RULES, *hosts.RULES]
+    return [*leases.RULES, *limits.RULES, *hosts.RULES]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``openstack lease limits show``."""
+
+import argparse
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
+
+from osc_lib.command import command
+
+from osc_nova_reservations import api
+
+_COUNTED = {
+    'Open leases': ('maxOpenLeases', 'openLeasesUsed'),
+    'Waiting leases': ('maxWaitingLeases', 'waitingLeasesUsed'),
+    'Hosts at any instant': ('maxReservedHosts', 'reservedHostsUsed'),
+    'Slots at any instant': ('maxReservedSlots', 'reservedSlotsUsed'),
+    'Host hours from now on': ('maxHostHours', 'hostHoursUsed'),
+}
+_TERMS = {
+    'Seconds that a lease may last': 'maxLeaseDuration',
+    'Last seconds in which it may be prolonged': 'reservationExtensionWindow',
+    'Seconds until its start': 'maxStartAhead',
+}
+
+
+class ShowLimits(command.Lister):
+    """Show the limits of a project, and what it has of them; -1: no limit"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--project',
+            metavar='<project-id>',
+            help='Those of this project (administrators)',
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterator[tuple[Any, ...]]]:
+        query = (
+            {'project_id': parsed_args.project} if parsed_args.project else {}
+        )
+        found = api.request(
+            api.client_of(self), 'GET', '/limits', params=query
+        )
+        return ('Limit', 'Allowed', 'Used'), _rows(found['limits']['absolute'])
+
+
+def _rows(limits: dict[str, int]) -> Iterator[tuple[Any, ...]]:
+    for name, (most, used) in _COUNTED.items():
+        yield name, limits[most], limits[used]
+    for name, most in _TERMS.items():
+        yield name, limits[most], ''

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+from nova_reservations.api import validation
+from nova_reservations.api.schemas import parameters
+
+SHOW = validation.Schema(
+    {
+        'title': 'LimitsQuery',
+        **parameters.optional(project_id=parameters.NAME),
+    }
+)
+
+_LIMIT = {'type': 'integer', 'minimum': -1, 'description': '-1: no limit'}
+_SECONDS = {
+    'type': 'integer',
+    'minimum': -1,
+    'description': 'seconds; -1: no limit',
+}
+_USED = {'type': 'integer', 'minimum': 0}
+
+SHOW_RESPONSE = validation.Schema(
+    parameters.exactly(
+        limits=parameters.exactly(
+            rate={'type': 'array', 'maxItems': 0},
+            absolute=parameters.exactly(
+                maxOpenLeases=_LIMIT,
+                openLeasesUsed=_USED,
+                maxWaitingLeases=_LIMIT,
+                waitingLeasesUsed=_USED,
+                maxReservedHosts=_LIMIT,
+                reservedHostsUsed={
+                    **_USED,
+                    'description': 'at the instant at which they are most',
+                },
+                maxReservedSlots=_LIMIT,
+                reservedSlotsUsed={
+                    **_USED,
+                    'description': 'at the instant at which they are most',
+                },
+                maxHostHours=_LIMIT,
+                hostHoursUsed={**_USED, 'description': 'from now on'},
+                maxLeaseDuration=_SECONDS,
+                reservationExtensionWindow=_SECONDS,
+                maxStartAhead=_SECONDS,
+            ),
+        )
+    )
+)

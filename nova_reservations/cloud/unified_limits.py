@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits that keystone has, as Nova asks for its own: by oslo.limit, with the
+endpoint of the compute service in ``[oslo_limit]``.
+
+Only what oslo.limit finds is used, and not its enforcement: that takes what
+is not registered for 0, and -1 for a number.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import threading
+import time
+
+from keystoneauth1 import exceptions as session_exceptions
+from openstack import exceptions as sdk_exceptions
+from oslo_limit import exception as limit_exceptions
+from oslo_limit import limit
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations.objects import limits
+
+LOG = log.getLogger(__name__)
+
+PREFIX = 'reservations:'
+
+MOST = 10_000
+"""Projects whose limits are remembered."""
+
+_FAILURES = (
+    limit_exceptions.SessionInitError,
+    sdk_exceptions.SDKException,
+    session_exceptions.ClientException,
+    # What [oslo_limit] describes is not there, or keystone's model is one
+    # that oslo.limit does not know.
+    ValueError,
+    NotImplementedError,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Known:
+    """:ivar until: when keystone is asked again."""
+
+    limits: limits.Limits
+    until: float
+
+
+class UnifiedLimits:
+    """Opens nothing until it is used, and so may be made before a fork.
+
+    :ivar seconds: for which an answer holds.
+    """
+
+    def __init__(
+        self, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._enforcer: limit.Enforcer | None = None
+        self._known: dict[str, _Known] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, project_id: str) -> limits.Limits:
+        """Return the limits of a project: as keystone has said lately, or, if
+        it does not answer, as it has said last.
+
+        :raises: CloudUnavailable if that is not known
+        """
+        with self._lock:
+            known = self._known.get(project_id)
+            if known is not None:
+                if self._clock() < known.until:
+                    return known.limits
+                # Others do not wait for the answer, nor ask too.
+                self._remember(project_id, known.limits)
+        try:
+            found = self._ask(project_id)
+        except _FAILURES as error:
+            if known is None:
+                raise exception.CloudUnavailable(
+                    service='Keystone', reason=error
+                ) from error
+            LOG.warning(
+                'Keystone does not tell limits; those that it has told last '
+                'hold on: %s',
+                error,
+            )
+            return known.limits
+        with self._lock:
+            self._remember(project_id, found)
+        return found
+
+    def _remember(self, project_id: str, found: limits.Limits) -> None:
+        self._known.pop(project_id, None)
+        if len(self._known) >= MOST:
+            del self._known[next(iter(self._known))]
+        self._known[project_id] = _Known(found, self._clock() + self.seconds)
+
+    def _ask(self, project_id: str) -> limits.Limits:
+        if self._enforcer is None:
+            # It would never forget what it has read.
+            self._enforcer = limit.Enforcer(lambda *_: {}, cache=False)
+        model = self._enforcer.model
+        # Each name that is asked for would be a request.
+        found = dict(model.get_registered_limits(None))
+        found |= dict(model.get_project_limits(project_id, None))
+        return limits.Limits.of(
+            **{
+                name: found[PREFIX + name]
+                for name in limits.NAMES
+                if PREFIX + name in found
+            }
+        )

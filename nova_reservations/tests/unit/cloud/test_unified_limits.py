@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits that keystone has."""
+
+from keystoneauth1 import exceptions as session_exceptions
+from oslo_limit import fixture
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.cloud import unified_limits
+from nova_reservations.objects import limits
+
+REGISTERED = {
+    'servers': 10,
+    'reservations:leases': 5,
+    'reservations:hosts': 8,
+    'reservations:slots': -1,
+}
+OF_PROJECTS = {'large': {'reservations:hosts': 80, 'servers': 100}}
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def keystone():
+    """Keystone with limits, or without an answer."""
+    with fixture.LimitFixture(REGISTERED, OF_PROJECTS) as keystone:
+        yield keystone
+
+
+@pytest.fixture
+def source(clock):
+    return unified_limits.UnifiedLimits(15, clock)
+
+
+def silence(keystone):
+    error = session_exceptions.ConnectTimeout('10.0.0.1 does not answer')
+    keystone.mock_conn.registered_limits.side_effect = error
+
+
+def test_what_is_registered_holds_for_all_projects(keystone, source):
+    assert source('small') == limits.Limits(leases=5, hosts=8)
+
+
+def test_a_project_has_limits_of_its_own(keystone, source):
+    assert source('large') == limits.Limits(leases=5, hosts=80)
+
+
+def test_a_change_is_seen_when_the_answer_is_old(keystone, source, clock):
+    source('large')
+    keystone.projlimits['large']['reservations:hosts'] = 7
+    clock.now += 14
+    assert source('large').hosts == 80
+    clock.now += 1
+    assert source('large').hosts == 7
+
+
+def test_the_last_answer_holds_while_keystone_is_silent(
+    keystone, source, clock
+):
+    source('small')
+    silence(keystone)
+    clock.now += 100
+    assert source('small') == limits.Limits(leases=5, hosts=8)
+
+
+def test_a_silent_keystone_is_asked_by_one_request_at_a_time(
+    keystone, source, clock
+):
+    source('small')
+    silence(keystone)
+    clock.now += 100
+    asked = keystone.mock_conn.registered_limits.call_count
+    for _ in range(5):
+        source('small')
+    assert keystone.mock_conn.registered_limits.call_count == asked + 1
+
+
+def test_without_an_answer_nobody_is_let_in_and_no_address_is_told(
+    keystone, source
+):
+    silence(keystone)
+    with pytest.raises(exception.CloudUnavailable) as refusal:
+        source('small')
+    assert refusal.value.public == (
+        'Keystone can not be reached at this moment'
+    )
+
+
+def test_no_more_projects_are_remembered_than_are_worth_it(
+    keystone, source, monkeypatch
+):
+    monkeypatch.setattr(unified_limits, 'MOST', 2)
+    for project in 'abc':
+        source(project)
+    asked = keystone.mock_conn.registered_limits.call_count
+    source('b')
+    source('c')
+    assert keystone.mock_conn.registered_limits.call_count == asked
