@@ -103,8 +103,12 @@ class UnifiedLimits:
             self._enforcer = limit.Enforcer(lambda *_: {}, cache=False)
         model = self._enforcer.model
         # Each name that is asked for would be a request.
-        found = dict(model.get_registered_limits(None))
-        found |= dict(model.get_project_limits(project_id, None))
+        found = dict(
+            model.get_registered_limits(None)  # type: ignore[arg-type]
+        )
+        found |= dict(
+            model.get_project_limits(project_id, None)  # type: ignore[arg-type]
+        )
         return limits.Limits.of(
             **{
                 name: found[PREFIX + name]

@@ -92,7 +92,6 @@ def test_who_has_no_role_sees_none(nobody):
 
 def test_nothing_else_is_asked(member):
     assert member('GET', '/limits?project=ours').status_int == 400
-    assert member('POST', '/limits').status_int == 405
 
 
 def test_offers_of_what_would_be_refused_are_refused(member):

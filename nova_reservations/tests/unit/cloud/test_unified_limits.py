@@ -2,6 +2,8 @@
 """Limits that keystone has."""
 
 from keystoneauth1 import exceptions as session_exceptions
+from oslo_config import cfg
+from oslo_config import fixture as config_fixture
 from oslo_limit import fixture
 import pytest
 
@@ -33,7 +35,9 @@ def clock():
 @pytest.fixture
 def keystone():
     """Keystone with limits, or without an answer."""
-    with fixture.LimitFixture(REGISTERED, OF_PROJECTS) as keystone:
+    options = config_fixture.Config(cfg.CONF)
+    with options, fixture.LimitFixture(REGISTERED, OF_PROJECTS) as keystone:
+        options.config(endpoint_id='nova', group='oslo_limit')
         yield keystone
 
 
