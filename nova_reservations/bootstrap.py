@@ -17,6 +17,7 @@ from nova_reservations import conf as configuration
 from nova_reservations import exception
 from nova_reservations import plugin_loader
 from nova_reservations import ports
+from nova_reservations.cloud import outbox
 from nova_reservations.cloud import unified_limits
 from nova_reservations.conf import database as database_options
 from nova_reservations.conf import limits as limit_options
@@ -26,6 +27,7 @@ from nova_reservations.engine import best_effort
 from nova_reservations.engine import clocks
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
+from nova_reservations.engine import enforcement as enforcements
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
@@ -42,10 +44,12 @@ from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import worker
 from nova_reservations.plugins.drain_strategies import base as drain
 from nova_reservations.plugins.drain_strategies import shipped
+from nova_reservations.plugins.enforcement import base as enforcing
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.resource_types import base
 
 NAMESPACE = 'nova_reservations.resources'
+ENFORCEMENT = 'nova_reservations.enforcement'
 MONITORS = 'nova_reservations.monitors'
 
 
@@ -75,6 +79,7 @@ class Services:
 class Plugins:
     """The plugins that conf names.
 
+    :ivar enforcement: what must allow a lease, in this order.
     :ivar types: name -> type of resource that can be leased.
     :ivar monitors: those of these types.
     """
@@ -82,12 +87,14 @@ class Plugins:
     types: Mapping[str, base.ResourceType]
     monitors: Sequence[monitor.Monitor]
     drain_strategy: drain.DrainStrategy
+    enforcement: Sequence[enforcing.Enforcement] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of all services; nothing of them is read before use.
 
+    :ivar later: calls of plugins that nobody waits for go there.
     :ivar limits: of projects; None: as the options say.
     """
 
@@ -98,6 +105,7 @@ class Parts:
     notify: ports.Notifier
     clock: clocks.Clock
     limits: ports.LimitSource | None = None
+    later: enforcements.Later = lambda call: call()
 
 
 def build(
@@ -108,8 +116,8 @@ def build(
     """Return the services that conf describes.
 
     :param nova: in place of the Nova that this process is of
-    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy if
-        conf names one that is not installed
+    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
+        UnknownEnforcement if conf names one that is not installed
     :raises: cfg.ConfigFileValueError if one of its values is not allowed
     :raises: DatabaseUnavailable if conf names none that can be used
     """
@@ -125,6 +133,7 @@ def build(
             notify or cloud.notify,
             clocks.Clock(database.now, own_time),
             _unified_limits(conf),
+            outbox.Outbox().put,
         )
     )
 
@@ -143,7 +152,12 @@ def assemble(parts: Parts) -> Services:
     Nothing is opened, and no option is read.
     """
     database, nova, options = parts.database, parts.nova, parts.options
-    types, notify = parts.plugins.types, parts.notify
+    types = parts.plugins.types
+    enforced = enforcements.Enforcement(
+        database, parts.plugins.enforcement, types, options
+    )
+    notify = enforced.with_ends(parts.notify, parts.later)
+    parts = dataclasses.replace(parts, notify=notify)
     inventory = hosts.Hosts(database, nova, options, parts.plugins.types)
     drainables = drainable_hosts.DrainableHosts(
         database, nova, inventory, options
@@ -152,7 +166,7 @@ def assemble(parts: Parts) -> Services:
         database, types, parts.limits or _configured(options)
     )
     promises = leases.Leases(
-        database, types, options, notify, drainables, project_limits
+        database, types, options, notify, drainables, project_limits, enforced
     )
     accesses = access.Access(database, types)
     queue = retry.Retries(database, types, options, notify, project_limits)
@@ -228,7 +242,8 @@ def check(conf: cfg.ConfigOpts) -> None:
     """See that all can be built that conf describes, for a process that
     builds its services later.
 
-    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy
+    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
+        UnknownEnforcement
     :raises: cfg.ConfigFileValueError
     """
     configuration.check(conf)
@@ -273,10 +288,29 @@ def _database(conf: cfg.ConfigOpts) -> api.Database:
 def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> Plugins:
     """Load the plugins that conf names.
 
-    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy
+    :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
+        UnknownEnforcement
     """
     types = _resource_types(conf, nova)
-    return Plugins(types, _monitors(conf, nova, types), shipped.load(conf))
+    return Plugins(
+        types,
+        _monitors(conf, nova, types),
+        shipped.load(conf),
+        _enforcement(conf),
+    )
+
+
+def _enforcement(conf: cfg.ConfigOpts) -> list[enforcing.Enforcement]:
+    return [
+        *plugin_loader.make(
+            ENFORCEMENT,
+            conf.reservations.enforcement,
+            enforcing.Enforcement,
+            '[reservations] enforcement',
+            exception.UnknownEnforcement,
+            conf,
+        ).values()
+    ]
 
 
 def _resource_types(

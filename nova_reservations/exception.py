@@ -223,5 +223,10 @@ class UnknownDrainStrategy(SystemExit):
     """The configuration names a strategy that is not installed."""
 
 
+class UnknownEnforcement(SystemExit):
+    """The configuration names enforcement that is not installed, or that can
+    not be made."""
+
+
 class FilterNotEnabled(SystemExit):
     """The scheduler loads our filter, and does not use it."""

@@ -95,6 +95,10 @@ names: ``reservations:leases``, ``reservations:waiting``,
 not limited. They are asked for as Nova asks for its own, by
 ``[oslo_limit]``, in nova-api and in nova-scheduler.
 
+Possible values:
+
+* ``configured``, ``unified``
+
 Related options:
 
 * ``[oslo_limit]``, of which ``timeout`` should be set

@@ -7,6 +7,7 @@ from nova_reservations.conf import before_end
 from nova_reservations.conf import best_effort
 from nova_reservations.conf import database
 from nova_reservations.conf import default_lease
+from nova_reservations.conf import enforcement
 from nova_reservations.conf import healing
 from nova_reservations.conf import hosts
 from nova_reservations.conf import lease_end
@@ -29,6 +30,7 @@ OPTS: list[cfg.Opt] = [
     *database.OPTS,
     *leases.OPTS,
     *limits.OPTS,
+    *enforcement.OPTS,
     *before_end.OPTS,
     *lease_end.OPTS,
     *default_lease.OPTS,

@@ -154,6 +154,8 @@ class LeaseChanges:
             ),
             events=self.requests.moved_events(seen, changes, window, now),
         )
+        if params and seen.reservations != lease.reservations:
+            self.requests.check_size(lease)
         lease_terms.check_changed(seen, lease, self.options, now)
         return lease, params
 

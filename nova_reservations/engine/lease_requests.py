@@ -21,6 +21,10 @@ from nova_reservations.objects import ids
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
 
+MOST_OFFERS = 10_000
+"""Resources that one lease may want in all, times its reservations: for each
+of these so many are looked at, for which a request takes some seconds."""
+
 CHANGEABLE = frozenset(
     {*states.WAITING, states.Lease.PENDING, states.Lease.ACTIVE}
 )
@@ -146,6 +150,7 @@ class LeaseRequests:
             events=self._new_events(lease_id, asked, now),
             by_default=asked.by_default,
         )
+        self.check_size(lease)
         if not lease.by_default:
             lease_terms.check_new(lease, self.options, now)
         if kind == states.LeaseType.BEST_EFFORT:
@@ -154,6 +159,21 @@ class LeaseRequests:
         return dataclasses.replace(
             lease, due_at=steps.due_at(lease, now, self.options)
         )
+
+    def check_size(self, lease: objects.Lease) -> None:
+        """:raises: InvalidInput if the lease asks for too much at once"""
+        demanded = resource_types.planned(self.types, lease).values()
+        total = sum(
+            demand.maximum if demand.exclusive else demand.slots
+            for demand in demanded
+        )
+        most = MOST_OFFERS // max(len(demanded), 1)
+        if len(demanded) > 1 and total > most:
+            raise exception.InvalidInput(
+                f'A lease with {len(demanded)} reservations can ask for '
+                f'{most} hosts and slots in all, and this one asks for '
+                f'{total}: ask for less, or for several leases'
+            )
 
     def _check_whole_hosts(self, reservation: objects.Reservation) -> None:
         """:raises: InvalidInput unless it is of what can be emptied"""

@@ -31,6 +31,7 @@ from nova_reservations.db import slot_servers
 from nova_reservations.engine import allocations
 from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts
+from nova_reservations.engine import enforcement
 from nova_reservations.engine import idempotency
 from nova_reservations.engine import lease_changes
 from nova_reservations.engine import lease_offers
@@ -84,6 +85,7 @@ class Leases:
         notify: ports.Notifier,
         drainable_hosts: drainable_hosts.DrainableHosts,
         limits: limits.ProjectLimits,
+        enforcement: enforcement.Enforcement,
     ) -> None:
         self.database = database
         self.types = types
@@ -98,6 +100,7 @@ class Leases:
         self.openings = openings.Openings(
             database, self.allocations, self.changes, limits
         )
+        self.enforcement = enforcement
         self.repeats = idempotency.Repeats(database)
         self.offers = lease_offers.LeaseOffers(
             database, self.requests, self.allocations, self.openings
@@ -210,6 +213,8 @@ class Leases:
         if asked.key and (made := self.repeats.made(asked.key)):
             return made
         draft = self.requests.draft(asked, now)
+        if not dry_run:
+            self.enforcement.check_new(draft, now)
         try:
             lease = self._create(draft, now, Writing(dry_run, asked.key))
         except exception.Repeated:
@@ -378,6 +383,10 @@ class Leases:
             changes = self.requests.look_up(seen, changes)
             changes = self.shrinking.look(
                 seen, changes, self.requests.new_params(seen, changes), now
+            )
+        if not dry_run:
+            self.enforcement.check_changed(
+                lambda: self.get(lease_id), changes, now
             )
 
         def change(

@@ -55,7 +55,8 @@ class ServerLeases:
     ) -> objects.Lease:
         """Write the lease of servers that Nova is asked for next.
 
-        :raises: InvalidInput, NotEnoughResources, CloudUnavailable, Contended
+        :raises: InvalidInput, NotEnoughResources, OverLimit,
+            CloudUnavailable, Contended
         """
         if asked.start > now:
             self._check_shelving()
@@ -68,6 +69,7 @@ class ServerLeases:
         lease = dataclasses.replace(
             draft, due_at=steps.due_at(draft, now, self.leases.options)
         )
+        self.leases.enforcement.check_new(lease, now)
         self.leases.promise(lease, now)
         return lease
 

@@ -34,4 +34,6 @@ def test_every_route_has_a_documented_rule_and_no_rule_is_left_over():
 def test_every_rule_is_of_a_project_and_says_what_it_is_for(rule):
     assert rule.scope_types == ['project']
     assert rule.description
-    assert re.fullmatch('reservations:(leases|hosts)(:[a-z_]+)+', rule.name)
+    assert re.fullmatch(
+        'reservations:(leases|limits|hosts)(:[a-z_]+)+', rule.name
+    )

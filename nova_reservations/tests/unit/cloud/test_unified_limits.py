@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits that keystone has."""
 
+import copy
+
 from keystoneauth1 import exceptions as session_exceptions
 from oslo_config import cfg
 from oslo_config import fixture as config_fixture
@@ -36,7 +38,12 @@ def clock():
 def keystone():
     """Keystone with limits, or without an answer."""
     options = config_fixture.Config(cfg.CONF)
-    with options, fixture.LimitFixture(REGISTERED, OF_PROJECTS) as keystone:
+    with (
+        options,
+        fixture.LimitFixture(
+            REGISTERED, copy.deepcopy(OF_PROJECTS)
+        ) as keystone,
+    ):
         options.config(endpoint_id='nova', group='oslo_limit')
         yield keystone
 
