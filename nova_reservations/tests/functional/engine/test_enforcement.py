@@ -100,9 +100,7 @@ def test_a_service_is_asked_with_the_hosts_that_a_lease_would_get(
     }
     assert reservation['resource_type'] == objects.HOST
     assert (reservation['min'], reservation['max']) == (2, 2)
-    named = {
-        each['service_name'] for each in reservation['allocations']
-    }
+    named = {each['service_name'] for each in reservation['allocations']}
     assert named == governed.hosts_of(lease)
 
 
