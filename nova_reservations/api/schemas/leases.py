@@ -208,7 +208,7 @@ _USE = {
         'items': parameters.UUID,
         'description': 'the servers that hold them, in the order of their '
         'ids; of an active reservation of whole hosts, those that were '
-        'created in it and are on its hosts; the first 1000',
+        'created in it and are on its hosts; at most 1000',
     },
     'hosts': {
         'type': 'array',

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
-import itertools
 from typing import Any
 from typing import ClassVar
 
@@ -23,8 +22,12 @@ from nova_reservations.plugins.resource_types import evacuation
 MAX_HOSTS = 10_000
 
 MOST_LOOKED_AT = 1_000
-"""Hosts of a reservation on which the API looks for servers, and servers that
-it names."""
+"""Hosts of a reservation on which the API looks for servers."""
+
+MOST_NAMED = 1_000
+"""Servers of a reservation that the API names."""
+
+_LOOKED_AT_ONCE = 100
 
 _COUNT = {
     'oneOf': [
@@ -206,19 +209,21 @@ class PhysicalHost(offered.WithServers):
         servers: Collection[str],
     ) -> Mapping[str, Any]:
         """Return the servers that it has let in and that are on its hosts, as
-        far as their cells answer."""
-        there = self.cloud.servers.servers_at(
-            {host.name for host in itertools.islice(resources, MOST_LOOKED_AT)}
-        )
-        ours = sorted(
-            uuid
-            for uuid, server in there.items()
-            if server.project_id == lease.project_id
-        )
-        let_in = self.cloud.servers.let_in(
-            reservation.id, ours[:MOST_LOOKED_AT]
-        )
-        return {'servers': sorted(let_in)}
+        far as their cells answer; of many, some."""
+        names = [host.name for host in resources][:MOST_LOOKED_AT]
+        let_in: set[str] = set()
+        for first in range(0, len(names), _LOOKED_AT_ONCE):
+            if len(let_in) >= MOST_NAMED:
+                break
+            some = frozenset(names[first : first + _LOOKED_AT_ONCE])
+            there = self.cloud.servers.servers_at(some)
+            ours = {
+                uuid
+                for uuid, server in there.items()
+                if server.project_id == lease.project_id
+            }
+            let_in.update(self.cloud.servers.let_in(reservation.id, ours))
+        return {'servers': sorted(let_in)[:MOST_NAMED]}
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         """Make the reservation's servers leave; a host is free when it is

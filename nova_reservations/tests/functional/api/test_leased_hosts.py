@@ -3,6 +3,7 @@
 
 import pytest
 
+from nova_reservations.plugins.resource_types import host as host_type
 from nova_reservations.policies import leases as policies
 from nova_reservations.tests.functional.api import conftest
 
@@ -100,3 +101,17 @@ def test_servers_are_those_that_it_has_let_in(member, lease, workers, cloud):
     cloud.intrude(host, 'theirs')
     cloud.boot(other, 'ours')
     assert granted(member, lease)['servers'] == [server]
+
+
+def test_servers_are_named_up_to_a_number(
+    member, lease, workers, cloud, monkeypatch
+):
+    workers.work()
+    monkeypatch.setattr(host_type, 'MOST_NAMED', 2)
+    monkeypatch.setattr(host_type, '_LOOKED_AT_ONCE', 1)
+    for host in granted(member, lease)['hosts']:
+        for _ in range(3):
+            cloud.boot(host['service_name'], 'ours')
+    servers = granted(member, lease)['servers']
+    assert servers == sorted(servers)
+    assert len(servers) == 2
