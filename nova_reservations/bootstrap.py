@@ -36,6 +36,7 @@ from nova_reservations.engine import monitoring
 from nova_reservations.engine import resources
 from nova_reservations.engine import retry
 from nova_reservations.engine import retry_walk
+from nova_reservations.engine import series
 from nova_reservations.engine import server_failures
 from nova_reservations.engine import server_leases
 from nova_reservations.engine import settings
@@ -64,6 +65,7 @@ class Services:
     database: api.Database
     clock: clocks.Clock
     leases: leases.Leases
+    series: series.Series
     access: access.Access
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
@@ -178,6 +180,7 @@ def assemble(parts: Parts) -> Services:
         database=database,
         clock=parts.clock,
         leases=promises,
+        series=series.Series(promises),
         access=accesses,
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,

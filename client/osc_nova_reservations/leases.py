@@ -92,6 +92,7 @@ class CreateLease(command.ShowOne):
             metavar='<date>',
             help='With --first-free, the latest start, in UTC',
         )
+        options.add_repeat(parser)
         options.add_hosts(parser)
         options.add_end_actions(parser)
         options.add_reservations(parser)
@@ -122,7 +123,10 @@ class CreateLease(command.ShowOne):
             )
             return _display(_create_first(client, wanted, body, query))
         key = parsed_args.idempotency_key or str(uuid.uuid4())
-        return _display(_create(client, body, query, key))
+        made = _create(client, body, query, key)
+        if parsed_args.repeat:
+            return _display(made['lease'] | options.series(made))
+        return _display(made['lease'])
 
 
 class ListOffer(command.Lister):
@@ -343,14 +347,14 @@ class SetLease(command.ShowOne):
 def _create(
     client: adapter.Adapter, body: Any, query: Any, key: str
 ) -> dict[str, Any]:
-    """Create a lease, unless it was by an earlier request with the key.
+    """Create a lease, unless it was by an earlier request with the key, and
+    return the answer.
 
     :raises: CommandError
     """
     headers = {'Idempotency-Key': key}
     try:
-        made = api.request(client, 'POST', '/leases', body, query, headers)
-        return dict(made['lease'])
+        return api.request(client, 'POST', '/leases', body, query, headers)
     except session_exceptions.ConnectionError as error:
         raise exceptions.CommandError(
             f'{error}\nThe lease may have been made. To be sure, give the '

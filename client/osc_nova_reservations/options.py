@@ -7,6 +7,8 @@ from typing import Any
 
 from osc_lib import exceptions
 
+_PERIODS = {'daily': 'P1D', 'weekly': 'P1W'}
+
 
 def host_range(text: str) -> tuple[int, int]:
     """Return the minimum and maximum in ``3`` or ``2-5``.
@@ -98,6 +100,75 @@ def add_reservations(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_repeat(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--repeat',
+        choices=[*_PERIODS],
+        help='Create a series of leases: one each day or week, at the same '
+        'local time',
+    )
+    parser.add_argument(
+        '--count',
+        type=int,
+        metavar='<count>',
+        help='With --repeat, the number of leases, up to 64',
+    )
+    parser.add_argument(
+        '--timezone',
+        metavar='<timezone>',
+        help='With --repeat, whose local time it is, such as Europe/Rome '
+        '(default: UTC)',
+    )
+    parser.add_argument(
+        '--partial',
+        action='store_true',
+        help='With --repeat, create those leases for which there is room, if '
+        'there is not for all',
+    )
+
+
+def _repeat(args: argparse.Namespace) -> dict[str, Any] | None:
+    """Return how the lease repeats.
+
+    :raises: CommandError
+    """
+    if not args.repeat:
+        if args.count is not None or args.timezone or args.partial:
+            raise exceptions.CommandError(
+                '--count, --timezone and --partial need --repeat'
+            )
+        return None
+    if args.count is None:
+        raise exceptions.CommandError('--repeat needs --count')
+    if args.first_free:
+        raise exceptions.CommandError(
+            '--first-free is for a single lease, without --repeat'
+        )
+    return _given(
+        every=_PERIODS[args.repeat],
+        count=args.count,
+        timezone=args.timezone,
+        partial=args.partial or None,
+    )
+
+
+def series(made: dict[str, Any]) -> dict[str, Any]:
+    """Return what to show of a series beside its first lease.
+
+    :param made: as the API answers it
+    """
+    return {
+        'leases': '\n'.join(
+            f'{each["id"]} {each["start_date"]}' for each in made['leases']
+        ),
+        'refused': '\n'.join(
+            f'{each["start_date"]} {each["reason"]}'
+            # Not if it was made by an earlier request.
+            for each in made.get('refused', ())
+        ),
+    }
+
+
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--dry-run',
@@ -136,6 +207,7 @@ def create_body(args: argparse.Namespace) -> dict[str, Any]:
             end_date=args.end,
             duration=args.duration,
             before_end_date=args.before_end_date,
+            repeat=_repeat(args),
         ),
         'reservations': _reservations(args),
     }

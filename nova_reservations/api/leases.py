@@ -22,6 +22,7 @@ from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.views import leases as view
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import resource_types
+from nova_reservations.engine import series
 from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
@@ -42,7 +43,7 @@ def index(
     ):
         project_id = own
     limit = int(query['limit']) if 'limit' in query else None
-    show_all = _view(req)
+    show_all = view_of(req)
     found = req.services.leases.pages(
         _lease_query(query, project_id, limit, req)
     )
@@ -130,32 +131,33 @@ def create(
     context.can(policies.CREATE, target={'project_id': context.project_id})
     now = req.now()
     start = dates.parse(body['start_date'], now)
-    return _answer(
-        req,
-        req.services.leases.create(
-            lease_requests.NewLease(
-                name=body['name'],
-                project_id=context.project_id,
-                user_id=context.user_id,
-                start=start,
-                end=_end(body, start, now),
-                before_end=_date(body, 'before_end_date', now),
-                reservations=tuple(
-                    new_reservation(req, item)
-                    for item in body.get('reservations', ())
-                ),
-                lease_type=states.LeaseType(body['lease_type'])
-                if 'lease_type' in body
-                else None,
-                max_retries=body.get('max_retries'),
-                duration=dates.parse_duration(body['duration'])
-                if 'duration' in body
-                else None,
-                key=_key(req, query, headers, body),
-            ),
-            now,
-            dry_run=_is_dry_run(query),
+    asked = lease_requests.NewLease(
+        name=body['name'],
+        project_id=context.project_id,
+        user_id=context.user_id,
+        start=start,
+        end=_end(body, start, now),
+        before_end=_date(body, 'before_end_date', now),
+        reservations=tuple(
+            new_reservation(req, item) for item in body.get('reservations', ())
         ),
+        lease_type=states.LeaseType(body['lease_type'])
+        if 'lease_type' in body
+        else None,
+        max_retries=body.get('max_retries'),
+        duration=dates.parse_duration(body['duration'])
+        if 'duration' in body
+        else None,
+        key=_key(req, query, headers, body),
+    )
+    dry_run = _is_dry_run(query)
+    if 'repeat' in body:
+        made = req.services.series.create(
+            asked, _repeat(body['repeat']), now, dry_run=dry_run
+        )
+        return _series(req, made)
+    return _answer(
+        req, req.services.leases.create(asked, now, dry_run=dry_run)
     )
 
 
@@ -165,7 +167,7 @@ CREATE = Action(
     query=schemas.DRY_RUN,
     headers=schemas.CREATE_HEADERS,
     body=schemas.CREATE,
-    response=schemas.SHOW_RESPONSE,
+    response=schemas.CREATE_RESPONSE,
     refusals=(409, 422),
 )
 
@@ -183,6 +185,32 @@ def _key(
     return objects.IdempotencyKey.of(
         req.context.project_id, req.context.user_id, key, body
     )
+
+
+def _repeat(body: Mapping[str, Any]) -> series.Repeat:
+    return series.Repeat(
+        every=dates.parse_duration(body['every']),
+        count=body['count'],
+        timezone=body.get('timezone', 'UTC'),
+        partial=body.get('partial', False),
+    )
+
+
+def _series(
+    req: api_request.LeaseRequest, made: series.Made
+) -> dict[str, Any]:
+    shown = view_of(req)(made.leases)
+    answer = {'lease': shown[0], 'leases': shown}
+    if made.refused is not None:
+        answer['refused'] = [
+            {
+                'start_date': dates.show(each.lease.start_date),
+                'end_date': dates.show(each.lease.end_date),
+                'reason': str(each.why),
+            }
+            for each in made.refused
+        ]
+    return answer
 
 
 def _is_dry_run(query: Mapping[str, str]) -> bool:
@@ -349,24 +377,34 @@ def _visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
     if not uuidutils.is_uuid_like(lease_id):
         raise exception.NotFound(kind='Lease', id=lease_id)
     lease = req.services.leases.get(lease_id)
+    missing = exception.NotFound(kind='Lease', id=lease_id)
+    check_visible(req, lease, missing)
+    return lease
+
+
+def check_visible(
+    req: api_request.LeaseRequest,
+    lease: objects.Lease,
+    missing: exception.NotFound,
+) -> None:
+    """:raises: missing, if only another project may see the lease"""
     target = {'project_id': lease.project_id}
     try:
         req.context.can(policies.SHOW, target=target)
     except nova_exception.PolicyNotAuthorized:
         if lease.project_id == req.context.project_id:
             raise
-        raise exception.NotFound(kind='Lease', id=lease_id) from None
-    return lease
+        raise missing from None
 
 
 def _answer(
     req: api_request.LeaseRequest, lease: objects.Lease
 ) -> dict[str, Any]:
-    (shown,) = _view(req)([lease])
+    (shown,) = view_of(req)([lease])
     return {'lease': shown}
 
 
-def _view(
+def view_of(
     req: api_request.LeaseRequest,
 ) -> Callable[[Collection[objects.Lease]], list[dict[str, Any]]]:
     """Return the view of leases for the caller."""

@@ -12,6 +12,7 @@ from nova_reservations.api import limits
 from nova_reservations.api import offers
 from nova_reservations.api import openapi
 from nova_reservations.api import request as api_request
+from nova_reservations.api import series
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
 from nova_reservations.api.action import Routes
@@ -39,6 +40,8 @@ _TABLE = (
     ('PUT', '/v1/leases/{lease_id}', leases.UPDATE),
     ('DELETE', '/v1/leases/{lease_id}', leases.DELETE),
     ('GET', '/v1/limits', limits.SHOW),
+    ('GET', '/v1/lease-series/{series_id}', series.SHOW),
+    ('DELETE', '/v1/lease-series/{series_id}', series.DELETE),
     ('GET', '/v1/os-hosts', hosts.INDEX),
     ('POST', '/v1/os-hosts', hosts.CREATE),
     ('GET', '/v1/os-hosts/allocations', hosts.ALLOCATIONS),

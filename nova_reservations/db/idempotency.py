@@ -103,6 +103,17 @@ def insert(
         raise
 
 
+def point(
+    session: orm.Session, key: objects.IdempotencyKey, lease_id: str
+) -> None:
+    """Remember another lease in place of the one that was planned to be."""
+    session.execute(
+        sa.update(KEY)
+        .where(KEY.c.digest == key.digest)
+        .values(lease_id=lease_id)
+    )
+
+
 @contextlib.contextmanager
 def _patience(session: orm.Session) -> Iterator[None]:
     """Bound the time that a statement waits for others."""

@@ -83,6 +83,7 @@ def _lease(
         events=events,
         status_detail=row.status_detail,
         by_default=row.by_default,
+        series_id=row.series_id,
     )
 
 

@@ -26,27 +26,33 @@ ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 
 
-def insert(session: orm.Session, lease: objects.Lease) -> None:
-    """Write a new lease with its reservations and events."""
+def insert(session: orm.Session, *new: objects.Lease) -> None:
+    """Write new leases with their reservations and events."""
     session.execute(
         sa.insert(LEASE),
-        [{**lease_rows.columns(lease, LEASE), 'claimed_by': None}],
+        [
+            {**lease_rows.columns(lease, LEASE), 'claimed_by': None}
+            for lease in new
+        ],
     )
-    if lease.reservations:
-        session.execute(
-            sa.insert(RESERVATION),
-            [
-                {
-                    **lease_rows.columns(reservation, RESERVATION),
-                    'position': position,
-                    'open_to': lease_rows.open_to(lease, reservation),
-                }
-                for position, reservation in enumerate(lease.reservations)
-            ],
-        )
+    reservations = [
+        {
+            **lease_rows.columns(reservation, RESERVATION),
+            'position': position,
+            'open_to': lease_rows.open_to(lease, reservation),
+        }
+        for lease in new
+        for position, reservation in enumerate(lease.reservations)
+    ]
+    if reservations:
+        session.execute(sa.insert(RESERVATION), reservations)
     session.execute(
         sa.insert(EVENT),
-        [lease_rows.columns(event, EVENT) for event in lease.events],
+        [
+            lease_rows.columns(event, EVENT)
+            for lease in new
+            for event in lease.events
+        ],
     )
 
 
@@ -63,6 +69,12 @@ def get_all(
 ) -> list[objects.Lease]:
     """Return those of the leases that exist."""
     return meeting(session, LEASE.c.id.in_(lease_ids))
+
+
+def of_series(session: orm.Session, series_id: str) -> list[objects.Lease]:
+    """Return those of its leases that exist, in the order of their start."""
+    found = meeting(session, LEASE.c.series_id == series_id)
+    return sorted(found, key=lambda lease: (lease.start_date, lease.id))
 
 
 def meeting(

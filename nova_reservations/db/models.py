@@ -327,6 +327,7 @@ class Lease(Base, Timestamps):
         ),
         # Those that lack something, which are few.
         sa.Index('ix_nr_leases_degraded', 'degraded', 'id'),
+        sa.Index('ix_nr_leases_series', 'series_id'),
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
@@ -361,6 +362,7 @@ class Lease(Base, Timestamps):
     due_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
+    series_id: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
 
     reservations: orm.Mapped[list['Reservation']] = orm.relationship(
         lazy='raise', order_by='Reservation.position'

@@ -46,6 +46,7 @@ class Terms:
     :ivar among: reservation id -> ids of all that it may have, of a lease
         whose turn it is; None: whatever there is.
     :ivar replan: whether promises of others may move for it.
+    :ivar beside: what is not for the lease.
     """
 
     held: Mapping[str, Collection[int]] = dataclasses.field(
@@ -55,6 +56,7 @@ class Terms:
     best_fit: bool = True
     among: Mapping[str, Collection[int]] | None = None
     replan: replanning.Replan = replanning.Replan.NO
+    beside: search.Beside = search.NOTHING_BESIDE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,9 +75,15 @@ class Planned:
     moved: replanning.Found | None = None
 
 
+def seed(lease: objects.Lease) -> str:
+    """Return what a random order of resources follows from: leases of a
+    series tend to the same ones."""
+    return lease.series_id or lease.id
+
+
 def start_at(lease: objects.Lease) -> int:
     """Return the random place at which a lease looks for resources first."""
-    return zlib.crc32(lease.id.encode()) >> 1
+    return zlib.crc32(seed(lease).encode()) >> 1
 
 
 def find_offers(
@@ -85,7 +93,7 @@ def find_offers(
     or with all that there are."""
     found: list[search.Offer] = []
     for page in candidates.pages(session, wanted, terms):
-        found += page
+        found += offers.beside(page, wanted, terms.beside.taken)
         if offers.enough(wanted, found):
             break
     return offers.Ask(wanted, found)
@@ -121,7 +129,7 @@ class Allocations:
         allocations.advance(session, planned.generations)
         if planned.moved is not None:
             replanning.write(session, planned.moved, now, self.options)
-        self._write(session, planned, terms.held)
+        self.write(session, planned, terms.held)
         return planned.moved.left if planned.moved else ()
 
     def plan(
@@ -164,6 +172,7 @@ class Allocations:
                     start_at(lease),
                     terms.best_fit,
                     ignore=[item.id for item in lease.reservations],
+                    beside=terms.beside,
                 ),
                 replan,
                 explain,
@@ -202,8 +211,10 @@ class Allocations:
                 else slots.get(item.id, {}),
                 keep_all=lease.is_used,
                 recheck=not terms.held or item.id in terms.recheck,
-                # As many more as its siblings may take of the same.
-                siblings=total - demand.maximum,
+                # As many more as others may take of the same.
+                siblings=total
+                - demand.maximum
+                + (len(terms.beside.taken) if demand.exclusive else 0),
                 among=terms.among.get(item.id) if terms.among else None,
             )
 
@@ -227,7 +238,7 @@ class Allocations:
     ) -> Planned:
         """:raises: NotEnoughResources, InvalidInput, Crowded"""
         asks = [find_offers(session, item, terms) for item in wanted]
-        found = plan.assign(asks, lease.id, terms.best_fit)
+        found = plan.assign(asks, seed(lease), terms.best_fit)
         if isinstance(found, plan.Plan):
             if lease.keeps_its_cell:
                 found = _in_one_cell(session, lease, asks, found, terms)
@@ -282,12 +293,16 @@ class Allocations:
             return None
         raise exception.Crowded(id=lease.id)
 
-    def _write(
+    def write(
         self,
         session: api.Session,
         planned: Planned,
         held: Mapping[str, Collection[int]],
     ) -> None:
+        """Write what is planned, of which the generations are advanced.
+
+        :param held: as in the terms
+        """
         # All of it before any: one may get what another has had.
         for reservation_id, resource_ids in held.items():
             allocations.delete(session, reservation_id, resource_ids)
@@ -368,6 +383,9 @@ def _whole_refusal(
     )
     if others:
         reason += f', and {sum(others)} by other reservations of the lease'
+    if terms.beside.taken:
+        count = len(terms.beside.taken)
+        reason += f', and {count} by other leases of the series'
     if wanted.must_keep:
         reason += (
             f', and an active lease keeps the {len(wanted.must_keep)} that it '

@@ -6,7 +6,9 @@ resource type may ask Nova about a flavor.
 """
 
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Any
@@ -53,6 +55,7 @@ class NewLease:
         start.
     :ivar key: by which the request may be repeated.
     :ivar by_default: nobody has asked for it: it comes with a server.
+    :ivar series_id: of the leases that are created with it.
     """
 
     name: str
@@ -67,6 +70,7 @@ class NewLease:
     duration: datetime.timedelta | None = None
     key: objects.IdempotencyKey | None = None
     by_default: bool = False
+    series_id: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,14 +115,37 @@ class LeaseRequests:
 
         :raises: InvalidInput, OverLimit
         """
-        if asked.start < now.replace(second=0):
-            raise exception.InvalidInput(
-                'Start date must be later than current date'
-            )
-        if asked.end <= asked.start or asked.end <= now:
-            raise exception.InvalidInput(
-                'End date must be later than start date.'
-            )
+        [lease] = self.drafts([asked], now)
+        return lease
+
+    def drafts(
+        self, asked: Sequence[NewLease], now: datetime.datetime
+    ) -> list[objects.Lease]:
+        """Return leases whose reservations ask for the same: the cloud is
+        asked once.
+
+        :raises: InvalidInput, OverLimit
+        """
+        for each in asked:
+            _check_dates(each, now)
+        params = [
+            self._params(item, asked[0].project_id)
+            for item in asked[0].reservations
+        ]
+        return [self._draft(each, params, now) for each in asked]
+
+    def _params(self, item: NewReservation, project_id: str) -> dict[str, Any]:
+        """:raises: InvalidInput"""
+        kind = resource_types.get(self.types, item.resource_type)
+        return kind.validate(kind.look_up(item.asked, project_id))
+
+    def _draft(
+        self,
+        asked: NewLease,
+        params: Iterable[dict[str, Any]],
+        now: datetime.datetime,
+    ) -> objects.Lease:
+        """:raises: InvalidInput, OverLimit"""
         lease_id = ids.new()
         kind = _lease_type(asked, now)
         lease = objects.Lease(
@@ -144,11 +171,12 @@ class LeaseRequests:
             created_at=now,
             updated_at=None,
             reservations=tuple(
-                self._new_reservation(lease_id, asked.project_id, item, now)
-                for item in asked.reservations
+                _new_reservation(lease_id, item.resource_type, its, now)
+                for item, its in zip(asked.reservations, params, strict=True)
             ),
             events=self._new_events(lease_id, asked, now),
             by_default=asked.by_default,
+            series_id=asked.series_id,
         )
         self.check_size(lease)
         if not lease.by_default:
@@ -209,26 +237,6 @@ class LeaseRequests:
                 f'max_retries is for leases of type {states.LeaseType.RETRY}'
             )
         return None
-
-    def _new_reservation(
-        self,
-        lease_id: str,
-        project_id: str,
-        item: NewReservation,
-        now: datetime.datetime,
-    ) -> objects.Reservation:
-        kind = resource_types.get(self.types, item.resource_type)
-        return objects.Reservation(
-            id=ids.new(),
-            lease_id=lease_id,
-            resource_type=item.resource_type,
-            status=states.Reservation.PENDING,
-            params=kind.validate(kind.look_up(item.asked, project_id)),
-            missing_resources=False,
-            resources_changed=False,
-            created_at=now,
-            updated_at=None,
-        )
 
     def _new_events(
         self, lease_id: str, asked: NewLease, now: datetime.datetime
@@ -412,6 +420,35 @@ def _duration(asked: NewLease, kind: states.LeaseType) -> int | None:
             'days at most'
         )
     return int(asked.duration.total_seconds())
+
+
+def _check_dates(asked: NewLease, now: datetime.datetime) -> None:
+    """:raises: InvalidInput"""
+    if asked.start < now.replace(second=0):
+        raise exception.InvalidInput(
+            'Start date must be later than current date'
+        )
+    if asked.end <= asked.start or asked.end <= now:
+        raise exception.InvalidInput('End date must be later than start date.')
+
+
+def _new_reservation(
+    lease_id: str,
+    resource_type: str,
+    params: dict[str, Any],
+    now: datetime.datetime,
+) -> objects.Reservation:
+    return objects.Reservation(
+        id=ids.new(),
+        lease_id=lease_id,
+        resource_type=resource_type,
+        status=states.Reservation.PENDING,
+        params=params,
+        missing_resources=False,
+        resources_changed=False,
+        created_at=now,
+        updated_at=None,
+    )
 
 
 def _new_event(

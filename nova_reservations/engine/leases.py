@@ -222,8 +222,11 @@ class Leases:
             return self.create(asked, now)
         except exception.NotEnoughResources as refusal:
             raise self.openings.with_start(refusal, draft, now) from refusal
-        if dry_run:
-            return lease
+        if not dry_run:
+            self.tell_created(lease)
+        return lease
+
+    def tell_created(self, lease: objects.Lease) -> None:
         LOG.info(
             _CREATED[lease.status],
             {
@@ -235,7 +238,6 @@ class Leases:
             },
         )
         self.notify(notifications.CREATE, notifications.payload(lease))
-        return lease
 
     def _create(
         self, draft: objects.Lease, now: datetime.datetime, writing: Writing

@@ -13,8 +13,10 @@ Decision 0039: doc/source/decisions/0039-limits-in-the-booking
 """
 
 from collections.abc import Collection
+from collections.abc import Sequence
 import dataclasses
 import datetime
+import itertools
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -66,6 +68,21 @@ class Guard:
             )
             _refuse(planner.of_leases(count, self.most, waits))
         self.check(session, lease, now, (), wanted)
+
+    def check_all(
+        self,
+        session: api.Session,
+        new: Sequence[objects.Lease],
+        now: datetime.datetime,
+    ) -> None:
+        """Check leases that have just been written together: as one that has
+        the reservations of all.
+
+        :raises: OverLimit
+        """
+        reservations = itertools.chain(*(lease.reservations for lease in new))
+        whole = dataclasses.replace(new[0], reservations=tuple(reservations))
+        self.check_new(session, whole, now)
 
     def check_one_more(self, session: api.Session) -> None:
         """Check that there could be one more lease, which does not wait.

@@ -102,6 +102,7 @@ class Promises:
         anything = demands.Demand(resource_type, 1, 1)
         self.usable = frozenset(candidates.meeting_all(session, anything))
         self._meeting: dict[Any, frozenset[int] | None] = {None: self.usable}
+        self._could_have: dict[Any, frozenset[int]] = {}
 
     def is_hopeless(self, wanted: Sequence[search.Wanted]) -> bool:
         """Return whether there is no room however promises move."""
@@ -112,6 +113,11 @@ class Promises:
         )
         least = sum(item.demand.least for item in wanted)
         if _peak(rows, window) + least > len(resources):
+            return True
+        beside = self.terms.beside.least
+        if beside and _peak(rows, _instant(window)) + beside + least > len(
+            resources
+        ):
             return True
         for item in wanted:
             suitable = self._suitable(item)
@@ -149,12 +155,20 @@ class Promises:
     ) -> Found | None:
         """Return what the reservations can have if promises move, as far as
         the limit of the search goes."""
-        newcomers = []
-        for item in wanted:
-            suitable = self._suitable(item)
-            if not _may_keep(item, suitable):
-                return None
-            newcomers.append(self._newcomer(item, suitable))
+        if not all(_may_keep(item, self._suitable(item)) for item in wanted):
+            return None
+        found = self.find_each([wanted], limit)
+        return None if found.room.refused else found
+
+    def find_each(
+        self, leases: Sequence[Sequence[search.Wanted]], limit: int
+    ) -> Found:
+        """Return the same for each of some leases or not; what one of them
+        gets may move for the next.
+
+        :param limit: of the searches for all of them
+        """
+        newcomers = [list(map(self._newcomer, wanted)) for wanted in leases]
         movable = self._movable()
         within = self._within(movable)
         held = defaultdict[int, list[timelines.Promise]](list)
@@ -168,9 +182,7 @@ class Promises:
                     self._choice(row, within),
                 )
             )
-        room = replanning.make_room(held, newcomers, limit)
-        if room is None:
-            return None
+        room = replanning.make_rooms(held, newcomers, limit)
         changed = {
             *(key for ids in room.resources.values() for key in ids),
             *(move.source for move in room.moves),
@@ -205,23 +217,26 @@ class Promises:
             min(item.window.end for item in wanted) + self.terms.cleaning,
         )
 
-    def _newcomer(
-        self, wanted: search.Wanted, suitable: frozenset[int]
-    ) -> replanning.Newcomer:
+    def _newcomer(self, wanted: search.Wanted) -> replanning.Newcomer:
         return replanning.Newcomer(
             wanted.reservation_id,
             wanted.window.start,
             wanted.window.end + self.terms.cleaning,
             max(wanted.demand.least, len(wanted.must_keep)),
-            suitable,
+            self._suitable(wanted),
             sorted(wanted.must_keep),
+            wanted.demand.maximum,
         )
 
     def _suitable(self, wanted: search.Wanted) -> frozenset[int]:
-        found = candidates.could_have(
-            self.session, wanted, limit=len(self.generations)
-        )
-        return frozenset(found)
+        alike = wanted.demand, frozenset(wanted.held), wanted.recheck
+        if alike not in self._could_have:
+            self._could_have[alike] = frozenset(
+                candidates.could_have(
+                    self.session, wanted, limit=len(self.generations)
+                )
+            )
+        return self._could_have[alike]
 
     def _choice(
         self,
@@ -320,6 +335,13 @@ def _may_keep(wanted: search.Wanted, suitable: Collection[int]) -> bool:
     kept = wanted.must_keep
     return len(kept) <= wanted.demand.maximum and all(
         key in suitable for key in kept
+    )
+
+
+def _instant(window: interval.Interval) -> interval.Interval:
+    """Return the start of a window."""
+    return interval.Interval(
+        window.start, window.start + datetime.timedelta.resolution
     )
 
 

@@ -87,6 +87,8 @@ class Lease:
     :ivar by_default: a server got it that had not asked for one.
     :ivar in_nova: something of the lease may exist in Nova or placement.
     :ivar prepared: Nova holds exactly the resources that the database says.
+    :ivar series_id: of the leases that were created with it; None: it was
+        created alone.
     """
 
     id: str
@@ -114,6 +116,7 @@ class Lease:
     events: tuple[Event, ...]
     status_detail: str | None = None
     by_default: bool = False
+    series_id: str | None = None
 
     @property
     def why(self) -> reasons.Reason | None:

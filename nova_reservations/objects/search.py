@@ -15,6 +15,25 @@ from nova_reservations.objects import requirements
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Beside:
+    """What leases get at the time of another one that are planned before it,
+    in the same transaction.
+
+    :ivar taken: resource id -> what they take of it; None: it as a whole.
+    :ivar least: how many resources they must have at its start: those that
+        overlap it have begun.
+    """
+
+    taken: Mapping[int, amounts.Amounts | None] = dataclasses.field(
+        default_factory=dict
+    )
+    least: int = 0
+
+
+NOTHING_BESIDE = Beside()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Search:
     """The terms that all reservations of a lease have in common.
 
@@ -26,6 +45,7 @@ class Search:
         were too late look elsewhere.
     :ivar ignore: ids of reservations that are planned anew: to them, what
         they have is free.
+    :ivar beside: what is not for the lease.
     """
 
     now: datetime.datetime
@@ -33,6 +53,7 @@ class Search:
     start_at: int = 0
     best_fit: bool = True
     ignore: Collection[str] = ()
+    beside: Beside = NOTHING_BESIDE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

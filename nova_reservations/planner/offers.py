@@ -2,10 +2,12 @@
 """Reservations of a lease with the offers that each of them has."""
 
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
+from nova_reservations.objects import amounts
 from nova_reservations.objects import search
 
 Slots = Mapping[str, Mapping[int, int]]
@@ -28,6 +30,29 @@ class Shortage:
     """:ivar reservation_id: of the one that can't have what it wants."""
 
     reservation_id: str
+
+
+def beside(
+    offers: Iterable[search.Offer],
+    wanted: search.Wanted,
+    taken: Mapping[int, amounts.Amounts | None],
+) -> list[search.Offer]:
+    """Return what others leave of the offers.
+
+    :param taken: resource id -> what they take of it at that time; None: it
+        as a whole
+    """
+    if not taken:
+        return list(offers)
+    demand, left = wanted.demand, []
+    for offer in offers:
+        if (key := offer.resource.id) not in taken:
+            left.append(offer)
+        elif not demand.exclusive and (units := taken[key]) is not None:
+            rest = offer.left - units
+            if demand.slot.times_in(rest) >= demand.together:
+                left.append(dataclasses.replace(offer, left=rest, shared=True))
+    return left
 
 
 def enough(wanted: search.Wanted, offers: Collection[search.Offer]) -> bool:

@@ -39,6 +39,7 @@ class Newcomer:
     :ivar count: of resources that it must have, with those that it keeps.
     :ivar within: those that it may have.
     :ivar keeps: those that it has and keeps: they are cleared for it.
+    :ivar most: of resources that it gets if they are free; None: no more.
     """
 
     reservation_id: str
@@ -47,6 +48,7 @@ class Newcomer:
     count: int
     within: Collection[int]
     keeps: Sequence[int] = ()
+    most: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,10 +62,14 @@ class Move:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Room:
-    """:ivar resources: reservation id -> what a newcomer gets."""
+    """:ivar resources: reservation id -> what a newcomer gets.
+
+    :ivar refused: the places of those leases for which no room was found.
+    """
 
     resources: Mapping[str, Collection[int]]
     moves: Sequence[Move]
+    refused: Sequence[int] = ()
 
 
 def make_room(
@@ -77,21 +83,41 @@ def make_room(
     :param held: resource id -> all that it is promised for
     :param limit: exchanges that are tried in all
     """
+    room = make_rooms(held, [newcomers], limit)
+    return None if room.refused else room
+
+
+def make_rooms(
+    held: Mapping[int, Iterable[timelines.Promise]],
+    leases: Iterable[Iterable[Newcomer]],
+    limit: int,
+) -> Room:
+    """Return resources for all newcomers of leases, for each lease or not;
+    these may move for each other, too.
+
+    :param limit: exchanges that are tried in all
+    """
     lines = timelines.Timelines(held)
     before = dict(lines.lines)
     search = _Search(lines, limit)
-    resources: dict[str, list[int]] = {}
-    # Whom the fewest suit is first.
-    for newcomer in sorted(newcomers, key=lambda each: len(each.within)):
-        found = resources[newcomer.reservation_id] = []
-        wanted: list[int | None] = [*newcomer.keeps]
-        wanted += [None] * (newcomer.count - len(wanted))
-        for resource in wanted:
-            place = search.place(newcomer, resource)
-            if place is None:
-                return None
-            found.append(place)
-    return Room(resources, _moves(before, lines.lines))
+    accepted: list[Newcomer] = []
+    refused = []
+    for number, newcomers in enumerate(leases):
+        mark = lines.mark()
+        # Whom the fewest suit is first.
+        asked = sorted(newcomers, key=lambda each: len(each.within))
+        if all(map(search.place_all, asked)):
+            accepted += asked
+        else:
+            lines.undo(mark)
+            refused.append(number)
+    for newcomer in accepted:
+        search.fill(newcomer)
+    return Room(
+        _resources(lines.lines, accepted),
+        _moves(before, lines.lines),
+        tuple(refused),
+    )
 
 
 class _Search:
@@ -101,7 +127,25 @@ class _Search:
         self.lines = lines
         self.left = limit
 
-    def place(self, newcomer: Newcomer, resource: int | None) -> int | None:
+    def place_all(self, newcomer: Newcomer) -> bool:
+        """Clear all that the newcomer must have, and give it."""
+        wanted: list[int | None] = [*newcomer.keeps]
+        wanted += [None] * (newcomer.count - len(wanted))
+        return all(self._place(newcomer, resource) for resource in wanted)
+
+    def fill(self, newcomer: Newcomer) -> None:
+        """Give the newcomer more of what is free, up to its most."""
+        more = (newcomer.most or newcomer.count) - newcomer.count
+        for resource in sorted(newcomer.within):
+            if more <= 0:
+                return
+            if not self.lines.overlapping(
+                resource, newcomer.start, newcomer.end
+            ):
+                self._give(newcomer, resource, newcomer.within)
+                more -= 1
+
+    def _place(self, newcomer: Newcomer, resource: int | None) -> bool:
         """Clear a resource for the newcomer, this or any, and give it."""
         window = newcomer.start, newcomer.end
         choice = (
@@ -112,14 +156,30 @@ class _Search:
         for depth in range(_DEPTH + 1):
             for each in choice:
                 if self.left < 0:
-                    return None
+                    return False
                 if self._clear(each, *window, depth):
-                    self.lines.add(
-                        each,
-                        timelines.Promise(newcomer.reservation_id, *window),
-                    )
-                    return each
-        return None
+                    # What it keeps stays; else it may move for the next.
+                    within = newcomer.within if resource is None else None
+                    self._give(newcomer, each, within)
+                    return True
+        return False
+
+    def _give(
+        self,
+        newcomer: Newcomer,
+        resource: int,
+        within: Collection[int] | None,
+    ) -> None:
+        self.lines.add(
+            resource,
+            timelines.Promise(
+                newcomer.reservation_id,
+                newcomer.start,
+                newcomer.end,
+                within,
+                is_new=True,
+            ),
+        )
 
     def _clearable(
         self,
@@ -204,6 +264,20 @@ def _seconds(time: datetime.datetime) -> float:
     return time.timestamp()
 
 
+def _resources(
+    lines: Mapping[int, timelines.Line], newcomers: Iterable[Newcomer]
+) -> dict[str, list[int]]:
+    """Return reservation id -> what each of the newcomers has."""
+    found: dict[str, list[int]] = {
+        each.reservation_id: [] for each in newcomers
+    }
+    for resource, line in sorted(lines.items()):
+        for promise in line:
+            if promise.is_new:
+                found[promise.reservation_id].append(resource)
+    return found
+
+
 def _moves(
     before: Mapping[int, timelines.Line], after: Mapping[int, timelines.Line]
 ) -> list[Move]:
@@ -216,7 +290,7 @@ def _moves(
         if line is old:
             continue
         had = {each.reservation_id for each in old}
-        has = {each.reservation_id for each in line}
+        has = {each.reservation_id for each in line if not each.is_new}
         for reservation_id in had - has:
             lost[reservation_id].append(resource)
         for reservation_id in has - had:

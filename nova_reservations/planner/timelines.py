@@ -23,12 +23,14 @@ class Promise:
 
     :ivar end: with the time for cleaning.
     :ivar within: the resources that it may have instead; None: it stays.
+    :ivar is_new: it is not promised yet.
     """
 
     reservation_id: str
     start: datetime.datetime
     end: datetime.datetime
     within: Collection[int] | None = None
+    is_new: bool = False
 
     def may_have(self, resource: int) -> bool:
         return self.within is not None and resource in self.within

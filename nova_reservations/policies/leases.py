@@ -29,9 +29,10 @@ RULES = [
     base.rule(
         SHOW,
         base.PROJECT_READER_OR_ADMIN,
-        'Show a lease. To whoever this refuses a lease of another '
-        'project, that lease does not exist.',
+        'Show a lease, or a series of leases. To whoever this refuses a '
+        'lease or series of another project, it does not exist.',
         ('GET', '/leases/{lease_id}'),
+        ('GET', '/lease-series/{series_id}'),
     ),
     base.rule(
         SHOW_HOSTS,
@@ -61,8 +62,9 @@ RULES = [
     base.rule(
         DELETE,
         base.PROJECT_MEMBER_OR_ADMIN,
-        'Delete a lease.',
+        'Delete a lease, or a series of leases.',
         ('DELETE', '/leases/{lease_id}'),
+        ('DELETE', '/lease-series/{series_id}'),
     ),
     base.rule(
         CELL,
@@ -80,5 +82,6 @@ RULES = [
         ('GET', '/leases'),
         ('GET', '/leases/{lease_id}'),
         ('PUT', '/leases/{lease_id}'),
+        ('GET', '/lease-series/{series_id}'),
     ),
 ]

@@ -68,7 +68,9 @@ class FakeApi(adapters.BaseAdapter):
         response = requests.Response()
         response.request = request
         response.url = request.url or ''
-        status, body = self.refusal or self._answer(request)
+        of_series = '/lease-series/' in response.url
+        answer = self._series if of_series else self._answer
+        status, body = self.refusal or answer(request)
         if self.lost:
             self.lost = False
             raise requests.ConnectionError('lost')
@@ -104,7 +106,8 @@ class FakeApi(adapters.BaseAdapter):
         query.pop('status', None)
         if query.pop('dry_run', 'false') == 'true':
             shown = self.leases.get(lease_id, {'id': 'none'}) | body
-            return http.HTTPStatus.OK, json.dumps({'lease': shown}).encode()
+            shown = {'lease': shown, 'leases': [shown], 'refused': []}
+            return http.HTTPStatus.OK, json.dumps(shown).encode()
         if 'Idempotency-Key' in request.headers:
             self.keys.append(str(request.headers['Idempotency-Key']))
         if request.method == 'POST' and self.taken:
@@ -114,7 +117,7 @@ class FakeApi(adapters.BaseAdapter):
             case 'GET', '':
                 shown = {'leases': self._list(**query)}
             case 'POST', '':
-                shown = {'lease': self.add(**body)}
+                shown = self._made(body)
             case 'GET', _:
                 shown = {'lease': self.leases[lease_id]}
             case 'PUT', _:
@@ -141,6 +144,45 @@ class FakeApi(adapters.BaseAdapter):
             shown = {'hosts': left[: self.page]}
             if left[self.page :]:
                 shown['hosts_links'] = [{'rel': 'next', 'href': ''}]
+        return http.HTTPStatus.OK, json.dumps(shown).encode()
+
+    def _made(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Create a lease, or all leases of a series but the last, if it may
+        be so."""
+        if 'repeat' not in body:
+            return {'lease': self.add(**body)}
+        series_id = str(uuid.uuid4())
+        count = body['repeat']['count'] - body['repeat'].get('partial', False)
+        leases = [self.add(**body, series_id=series_id) for _ in range(count)]
+        refused = [{'start_date': 'then', 'reason': 'it is full'}]
+        return {
+            'lease': leases[0],
+            'leases': leases,
+            'refused': refused * (body['repeat']['count'] - count),
+        }
+
+    def _series(
+        self, request: requests.PreparedRequest
+    ) -> tuple[http.HTTPStatus, bytes]:
+        """Show a series, or delete all leases of it but those that have
+        begun."""
+        series_id = str(request.url).rpartition('/')[2]
+        its = [
+            lease
+            for lease in self.leases.values()
+            if lease.get('series_id') == series_id
+        ]
+        if not its:
+            return http.HTTPStatus.NOT_FOUND, b'{"error_message": "not here"}'
+        shown: dict[str, Any] = {'series': {'id': series_id, 'leases': its}}
+        if request.method == 'DELETE':
+            left = [lease for lease in its if lease['status'] == 'ACTIVE']
+            for lease in its:
+                if lease not in left:
+                    del self.leases[lease['id']]
+            shown = {
+                'remaining': [{'lease': each, 'reason': None} for each in left]
+            }
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
     def _list(

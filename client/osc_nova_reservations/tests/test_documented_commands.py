@@ -12,6 +12,7 @@ import pytest
 from osc_nova_reservations import capacity
 from osc_nova_reservations import leases
 from osc_nova_reservations import options
+from osc_nova_reservations import series
 from osc_nova_reservations.calendar import command
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -22,6 +23,7 @@ _COMMANDS = {
     'delete': leases.DeleteLease,
     'list': leases.ListLease,
     'offer': leases.ListOffer,
+    'series': series.ShowSeries,
     'set': leases.SetLease,
     'show': leases.ShowLease,
 }

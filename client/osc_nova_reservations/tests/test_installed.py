@@ -92,6 +92,8 @@ def test_the_commands_are_found():
         'lease limits show',
         'lease list',
         'lease offer list',
+        'lease series delete',
+        'lease series show',
         'lease set',
         'lease show',
     ]

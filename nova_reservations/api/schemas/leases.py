@@ -3,6 +3,7 @@ from typing import Any
 
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
+from nova_reservations.engine import series
 from nova_reservations.objects import states
 
 MAX_RESERVATIONS = 64
@@ -104,6 +105,34 @@ CREATE_HEADERS = validation.Schema(
         }
     )
 )
+_REPEAT = {
+    'title': 'Repeat',
+    **parameters.optional(
+        every={
+            'enum': ['P1D', 'P1W'],
+            'description': 'a day or a week, by local time',
+        },
+        count={
+            'type': 'integer',
+            'minimum': 1,
+            'maximum': series.MOST_LEASES,
+            'description': 'the number of leases, with the first',
+        },
+        timezone={
+            'type': 'string',
+            'minLength': 1,
+            'maxLength': 64,
+            'description': 'whose local time stays the same across daylight '
+            'saving, as Europe/Rome; by default UTC',
+        },
+        partial={
+            'type': 'boolean',
+            'description': 'whether those leases are wanted for which there '
+            'is room if there is not for all; by default all or none',
+        },
+    ),
+    'required': ['every', 'count'],
+}
 
 CREATE = validation.Schema(
     {
@@ -121,6 +150,7 @@ CREATE = validation.Schema(
                 'maxItems': MAX_RESERVATIONS,
                 'items': NEW_RESERVATION,
             },
+            repeat=_REPEAT,
             # Blazar's clients send it; the events of a lease are our matter.
             events={'type': 'array'},
         ),
@@ -232,11 +262,16 @@ _RESERVATION = {
     'additionalProperties': True,
 }
 
-_LEASE = {
+LEASE = {
     'title': 'Lease',
     **parameters.exactly(
         id=parameters.UUID,
         name=parameters.NAME,
+        series_id={
+            'type': ['string', 'null'],
+            'description': 'what all leases of a series have in common; '
+            'null: the lease is of none',
+        },
         project_id={'type': 'string'},
         user_id={'type': 'string'},
         start_date=parameters.SHOWN_DATE,
@@ -263,10 +298,39 @@ _LEASE = {
 INDEX_RESPONSE = validation.Schema(
     {
         **parameters.optional(
-            leases={'type': 'array', 'items': _LEASE},
+            leases={'type': 'array', 'items': LEASE},
             leases_links=parameters.LINKS,
         ),
         'required': ['leases'],
     }
 )
-SHOW_RESPONSE = validation.Schema(parameters.exactly(lease=_LEASE))
+SHOW_RESPONSE = validation.Schema(parameters.exactly(lease=LEASE))
+CREATE_RESPONSE = validation.Schema(
+    {
+        **parameters.optional(
+            lease=LEASE,
+            leases={
+                'type': 'array',
+                'items': LEASE,
+                'maxItems': series.MOST_LEASES,
+                'description': 'all leases of a series; the first of them '
+                'is lease',
+            },
+            refused={
+                'type': 'array',
+                'maxItems': series.MOST_LEASES,
+                'description': 'the leases of a series for which there is '
+                'no room',
+                'items': {
+                    'title': 'Refused',
+                    **parameters.exactly(
+                        start_date=parameters.SHOWN_DATE,
+                        end_date=parameters.SHOWN_DATE,
+                        reason={'type': 'string'},
+                    ),
+                },
+            },
+        ),
+        'required': ['lease'],
+    }
+)

@@ -26,6 +26,7 @@ def show(
     return {
         'id': lease.id,
         'name': lease.name,
+        'series_id': lease.series_id,
         'project_id': lease.project_id,
         'user_id': lease.user_id,
         'start_date': dates.show(lease.start_date),

@@ -91,7 +91,8 @@ def test_a_policy_is_named_with_its_default():
     described = operation('/v1/leases/{lease_id}', 'DELETE')['description']
     assert described == (
         'Policy `reservations:leases:delete`, by default '
-        '`rule:project_member_or_admin`: Delete a lease.'
+        '`rule:project_member_or_admin`: Delete a lease, or a series of '
+        'leases.'
     )
 
 

@@ -45,9 +45,12 @@ def test_every_route_refuses_who_has_no_role(
     admin, member, nobody, method, path
 ):
     host = admin('POST', '/os-hosts', {'name': 'h1', 'gpu': 'A100'})
-    lease = member.lease(reservations=[])
+    lease = member.lease(reservations=[], repeat={'every': 'P1D', 'count': 1})
     filled = path.format(
-        lease_id=lease['id'], name='gpu', host_id=host.json['host']['id']
+        lease_id=lease['id'],
+        series_id=lease['series_id'],
+        name='gpu',
+        host_id=host.json['host']['id'],
     )
     answer = nobody(
         method, filled + QUERIES.get(path, ''), BODIES.get((method, path))

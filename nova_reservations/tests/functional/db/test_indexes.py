@@ -157,6 +157,10 @@ OFTEN = {
         lambda session: capacity.freed(session, booking.at(9), []),
         frozenset({'ix_nr_leases_degraded'}),
     ),
+    'the leases of a series': listed.Often(
+        lambda session: leases.of_series(session, listed.lease_id(7)),
+        frozenset({'ix_nr_leases_series'}),
+    ),
     'what was replaced': listed.Often(
         lambda session: healing.replaced(session, booking.at(9)),
         frozenset({'ix_nr_allocations_replaced'}),
@@ -341,6 +345,7 @@ def _leases() -> Rows:
         yield {
             'id': listed.lease_id(number),
             'name': f'lease-{number}',
+            'series_id': listed.lease_id(number // 10),
             'project_id': f'project-{number % PROJECTS}',
             'user_id': '',
             'start_date': booking.at(number % 200),

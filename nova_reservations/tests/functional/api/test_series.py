@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+import uuid
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures('enrolled')
+
+WEEKLY = {'every': 'P1W', 'count': 3, 'timezone': 'Europe/Rome'}
+HOST = {'resource_type': 'physical:host', 'min': 1, 'max': 1}
+
+
+def body(changed=None, hosts=1, **more):
+    """Ask for 9 to 10 in Rome on the two Sundays before the clocks are put
+    back there, 2030-10-27, and on that day."""
+    return {
+        'name': 'course',
+        'start_date': '2030-10-13 07:00',
+        'end_date': '2030-10-13 08:00',
+        'reservations': [HOST | {'min': hosts, 'max': hosts}],
+        'repeat': {**WEEKLY, **(changed or {})},
+    } | more
+
+
+def create(person, *args, **more):
+    answer = person('POST', '/leases', body(*args, **more))
+    assert answer.status_int == 201, answer.text
+    return answer.json
+
+
+def starts(leases):
+    return [lease['start_date'][:16] for lease in leases]
+
+
+def refusal(answer, status=400):
+    assert answer.status_int == status, answer.text
+    return answer.json['error_message']
+
+
+def test_the_leases_keep_their_local_time(member):
+    made = create(member)
+    assert made['lease'] == made['leases'][0]
+    assert made['refused'] == []
+    assert starts(made['leases']) == [
+        '2030-10-13T07:00',
+        '2030-10-20T07:00',
+        '2030-10-27T08:00',
+    ]
+    assert [lease['end_date'][:16] for lease in made['leases']] == [
+        '2030-10-13T08:00',
+        '2030-10-20T08:00',
+        '2030-10-27T09:00',
+    ]
+    [series_id] = {lease['series_id'] for lease in made['leases']}
+    answer = member('GET', f'/lease-series/{series_id}')
+    assert answer.json == {
+        'series': {'id': series_id, 'leases': made['leases']}
+    }
+    listed = member('GET', '/leases?sort_key=start_date').json['leases']
+    assert listed == made['leases']
+
+
+def test_a_lease_alone_is_of_no_series(member):
+    assert member.lease()['series_id'] is None
+
+
+def test_a_night_is_as_long_as_its_duration_or_until_its_end(member):
+    """The clocks are put back between 03:00 and 02:00."""
+    daily = {
+        'start_date': '2030-10-25 20:00',
+        'repeat': {'every': 'P1D', 'count': 2, 'timezone': 'Europe/Rome'},
+    }
+    until = create(member, **daily, end_date='2030-10-26 06:00')['leases']
+    assert [lease['end_date'][:16] for lease in until] == [
+        '2030-10-26T06:00',
+        '2030-10-27T07:00',
+    ]
+    asked = body(**daily)
+    del asked['end_date']
+    answer = member('POST', '/leases', asked | {'duration': '10h'})
+    assert [lease['end_date'][:16] for lease in answer.json['leases']] == [
+        '2030-10-26T06:00',
+        '2030-10-27T06:00',
+    ]
+
+
+def test_each_is_warned_as_long_before_its_end(member):
+    made = create(member, before_end_date='2030-10-13 07:30')
+    assert [
+        event['time'][:16]
+        for lease in made['leases']
+        for event in lease['events']
+        if event['event_type'] == 'before_end_lease'
+    ] == ['2030-10-13T07:30', '2030-10-20T07:30', '2030-10-27T08:30']
+
+
+def test_a_local_time_that_there_is_not_is_refused(member):
+    said = refusal(
+        member(
+            'POST',
+            '/leases',
+            body(
+                {'every': 'P1D', 'count': 5},
+                start_date='2031-03-28 01:30',
+                end_date='2031-03-28 05:00',
+            ),
+        )
+    )
+    assert 'There is no 02:30 in Europe/Rome on 2031-03-30' in said
+
+
+@pytest.mark.parametrize(
+    'wrong',
+    [
+        {'every': 'P1M'},
+        {'every': 'P2D'},
+        {'count': 0},
+        {'count': 65},
+        {'count': True},
+        {'count': '3'},
+        {'timezone': 'Europe/Roma'},
+        {'timezone': 'Europe'},
+        {'timezone': '../../../etc/passwd'},
+        {'timezone': '/etc/passwd'},
+        {'timezone': ''},
+        {'timezone': 'Europe/Rome\0'},
+        {'timezone': 'x' * 65},
+        {'timezone': None},
+        {'partial': 'yes'},
+        {'until': '2030-12-01 10:00'},
+    ],
+)
+def test_what_makes_no_sense_is_refused(member, wrong):
+    assert refusal(member('POST', '/leases', body(wrong)))
+    assert member('GET', '/leases').json['leases'] == []
+
+
+@pytest.mark.parametrize(
+    ('more', 'said'),
+    [
+        ({'lease_type': 'retry'}, 'retry do not repeat'),
+        ({'lease_type': 'best_effort'}, 'best_effort do not repeat'),
+        ({'lease_type': 'immediate'}, 'immediate do not repeat'),
+        ({'repeat': []}, 'repeat'),
+        ({'repeat': {}}, 'every'),
+        (
+            {'start_date': '9998-12-20 10:00', 'end_date': '9998-12-21 10:00'},
+            'after the year 9998',
+        ),
+        ({'reservations': [HOST] * 60}, '128 reservations'),
+        ({'reservations': [HOST | {'max': 2000}]}, '4096 hosts or slots'),
+        (
+            {'reservations': [{'resource_type': 'virtual:server'}]},
+            'virtual:server',
+        ),
+    ],
+)
+def test_series_that_there_are_not_are_refused(member, more, said):
+    assert said in refusal(member('POST', '/leases', body(**more)))
+
+
+def test_there_are_no_offers_for_a_series(member):
+    asked = {'duration': '1h', 'reservations': [HOST], 'repeat': WEEKLY}
+    assert 'repeat' in refusal(member('POST', '/leases/offers', asked))
+
+
+def test_all_or_none(member):
+    member.lease(start_date='2030-10-20 07:30')
+    said = refusal(member('POST', '/leases', body(hosts=3)), 409)
+    assert said == (
+        'Not enough hosts available: 3 hosts match, 1 is taken in this '
+        'window, 3 wanted; this is lease 2 of 3 of the series, from '
+        '2030-10-20 07:00'
+    )
+    assert len(member('GET', '/leases').json['leases']) == 1
+
+
+def test_in_part_it_says_what_does_not_fit(member):
+    member.lease(start_date='2030-10-20 07:30')
+    made = create(member, {'partial': True}, hosts=3)
+    assert starts(made['leases']) == ['2030-10-13T07:00', '2030-10-27T08:00']
+    assert made['refused'] == [
+        {
+            'start_date': '2030-10-20T07:00:00.000000',
+            'end_date': '2030-10-20T08:00:00.000000',
+            'reason': 'Not enough hosts available: 3 hosts match, 1 is taken '
+            'in this window, 3 wanted',
+        }
+    ]
+
+
+def test_a_request_that_is_repeated_makes_no_second_series(member):
+    member.lease(start_date='2030-10-13 07:30')
+    asked, headers = body({'partial': True}, hosts=3), {'Idempotency-Key': 'a'}
+    made = member('POST', '/leases', asked, headers=headers).json
+    assert len(made['leases']) == 2
+    again = member('POST', '/leases', asked, headers=headers)
+    assert again.status_int == 201
+    # What was refused was told.
+    assert again.json == {key: made[key] for key in ('lease', 'leases')}
+    asked['repeat']['count'] = 4
+    answer = member('POST', '/leases', asked, headers=headers)
+    assert answer.status_int == 422
+
+
+def test_a_dry_run_makes_nothing(member):
+    answer = member('POST', '/leases?dry_run=true', body())
+    assert len(answer.json['leases']) == 3
+    assert member('GET', '/leases').json['leases'] == []
+    series_id = answer.json['lease']['series_id']
+    assert refusal(member('GET', f'/lease-series/{series_id}'), 404)
+
+
+def test_a_series_is_deleted(member):
+    made = create(member)
+    path = f'/lease-series/{made["lease"]["series_id"]}'
+    answer = member('DELETE', path)
+    assert answer.json == {'remaining': []}
+    assert member('GET', '/leases').json['leases'] == []
+    for method in ('GET', 'DELETE'):
+        assert refusal(member(method, path), 404)
+
+
+def test_a_single_lease_is_deleted_and_changed_by_itself(member):
+    first, second, _ = create(member)['leases']
+    member('DELETE', f'/leases/{first["id"]}')
+    answer = member('PUT', f'/leases/{second["id"]}', {'name': 'moved'})
+    assert answer.json['lease']['series_id'] == first['series_id']
+    found = member('GET', f'/lease-series/{first["series_id"]}').json
+    assert [lease['name'] for lease in found['series']['leases']] == [
+        'moved',
+        'course',
+    ]
+
+
+def test_another_projects_series_is_not_there(member, stranger, admin):
+    path = f'/lease-series/{create(member)["lease"]["series_id"]}'
+    missing = f'/lease-series/{uuid.uuid4()}'
+    for method in ('GET', 'DELETE'):
+        for other in (path, missing, '/lease-series/mine'):
+            answer = stranger(method, other)
+            assert refusal(answer, 404).startswith('Series ')
+    assert len(admin('GET', path).json['series']['leases']) == 3
+
+
+def test_a_reader_sees_a_series_and_changes_nothing(member, reader):
+    path = f'/lease-series/{create(member)["lease"]["series_id"]}'
+    assert reader('GET', path).status_int == 200
+    assert reader('DELETE', path).status_int == 403
+    assert reader('POST', '/leases', body()).status_int == 403
+    assert len(member('GET', path).json['series']['leases']) == 3
