@@ -16,8 +16,8 @@ from nova_reservations.objects import requirements
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Beside:
-    """What leases get at the time of another one that are planned before it,
-    in the same transaction.
+    """The resources of leases that overlap another one, and were planned
+    before it in the same transaction.
 
     :ivar taken: resource id -> what they take of it; None: it as a whole.
     :ivar least: how many resources they must have at its start: those that

@@ -17,6 +17,7 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import series
+from nova_reservations.objects import limits
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
@@ -170,6 +171,36 @@ class TestCreate:
             region.services.series.create(
                 many, series.Repeat(DAY, 64), region.now
             )
+
+
+class TestLimits:
+    """A project holds what all leases of a series have together."""
+
+    def limit(self, region, **most):
+        region.leases.limits.source = lambda _: limits.Limits(**most)
+
+    def test_all_leases_of_a_series_count(self, region):
+        self.limit(region, leases=3)
+        create(region, 60, 120)
+        region.services.series.delete(
+            next(region.leases.find(objects.LeaseQuery())).series_id,
+            region.now,
+        )
+        before = region.picture()
+        with pytest.raises(exception.OverLimit, match='4 leases, 3 allowed'):
+            create(region, 60, 120, count=4)
+        assert region.picture() == before
+
+    def test_leases_that_overlap_hold_hosts_at_one_time(self, region):
+        self.limit(region, hosts=1)
+        create(region, 0, 60, count=2)
+        with pytest.raises(exception.OverLimit, match='2 hosts'):
+            create(region, 3 * MINUTES_OF_A_DAY, 5 * MINUTES_OF_A_DAY, count=2)
+
+    def test_in_part_a_series_that_is_too_much_is_refused(self, region):
+        self.limit(region, leases=2)
+        with pytest.raises(exception.OverLimit):
+            create(region, 60, 120, partial=True)
 
 
 class TestReplanning:
