@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from nova_reservations import objects
-from nova_reservations.tests.functional.races import load
+from nova_reservations.tests.functional.races import series_load
 from nova_reservations.tests.functional.races import test_races
 
 HOSTS = len(test_races.HOSTS)
@@ -18,7 +18,8 @@ party, crowd = test_races.party, test_races.crowd
 def race(crowd, gates, *asks):
     """Return how each of the asks was answered, by all that put it."""
     racers = [
-        crowd.submit(load.series_of_all, next(gates), 3, *ask) for ask in asks
+        crowd.submit(series_load.series_of_all, next(gates), 3, *ask)
+        for ask in asks
     ]
     return [one.result() for one in racers]
 
@@ -76,11 +77,13 @@ def test_no_series_is_had_in_part_while_others_take_single_days(
 )
 def test_a_series_that_is_killed_half_way_leaves_nothing(party):
     victim = test_races.PROCESSES.Process(
-        target=load.die_in_a_series, args=(party.database.url,)
+        target=series_load.die_in_a_series, args=(party.database.url,)
     )
     victim.start()
     victim.join()
     assert victim.exitcode == -9
     assert what_there_is(party) == (Counter(), Counter())
     # It holds up nobody.
-    assert load.series_of_all(party.database.url, 1, HOSTS, 0) == {'done': 1}
+    assert series_load.series_of_all(party.database.url, 1, HOSTS, 0) == {
+        'done': 1
+    }

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lessees of series, each a process."""
+
+from collections import Counter
+import datetime
+import os
+import signal
+from typing import Any
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.engine import lease_requests
+from nova_reservations.engine import series
+from nova_reservations.tests.functional.races import load
+
+DAY = datetime.timedelta(days=1)
+
+
+def series_of_all(
+    url: str, attempts: int, hosts: int, *days: int
+) -> Counter[str]:
+    """Ask so often for hosts on some days in turn, for each day and the next
+    two, at a time at which all others want the same; return how it was
+    answered.
+
+    :param days: 0 is the first; none: it is a single lease of the second day
+    """
+    party = load.join(url)
+    answers: Counter[str] = Counter()
+    now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
+    for day in [*(days or (1,))] * attempts:
+        start = now + day * DAY + datetime.timedelta(hours=1)
+        asked = lease_requests.NewLease(
+            name='race',
+            project_id='p',
+            user_id='u',
+            start=start,
+            end=start + datetime.timedelta(hours=1),
+            before_end=None,
+            reservations=(
+                lease_requests.NewReservation(
+                    objects.HOST, {'min': hosts, 'max': hosts}
+                ),
+            ),
+        )
+        try:
+            if days:
+                party.series.create(asked, series.Repeat(DAY, 3), now)
+            else:
+                party.leases.create(asked, now)
+        except exception.ReservationsError as error:
+            answers[type(error).__name__] += 1
+        else:
+            answers['done'] += 1
+    party.database.dispose()
+    return answers
+
+
+def die_in_a_series(url: str) -> None:
+    """Be killed when the second lease of a series gets its hosts."""
+    real, calls = allocations.insert, []
+
+    def killed(*args: Any) -> None:
+        calls.append(args)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(*args)
+
+    allocations.insert = killed
+    series_of_all(url, 1, 2, 0)
