@@ -203,6 +203,17 @@ class Slots:
         name = objects.slot_class(reservation_id)
         return placement.usages(project_id).get(name, 0)
 
+    def slots_held(
+        self, reservation_id: str, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, int]:
+        name = objects.slot_class(reservation_id)
+        held = parallel.each(
+            lambda host: placement.used(_child(host.uuid), name), hosts
+        )
+        return {
+            host.name: count for host, count in zip(hosts, held, strict=True)
+        }
+
     @errors.translated()
     def forget_slots(
         self,

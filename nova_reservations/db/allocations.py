@@ -120,7 +120,7 @@ def slots(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, dict[int, int]]:
     """Return reservation id -> resource id -> slots, of reservations with
-    shares, without those that were replaced."""
+    shares, without those that were replaced, or are given back."""
     found: dict[str, dict[int, int]] = {}
     for row in session.execute(
         sa.select(
@@ -132,6 +132,7 @@ def slots(
         .where(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
             ALLOCATION.c.replaced_at.is_(None),
+            ALLOCATION.c.released == sa.false(),
             AMOUNT.c.resource_class.in_(
                 [
                     objects.slot_class(reservation_id)

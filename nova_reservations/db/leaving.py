@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole resources that an active lease gives back before its end.
+"""Resources, or slots of them, that an active lease gives back before its end.
 
-From the mark on nothing new is let in; until the release nobody else has
-them, at any time for which the lease has them.
+From the mark on nothing new is let into whole ones; until the release nobody
+else has them, at any time for which the lease has them.
 
 Every function joins the caller's transaction.
 """
 
 from collections.abc import Collection
+from collections.abc import Mapping
 import datetime
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from nova_reservations import objects
 from nova_reservations.db import models
 
 ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
 
 
 def mark(
@@ -49,15 +52,67 @@ def release(
     resource_ids: Collection[int],
     now: datetime.datetime,
 ) -> None:
+    """End the use of resources that leave."""
+    _release(
+        session,
+        now,
+        *_of(reservation_id, resource_ids),
+        ALLOCATION.c.leaving_at.is_not(None),
+    )
+
+
+def lower(
+    session: orm.Session,
+    reservation_id: str,
+    slots: Mapping[int, int],
+    amounts: Mapping[str, int],
+    now: datetime.datetime,
+) -> None:
+    """Let the reservation have so few slots.
+
+    :param slots: resource id -> how many stay there; 0 ends the use of it
+    :param amounts: resource class -> what a slot holds
+    """
+    gone = [key for key, count in slots.items() if not count]
+    if gone:
+        _release(session, now, *_of(reservation_id, gone))
+    slot = {**amounts, objects.slot_class(reservation_id): 1}
+    rows = session.execute(
+        sa.select(ALLOCATION.c.id, ALLOCATION.c.resource_id).where(
+            *_of(reservation_id, [key for key in slots if slots[key]])
+        )
+    ).all()
+    if rows:
+        session.execute(
+            sa.update(AMOUNT)
+            .where(
+                AMOUNT.c.allocation_id == sa.bindparam('of_allocation'),
+                AMOUNT.c.resource_class == sa.bindparam('of_class'),
+            )
+            .values(amount=sa.bindparam('units')),
+            [
+                {
+                    'of_allocation': row.id,
+                    'of_class': name,
+                    'units': units * slots[row.resource_id],
+                }
+                for row in rows
+                for name, units in sorted(slot.items())
+            ],
+        )
+
+
+def _release(
+    session: orm.Session,
+    now: datetime.datetime,
+    *conditions: sa.ColumnElement[bool],
+) -> None:
     """End the use of resources. Who has had one in this second has had it for
     one."""
     second = datetime.timedelta(seconds=1)
     session.execute(
         sa.update(ALLOCATION)
-        .where(
-            *_of(reservation_id, resource_ids),
-            ALLOCATION.c.leaving_at.is_not(None),
-        )
+        .where(*conditions)
         .values(
             released=True,
             end_date=sa.case(

@@ -165,8 +165,10 @@ class Access:
                     item.params,
                     f'reservation {item.id}',
                 )
-                if demand is not None and demand.slot is not None:
-                    opened.append(Open(item.id, item.slots, demand.slot))
+                if demand is not None and not demand.exclusive:
+                    # Those that are given back are closed from the start.
+                    slots = min(item.slots, demand.slots)
+                    opened.append(Open(item.id, slots, demand.slot))
         return opened
 
     def choice(self, server_uuid: str) -> str | None:

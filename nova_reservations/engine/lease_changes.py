@@ -111,7 +111,7 @@ class LeaseChanges:
             _set_params(session, lease, changed, now)
             self._move(session, lease)
         elif _books(seen, lease):
-            shrinking.check_none_leaves(session, seen)
+            shrinking.check_none_leaves(session, self.types, seen)
             lease, left = self._rebook(
                 session, seen, lease, changed, now, replan
             )

@@ -82,6 +82,8 @@ class LeaseChanges:
         resources of theirs were changed.
     :ivar empty: reservation id -> ids of resources that had nothing on them
         when Nova was asked, of those that may be given back.
+    :ivar held: reservation id -> how many of its slots were held then, of
+        those that are to have fewer; None: nobody can tell.
     """
 
     name: str | None = None
@@ -95,6 +97,7 @@ class LeaseChanges:
     empty: Mapping[str, Collection[int]] = dataclasses.field(
         default_factory=dict
     )
+    held: Mapping[str, int | None] = dataclasses.field(default_factory=dict)
 
     @property
     def only_rename(self) -> bool:

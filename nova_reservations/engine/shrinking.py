@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Active leases that shrink: the whole resources that their owners give back.
+"""Active leases that shrink: whole resources, or slots, that their owners give
+back.
 
-Nova is asked before the transaction which of them are empty; the transaction
-closes some of these to new servers, and a worker gives them back.
+Nova is asked before the transaction what is empty; the transaction closes some
+of that to new servers, and a worker gives it back. Of slots it only writes how
+many are to stay: there is no mark, what is above that leaves.
 
 Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
 """
@@ -43,6 +45,21 @@ class _Part:
     count: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Slots:
+    """Slots that a reservation is asked to give back.
+
+    :ivar holdings: where it has them.
+    :ivar count: how many it has now.
+    """
+
+    before: objects.Reservation
+    after: objects.Reservation
+    holdings: Holdings
+    count: int
+    wanted: int
+
+
 class Shrinking:
     def __init__(
         self, database: api.Database, types: resource_types.Types
@@ -64,10 +81,14 @@ class Shrinking:
         """
         with self.database.reader() as session:
             parts = _parts(session, self.types, seen, changes, params)
+            fewer = _slots(session, self.types, seen, params)
         return dataclasses.replace(
             changes,
             empty={
                 part.before.id: self._empty(seen, part, now) for part in parts
+            },
+            held={
+                part.before.id: self._held(seen, part, now) for part in fewer
             },
         )
 
@@ -78,6 +99,15 @@ class Shrinking:
         resources = tuple(holding.resource for holding in part.held)
         booking = base.Booking.looked_at(lease, part.before, resources, now)
         return frozenset(resource.id for resource in kind.unused(booking))
+
+    def _held(
+        self, lease: objects.Lease, part: _Slots, now: datetime.datetime
+    ) -> int | None:
+        kind = self.types[part.before.resource_type]
+        resources = tuple(holding.resource for holding in part.holdings)
+        booking = base.Booking.looked_at(lease, part.before, resources, now)
+        held = kind.slots_held(booking)
+        return None if held is None else sum(held.values())
 
 
 def close(
@@ -100,13 +130,17 @@ def close(
         if item.id in changes.reservations
     }
     parts = _parts(session, types, seen, changes, params)
-    if not parts:
+    fewer = _slots(session, types, seen, params)
+    if not parts and not fewer:
         return None
-    _check_alone(types, seen, lease, parts)
+    after = {part.after.id: part.after for part in parts}
+    after |= {part.after.id: part.after for part in fewer}
+    _check_alone(types, seen, lease, after)
+    for slots in fewer:
+        _check_not_held(slots, changes)
     for part in parts:
         chosen = _choose(part, changes.empty.get(part.before.id))
         leaving_db.mark(session, part.before.id, chosen, now)
-    after = {part.after.id: part.after for part in parts}
     return dataclasses.replace(
         lease,
         prepared=False,
@@ -116,13 +150,16 @@ def close(
     )
 
 
-def check_none_leaves(session: api.Session, lease: objects.Lease) -> None:
+def check_none_leaves(
+    session: api.Session, types: resource_types.Types, lease: objects.Lease
+) -> None:
     """:raises: InvalidState while anything of the lease is being given back,
     for it may have to stay for as long as the lease"""
+    params = {item.id: item.params for item in lease.reservations}
     held = allocations.holdings(
         session, [item.id for item in lease.reservations]
     )
-    if any(
+    if _slots(session, types, lease, params) or any(
         holding.leaving_at is not None
         for holdings in held.values()
         for holding in holdings
@@ -131,7 +168,7 @@ def check_none_leaves(session: api.Session, lease: objects.Lease) -> None:
             kind='Lease',
             id=lease.id,
             status=lease.status,
-            reason='hosts of it are just being given back; try again in a '
+            reason='something of it is just being given back; try again in a '
             'few seconds',
         )
 
@@ -159,6 +196,63 @@ def _parts(
                 item, 'only an active lease has hosts that it could release'
             )
     return [part for part in parts if part is not None]
+
+
+def _slots(
+    session: api.Session,
+    types: resource_types.Types,
+    lease: objects.Lease,
+    params: Mapping[str, Mapping[str, object]],
+) -> list[_Slots]:
+    """Return what is to be given back by each reservation of an active lease
+    that has more slots than these params ask for."""
+    if lease.status != states.Lease.ACTIVE:
+        return []
+    asked = []
+    for item in lease.reservations:
+        if item.id in params and item.resource_type in types:
+            demand = types[item.resource_type].demand(params[item.id])
+            if demand is not None and not demand.exclusive:
+                asked.append((item, demand))
+    ids = [item.id for item, _ in asked]
+    if not ids:
+        return []
+    slots = allocations.slots(session, ids)
+    held = allocations.holdings(session, ids)
+    return [
+        _Slots(
+            item,
+            dataclasses.replace(item, params=params[item.id]),
+            [
+                holding
+                for holding in held[item.id]
+                if holding.resource.id in slots[item.id]
+            ],
+            sum(slots[item.id].values()),
+            demand.slots,
+        )
+        for item, demand in asked
+        if sum(slots.get(item.id, {}).values()) > demand.slots
+    ]
+
+
+def _check_not_held(
+    part: _Slots, changes: lease_requests.LeaseChanges
+) -> None:
+    """:raises: InvalidState, Contended"""
+    if part.before.id not in changes.held:
+        # It came to shrink only since.
+        raise exception.Contended
+    held = changes.held[part.before.id]
+    if held is None:
+        raise _refusal(part.before, 'its slots stay up to its end')
+    if held > part.wanted:
+        had = objects.plural(part.count, 'slot is', 'slots are')
+        raise _refusal(
+            part.before,
+            f'{held} of its {had} used, and amount is to be {part.wanted}: '
+            'delete or migrate servers first',
+        )
 
 
 def _part(
@@ -231,11 +325,13 @@ def _check_alone(
     types: resource_types.Types,
     seen: objects.Lease,
     lease: objects.Lease,
-    parts: Sequence[_Part],
+    shrinking: Collection[str],
 ) -> None:
     """:raises: InvalidState if the lease is to have anything more, for which
-    it would have to be booked anew"""
-    shrinking = {part.before.id for part in parts}
+    it would have to be booked anew
+
+    :param shrinking: ids of the reservations that give something back
+    """
     for old, new in zip(seen.reservations, lease.reservations, strict=True):
         demands = [resource_types.demand(types, item) for item in (old, new)]
         if old.id in shrinking:
@@ -248,7 +344,7 @@ def _check_alone(
         if demands[0] != demands[1] or ends[1] > ends[0]:
             raise _refusal(
                 old,
-                'hosts are released by a request of its own: first that, '
+                'it gives something back by a request of its own: first that, '
                 'then what else is to change',
             )
 

@@ -62,6 +62,10 @@ class Slots(Protocol):
         """Make the reservation's resource class, its inventories, flavor
         and server group be exactly so; the flavor is nobody's yet.
 
+        Slots that servers hold stay theirs, whatever is told; from then on
+        nobody gets one on a host that has fewer than are held. A host that is
+        to have none keeps all that it has as long as one is held.
+
         :raises: CloudRefused if placement does not know a host
         """
 
@@ -99,6 +103,13 @@ class Slots(Protocol):
     def slots_taken(self, reservation_id: str, project_id: str) -> int:
         """Return how many slots of its reservation the project's servers hold:
         a server that is moved holds two."""
+
+    def slots_held(
+        self, reservation_id: str, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, int]:
+        """Return service host -> how many slots of the reservation are held
+        there, by whatever; all that were claimed before ensure_slots made
+        them fewer are seen after it."""
 
     def forget_slots(
         self,

@@ -35,7 +35,10 @@ class FakeSlots:
         for name in sorted(offered.keys() | wanted):
             check()
             self._state.write('set slots')
-            offered.pop(name, None)
+            if name not in wanted and not self._state.held_on(
+                slots.reservation_id, name
+            ):
+                offered.pop(name, None)
             if name in wanted:
                 if name not in self._state.known:
                     raise exception.CloudRefused(
@@ -117,6 +120,14 @@ class FakeSlots:
             reservation_id in self._state.flavors
             or server.host in self._state.classes.get(reservation_id, ())
         )
+
+    def slots_held(
+        self, reservation_id: str, hosts: Collection[objects.Resource]
+    ) -> Mapping[str, int]:
+        return {
+            host.name: self._state.held_on(reservation_id, host.name)
+            for host in hosts
+        }
 
     def slots_taken(self, reservation_id: str, project_id: str) -> int:
         occupancy = self.servers_in_slots(reservation_id, (), ())

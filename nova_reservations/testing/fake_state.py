@@ -205,14 +205,17 @@ class State:
             host
             for host, slots in sorted(self.classes[reservation_id].items())
             if host in self.aggregate_hosts.get(reservation_id, ())
-            and slots
-            > sum(
-                1
-                for server in self.instances.values()
-                if server.host == host
-                and self.tenancy.get(server.uuid) == reservation_id
-            )
+            and slots > self.held_on(reservation_id, host)
         ]
+
+    def held_on(self, reservation_id: str, host: str) -> int:
+        """Return how many slots of the reservation servers hold there."""
+        return sum(
+            1
+            for server in self.instances.values()
+            if server.host == host
+            and self.tenancy.get(server.uuid) == reservation_id
+        )
 
     def begin(self, server: ports.Server, task: str) -> None:
         if task == 'deleting':

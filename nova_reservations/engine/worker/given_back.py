@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole resources that an active lease gives back, as its worker does it.
+"""Resources that an active lease gives back, as its worker does it.
 
-They are out of the aggregate by now; as at an end, what was let in before has
-time to be seen. What is empty then is released. A server that came keeps its
-host with the lease, whose owner is told.
+Whole ones are taken out of the aggregate; as at an end, what was let in before
+has time to be seen. What is empty then is released. A server that came keeps
+its host with the lease, whose owner is told. Slots: ``fewer_slots.py``.
 
 Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
 """
@@ -25,6 +25,7 @@ from nova_reservations.db import leaving
 from nova_reservations.engine import claims
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
+from nova_reservations.engine.worker import fewer_slots
 from nova_reservations.objects import demand as demands
 from nova_reservations.plugins.resource_types import base
 
@@ -53,19 +54,20 @@ class GivenBack:
         self.database = database
         self.options = options
 
-    def record(
+    def update(
         self,
         held: claims.Held,
         current: Collection[tuple[base.ResourceType, base.Booking]],
         now: datetime.datetime,
     ) -> steps.Next:
-        """Record that Nova is in line with what the lease has, after what it
-        gives back has had the time to be seen.
+        """Bring Nova in line with what the lease has, and record that it is,
+        after what it gives back has had the time to be seen.
 
-        :param current: the lease's reservations, which heal() or update() has
-            brought to what they have without that
+        :param current: the lease's reservations
         :raises: ClaimLost, CloudRefused, CloudUnavailable
         """
+        found = [fewer_slots.update(*each) for each in current]
+        fewer = [part for part in found if part is not None]
         ids = [item.id for item in held.lease.reservations]
         with self.database.reader() as session:
             holdings = allocations.holdings(session, ids)
@@ -93,11 +95,11 @@ class GivenBack:
         ]
 
         def write(session: api.Session) -> None:
-            if parts:
-                _write(session, held.lease, parts, now)
+            if parts or fewer:
+                _write(session, held.lease, parts, fewer, now)
 
         held.record(
-            now, prepared=True, status_reason=_reason(parts), then=write
+            now, prepared=True, status_reason=_reason(parts, fewer), then=write
         )
         for part in parts:
             LOG.info(
@@ -107,6 +109,16 @@ class GivenBack:
                     'id': part.after.id,
                     'empty': _names(part.empty),
                     'kept': _names(part.kept),
+                },
+            )
+        for slots in fewer:
+            LOG.info(
+                'Reservation %(id)s has given back slots of %(number)s '
+                'resources, and keeps %(count)s',
+                {
+                    'id': slots.reservation.id,
+                    'number': len(slots.slots),
+                    'count': slots.count,
                 },
             )
         return steps.Again()
@@ -153,10 +165,15 @@ def _write(
     session: api.Session,
     lease: objects.Lease,
     parts: Collection[_Part],
+    fewer: Collection[fewer_slots.Fewer],
     now: datetime.datetime,
 ) -> None:
-    due_leases.wake_successors(session, [part.after.id for part in parts], now)
-    freed = []
+    ids = [
+        *(part.after.id for part in parts),
+        *(slots.reservation.id for slots in fewer),
+    ]
+    due_leases.wake_successors(session, ids, now)
+    freed = fewer_slots.write(session, lease, fewer, now)
     for part in parts:
         empty = [resource.id for resource in part.empty]
         leaving.release(session, part.after.id, empty, now)
@@ -172,12 +189,22 @@ def _write(
     capacity.freed(session, now, freed)
 
 
-def _reason(parts: Collection[_Part]) -> objects.Reason | None:
-    kept = [resource for part in parts for resource in part.kept]
+def _reason(
+    parts: Collection[_Part], fewer: Collection[fewer_slots.Fewer]
+) -> objects.Reason | None:
+    hosts = [resource for part in parts for resource in part.kept]
+    kept = [_names(hosts)] if hosts else []
+    kept += [
+        f'{objects.plural(slots.count, "slot", "slots")} of reservation '
+        f'{slots.reservation.id}'
+        for slots in fewer
+        if slots.is_too_many
+    ]
     if not kept:
         return None
     return objects.Reason.plain(
-        f'A server has come meanwhile, so that the lease keeps {_names(kept)}'
+        'A server has come meanwhile, so that the lease keeps '
+        + ' and '.join(kept)
     )
 
 

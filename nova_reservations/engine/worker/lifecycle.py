@@ -319,12 +319,7 @@ class Lifecycle:
         are given back."""
         current = list(self.bookings.of([held], now))
         try:
-            for kind, booking in current:
-                if booking.left:
-                    kind.heal(booking)
-                else:
-                    kind.update(booking)
-            return self.given_back.record(held, current, now)
+            return self.given_back.update(held, current, now)
         except exception.CloudRefused as error:
             LOG.warning(
                 'Lease %(lease)s lacks resources that were added: %(reason)s',

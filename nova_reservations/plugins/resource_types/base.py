@@ -236,8 +236,8 @@ class ResourceType(abc.ABC):
     def ranged(
         self, params: Mapping[str, Any], minimum: int, maximum: int
     ) -> dict[str, Any]:
-        """Return params that ask for so many whole resources; called of those
-        alone."""
+        """Return params that ask for so many whole resources, or slots;
+        called of these alone."""
         raise NotImplementedError
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
@@ -328,6 +328,11 @@ class ResourceType(abc.ABC):
         """Return those of the resources of an active reservation that surely
         nothing was put on: they may be taken for what it had before."""
         return ()
+
+    def slots_held(self, booking: Booking) -> Mapping[int, int] | None:
+        """Return resource id -> how many slots of an active reservation are
+        held there; None: nobody can tell, and none is given back."""
+        return None
 
     def remains(self, booking: Booking) -> Remains:
         """Look at what an active reservation had to leave,

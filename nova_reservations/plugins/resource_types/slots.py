@@ -160,6 +160,16 @@ class Slots(offered.WithServers):
             host for host in booking.resources if host.name not in taken
         )
 
+    def ranged(
+        self, params: Mapping[str, Any], minimum: int, maximum: int
+    ) -> dict[str, Any]:
+        return {**params, 'amount': maximum}
+
+    def slots_held(self, booking: base.Booking) -> Mapping[int, int]:
+        hosts = (*booking.resources, *booking.left)
+        held = self.cloud.slots.slots_held(booking.reservation.id, hosts)
+        return {host.id: held[host.name] for host in hosts}
+
     def remains(self, booking: base.Booking) -> base.Remains:
         occupancy = self._servers_left(booking)
         taken = {server.host for server in occupancy.servers}

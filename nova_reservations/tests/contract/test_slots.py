@@ -91,6 +91,24 @@ class TestSlots:
             world.cloud.slots.ensure_slots(slots, go_on)
         assert offered(world) == {'host2': 3, 'host3': 1}
 
+    def test_those_that_are_held_stay_and_nobody_gets_more(self, world):
+        reservation_id, one = world.lease_slots(), world.hosts[0]
+        held = world.cloud.slots.slots_held
+        assert held(reservation_id, world.hosts[:2]) == {
+            'host1': 0,
+            'host2': 0,
+        }
+        world.boot_in_slot(reservation_id)
+        for hosts in ((one, 2),), ((one, 1),), ():
+            slots = ports.ReservedSlots(
+                reservation_id, worlds.PROJECT, 'user', None, None, hosts
+            )
+            world.cloud.slots.ensure_slots(slots, go_on)
+            assert held(reservation_id, [one]) == {'host1': 1}
+        found = world.cloud.slots.offered_slots([one])
+        # It could not be taken away.
+        assert found[reservation_id] == {'host1': 1}
+
     def test_an_unknown_host_is_refused(self, world):
         gone = objects.Resource(0, objects.HOST, 'gone', str(uuid.uuid4()))
         with pytest.raises(exception.CloudRefused):

@@ -102,6 +102,12 @@ def give_back_early(session: orm.Session) -> None:
     leaving.release(session, lease_id(7), held, NOW)
 
 
+def give_slots_back(session: orm.Session) -> None:
+    for left in 1, 0:
+        slots = dict.fromkeys(held_by(session, 6), left)
+        leaving.lower(session, lease_id(6), slots, {'VCPU': 1}, NOW)
+
+
 def give_other_shares(session: orm.Session) -> None:
     slots = dict.fromkeys(held_by(session, 6), 2)
     healing.give(
@@ -179,6 +185,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: healing.set_flags(session, lease_id(7), True, True, NOW),
     take_back,
     give_back_early,
+    give_slots_back,
     lambda session: hosts.set_reservable(session, 7, False, NOW),
     lambda session: hosts.set_facts(
         session, 7, fake_cloud.facts('other'), NOW

@@ -124,6 +124,17 @@ class TestSlots(InstancesTestCase):
             sorted(server['id'] for server in servers), usage['servers']
         )
 
+    def test_slots_that_are_given_back_are_had_by_others(self):
+        self.enrol('host1')
+        lease = self.slots(4)
+        self.boot_in(lease)
+        lease = self.update(lease, amount=2)
+        self.assertEqual({'host1': 2}, self.inventories(lease))
+        self.boot_in(lease)
+        self.assertIn('No valid host', self.refused_in(lease))
+        other = self.slots(2)
+        self.assertEqual('host1', self.host_of(self.boot_in(other)))
+
     def test_a_request_for_several_servers_gets_all_slots_or_none(self):
         self.enrol('host1')
         lease = self.slots(2)

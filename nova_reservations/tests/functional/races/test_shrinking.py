@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases give hosts back while they are changed, healed, used and deleted."""
+"""Leases give hosts, and slots, back while they are changed, healed, used and
+deleted."""
 
 from concurrent import futures
 import contextlib
 import datetime
 import functools
 import random
+import threading
 import time
 
 import pytest
@@ -16,9 +18,10 @@ from nova_reservations.db import allocations
 from nova_reservations.db import audit
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
+from nova_reservations.tests.functional.engine import test_instances
 
 HOSTS = [f'host-{number}' for number in range(9)]
-SECONDS = 6
+SECONDS = 4
 SECOND = datetime.timedelta(seconds=1)
 REFUSALS = (
     exception.Contended,
@@ -99,6 +102,19 @@ def fail(region, dice):
 def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
     region,
 ):
+    lessees = [Lessee(region) for _ in range(3)]
+    live(region, lessees)
+    assert sum(lessee.shrunk for lessee in lessees)
+    with region.database.reader() as session:
+        assert audit.doubled(session) == []
+    for lease in region.leases.find(objects.LeaseQuery()):
+        if lease.status == states.Lease.ACTIVE:
+            check(region, lease)
+
+
+def live(region, lessees):
+    """Let lessees, failures and two workers go on for some seconds, and then
+    all that is begun come to its end."""
     deadline = time.monotonic() + SECONDS
 
     def while_time_lasts(seed, act):
@@ -112,7 +128,6 @@ def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
         workers[dice.randrange(2)].tick(region.now)
         time.sleep(0.02)
 
-    lessees = [Lessee(region) for _ in range(3)]
     workers = [region.worker(f'worker {number}') for number in range(2)]
     acts = [
         *(lessee.lease for lessee in lessees),
@@ -130,12 +145,6 @@ def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
         worker.drain()
     region.now += regions.minutes(1)
     region.look()
-    assert sum(lessee.shrunk for lessee in lessees)
-    with region.database.reader() as session:
-        assert audit.doubled(session) == []
-    for lease in region.leases.find(objects.LeaseQuery()):
-        if lease.status == states.Lease.ACTIVE:
-            check(region, lease)
 
 
 def check(region, lease):
@@ -152,3 +161,89 @@ def check(region, lease):
         if region.cloud.hints.get(uuid) == reservation.id
     }
     assert used <= {each.resource.name for each in held}
+
+
+class SlotLessee(Lessee):
+    """As Lessee, with leases of slots. Placement gives each slot once: claims,
+    and changes of how many there are, come one after the other."""
+
+    def __init__(self, region, placement):
+        super().__init__(region)
+        self.placement = placement
+
+    def lease(self, dice):
+        asked = dice.randint(4, 12)
+        lease = self.region.lease_of(test_instances.slots(asked), end=90)
+        for _ in range(10):
+            time.sleep(0.05)
+            with contextlib.suppress(*REFUSALS):
+                dice.choice((self.resize, self.prolong, self.boot))(
+                    lease, dice
+                )
+        if dice.random() < 0.9:
+            self.region.delete(lease)
+
+    def resize(self, lease, dice):
+        before = self.region.see(lease).reservations[0].params['amount']
+        wanted = dice.randint(1, 12)
+        self.region.change(lease, amount=wanted)
+        self.shrunk += wanted < before
+
+    def boot(self, lease, dice):
+        region, [reservation] = self.region, lease.reservations
+        region.access.admit(reservation.id, lease.project_id, in_slot=True)
+        with self.placement:
+            if reservation.id not in region.cloud.classes:
+                return
+            hosts = region.cloud.free_slots(reservation.id)
+            if hosts:
+                server = region.cloud.boot(
+                    dice.choice(hosts), lease.project_id
+                )
+                region.cloud.tenancy[server] = reservation.id
+
+
+@pytest.fixture
+def region_of_slots(any_database):
+    region = regions.Region(
+        any_database.url, *HOSTS[:4], types=test_instances.TYPES
+    )
+    yield region
+    region.close()
+
+
+def test_no_slot_is_promised_twice_and_each_server_has_one(region_of_slots):
+    region, placement = region_of_slots, threading.RLock()
+    ensure_slots = region.cloud.slots.ensure_slots
+
+    def one_by_one(slots, check):
+        with placement:
+            ensure_slots(slots, check)
+
+    region.cloud.slots.ensure_slots = one_by_one
+    lessees = [SlotLessee(region, placement) for _ in range(3)]
+    live(region, lessees)
+    assert sum(lessee.shrunk for lessee in lessees)
+    with region.database.reader() as session:
+        assert audit.doubled(session) == audit.overbooked(session) == []
+    for lease in region.leases.find(objects.LeaseQuery()):
+        if lease.status == states.Lease.ACTIVE:
+            check_slots(region, lease)
+
+
+def check_slots(region, lease):
+    [reservation] = lease.reservations
+    key = reservation.id
+    with region.database.reader() as session:
+        slots = allocations.slots(session, [key])[key]
+        [holdings] = allocations.holdings(session, [key]).values()
+    by_host = {
+        holding.resource.name: slots[holding.resource.id]
+        for holding in holdings
+        if holding.stays
+    }
+    assert sum(by_host.values()) == reservation.params['amount']
+    assert region.cloud.classes[key] == by_host
+    for host in HOSTS:
+        held = region.cloud.held_on(key, host)
+        assert held <= by_host.get(host, 0)
