@@ -408,14 +408,18 @@ class Healing:
 
     def _look_after_lease(self, lease_id: str, now: datetime.datetime) -> None:
         movable = None
+        vacated = {}
         for kind, booking, _ in self._bookings(lease_id, now):
             if booking.left:
                 remains = kind.remains(booking)
                 if remains.movable:
                     movable = booking.lease
-                self._vacate(booking.reservation.id, remains.vacated, now)
-        if movable is not None:
-            self._have_moved(movable, now)
+                vacated[booking.reservation.id] = remains.vacated
+        # First this: nobody looks at what is vacated again.
+        if movable is not None and not self._have_moved(movable, now):
+            return
+        for reservation_id, resources in vacated.items():
+            self._vacate(reservation_id, resources, now)
 
     def _vacate(
         self,
@@ -434,16 +438,20 @@ class Healing:
 
         transactions.retry(vacate)
 
-    def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> None:
-        """Make a worker bring Nova in line; the next look tries again if the
-        lease was changed meanwhile."""
-        if seen.claimed_by is not None:
-            return
+    def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> bool:
+        """Make a worker bring Nova in line; False if the lease was changed
+        meanwhile, and the next look tries again."""
+        # A worker that holds the lease finds the change when it is done.
+        due_at = now if seen.claimed_by is None else seen.due_at
         try:
             with self.database.writer() as session:
-                leases.change(session, seen, now, prepared=False, due_at=now)
+                leases.change(
+                    session, seen, now, prepared=False, due_at=due_at
+                )
         except exception.Conflict:
             LOG.debug('Lease %s is changed at this moment', seen.id)
+            return False
+        return True
 
 
 def _free_left(

@@ -130,7 +130,12 @@ def close(
         if item.id in changes.reservations
     }
     parts = _parts(session, types, seen, changes, params)
-    fewer = _slots(session, types, seen, params)
+    fewer = [
+        part
+        for part in _slots(session, types, seen, params)
+        # Where nobody can tell they stay, as all that is booked does.
+        if changes.held.get(part.before.id, 0) is not None
+    ]
     if not parts and not fewer:
         return None
     after = {part.after.id: part.after for part in parts}
@@ -243,9 +248,7 @@ def _check_not_held(
     if part.before.id not in changes.held:
         # It came to shrink only since.
         raise exception.Contended
-    held = changes.held[part.before.id]
-    if held is None:
-        raise _refusal(part.before, 'its slots stay up to its end')
+    held = changes.held[part.before.id] or 0
     if held > part.wanted:
         had = objects.plural(part.count, 'slot is', 'slots are')
         raise _refusal(

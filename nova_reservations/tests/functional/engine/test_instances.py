@@ -396,7 +396,7 @@ def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
         lease, failed = failing(region)
         with Steps(region, number, kill) as steps:
             victim = region.worker('victim')
-            for _ in range(3):
+            for _ in range(5):
                 # Seen, healed in our database, healed in Nova.
                 with contextlib.suppress(Killed):
                     victim.tick(region.now)
@@ -404,8 +404,11 @@ def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
         if not steps.reached:
             break
         region.now += regions.minutes(1)
-        region.soon('monitor')
-        region.work(region.worker('another'))
+        other_worker = region.worker('another')
+        for _ in range(5):
+            # Nothing holds the slots of the failed host later on.
+            region.soon('monitor')
+            region.work(other_worker)
         [other] = {'one', 'two'} - {failed}
         found = furniture(region, lease)
         assert found['slots'] == {other: 2}
