@@ -482,16 +482,6 @@ def inventories(provider: str) -> dict[str, int]:
     }
 
 
-def used(provider: str, resource_class: str) -> int:
-    """Return how much of the class is held; nothing if the provider is
-    gone."""
-    answer = _request('get', f'/resource_providers/{provider}/usages', 404)
-    if answer.status_code == 404:
-        return 0
-    found: int = answer.json()['usages'].get(resource_class, 0)
-    return found
-
-
 def holders(provider: str, resource_class: str) -> set[str]:
     """Return the consumers that hold some of the class."""
     answer = _request(

@@ -13,20 +13,19 @@ Decision 0010: doc/source/decisions/0010-slots-in-placement
 from __future__ import annotations
 
 from collections.abc import Collection
-from collections.abc import Iterator
 from collections.abc import Mapping
 import uuid
 
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects as nova_objects
-from nova.scheduler import utils
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
+from nova_reservations.cloud import known_flavors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.cloud.servers import find
@@ -39,16 +38,6 @@ RESERVATION_SPEC = 'reservations:reservation'
 
 _AT_ONCE = 500
 """Servers that are asked for in one query."""
-
-_SIZES = {
-    'vcpus': 'vcpus',
-    'memory_mb': 'memory_mb',
-    'root_gb': 'root_gb',
-    'ephemeral_gb': 'ephemeral_gb',
-    'swap': 'swap_mb',
-    'rxtx_factor': 'rxtx_factor',
-    'extra_specs': 'extra_specs',
-}
 
 
 class Slots:
@@ -65,7 +54,7 @@ class Slots:
             raise exception.CloudRefused(
                 what=f'Flavor {flavor_id}', reason='it could not be found'
             )
-        return _known(flavor)
+        return known_flavors.known(flavor)
 
     @errors.translated()
     def ensure_slots(
@@ -172,17 +161,9 @@ class Slots:
             instance.uuid: instance.on(instance.host or '')
             for instance in _with_flavor(reservation_id, hosts, servers)
         }
-        name = objects.slot_class(reservation_id)
         unseen = {
-            host.name: consumers - found.keys()
-            for host, consumers in zip(
-                hosts,
-                parallel.each(
-                    lambda host: placement.holders(_child(host.uuid), name),
-                    hosts,
-                ),
-                strict=True,
-            )
+            host: consumers - found.keys()
+            for host, consumers in _holders(reservation_id, hosts).items()
         }
         on_hosts: dict[str, dict[str, ports.Server]] = {
             host: {} for host in unseen
@@ -206,13 +187,8 @@ class Slots:
     def slots_held(
         self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> Mapping[str, int]:
-        name = objects.slot_class(reservation_id)
-        held = parallel.each(
-            lambda host: placement.used(_child(host.uuid), name), hosts
-        )
-        return {
-            host.name: count for host, count in zip(hosts, held, strict=True)
-        }
+        holders = _holders(reservation_id, hosts)
+        return {host: len(consumers) for host, consumers in holders.items()}
 
     @errors.translated()
     def forget_slots(
@@ -277,6 +253,20 @@ def _child(host: str) -> str:
     return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
 
 
+def _holders(
+    reservation_id: str, hosts: Collection[objects.Resource]
+) -> dict[str, set[str]]:
+    """Return service host -> the consumers that hold a slot there."""
+    name = objects.slot_class(reservation_id)
+    found = parallel.each(
+        lambda host: placement.holders(_child(host.uuid), name), hosts
+    )
+    return {
+        host.name: consumers
+        for host, consumers in zip(hosts, found, strict=True)
+    }
+
+
 def _find_flavor(flavor_id: str) -> nova_objects.Flavor | None:
     try:
         return nova_objects.Flavor.get_by_flavor_id(
@@ -293,81 +283,6 @@ def _projects(flavor: nova_objects.Flavor) -> list[str]:
         return list(flavor.projects)
     except nova_exception.FlavorNotFound:
         return []
-
-
-def _known(flavor: nova_objects.Flavor) -> ports.KnownFlavor:
-    """Say what the flavor asks placement for, as Nova reckons it.
-
-    :raises: CloudRefused
-    """
-    try:
-        request = utils.ResourceRequest.from_request_spec(
-            nova_objects.RequestSpec(
-                context=nova_context.get_admin_context(), flavor=flavor
-            )
-        )
-    except nova_exception.NovaException as error:
-        raise exception.CloudRefused(
-            what=f'Flavor {flavor.flavorid}', reason=error
-        ) from error
-    groups = [request.get_request_group(ident) for ident in _idents(flavor)]
-    amounts = {
-        name: int(units)
-        for name, units in sorted(request.merged_resources().items())
-        if int(units)
-    }
-    _check_countable(flavor, groups, amounts)
-    return ports.KnownFlavor(
-        id=flavor.flavorid,
-        name=flavor.name,
-        is_public=flavor.is_public,
-        flavor=ports.Flavor(
-            **{ours: flavor[nova] for nova, ours in _SIZES.items()}
-        ),
-        amounts=amounts,
-        required=frozenset().union(
-            *(group.required_traits for group in groups)
-        ),
-        forbidden=frozenset().union(
-            *(group.forbidden_traits for group in groups)
-        ),
-    )
-
-
-def _idents(flavor: nova_objects.Flavor) -> Iterator[str | None]:
-    """Yield the names of the request groups; None is the one without."""
-    keys = (
-        utils.ResourceRequest.XS_KEYPAT.match(key)
-        for key in flavor.extra_specs
-    )
-    yield None
-    yield from sorted({match[2] for match in keys if match and match[2]})
-
-
-def _check_countable(
-    flavor: nova_objects.Flavor,
-    groups: list[nova_objects.RequestGroup],
-    amounts: Mapping[str, int],
-) -> None:
-    """:raises: CloudRefused"""
-    reason = None
-    classes = [name for group in groups for name in group.resources]
-    twice = sorted({name for name in classes if classes.count(name) > 1})
-    if twice:
-        reason = f'it asks for {", ".join(twice)} in several groups'
-    elif len(groups) > 2 and flavor.extra_specs.get('group_policy') == (
-        'isolate'
-    ):
-        reason = 'its groups must be on different providers of a host'
-    elif any(objects.slots_of(name) for name in classes):
-        reason = 'it is of a reservation itself'
-    elif not amounts:
-        reason = 'it asks placement for nothing'
-    if reason:
-        raise exception.CloudRefused(
-            what=f'Flavor {flavor.flavorid}',
-            reason=f'{reason}: that can not be reserved',
-        )
 
 
 def _extra_specs(reservation_id: str, flavor: ports.Flavor) -> dict[str, str]:
@@ -389,7 +304,7 @@ def _is_as_wanted(
 ) -> bool:
     return all(
         known[nova] == getattr(flavor, ours)
-        for nova, ours in _SIZES.items()
+        for nova, ours in known_flavors.SIZES.items()
         if nova != 'extra_specs'
     ) and known.extra_specs == _extra_specs(reservation_id, flavor)
 
@@ -401,7 +316,10 @@ def _ensure_flavor(reservation_id: str, flavor: ports.Flavor) -> None:
             return
         # Nobody has had it yet: what changes is a lease to come.
         _destroy(known)
-    sizes = {nova: getattr(flavor, ours) for nova, ours in _SIZES.items()}
+    sizes = {
+        nova: getattr(flavor, ours)
+        for nova, ours in known_flavors.SIZES.items()
+    }
     try:
         nova_objects.Flavor(
             nova_context.get_admin_context(),
