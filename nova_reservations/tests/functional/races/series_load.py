@@ -17,9 +17,7 @@ from nova_reservations.tests.functional.races import load
 DAY = datetime.timedelta(days=1)
 
 
-def series_of_all(
-    url: str, attempts: int, hosts: int, *days: int
-) -> Counter[str]:
+def ask(url: str, attempts: int, hosts: int, *days: int) -> Counter[str]:
     """Ask so often for hosts on some days in turn, for each day and the next
     two, at a time at which all others want the same; return how it was
     answered.
@@ -68,4 +66,4 @@ def die_in_a_series(url: str) -> None:
         real(*args)
 
     allocations.insert = killed
-    series_of_all(url, 1, 2, 0)
+    ask(url, 1, 2, 0)

@@ -18,8 +18,7 @@ party, crowd = test_races.party, test_races.crowd
 def race(crowd, gates, *asks):
     """Return how each of the asks was answered, by all that put it."""
     racers = [
-        crowd.submit(series_load.series_of_all, next(gates), 3, *ask)
-        for ask in asks
+        crowd.submit(series_load.ask, next(gates), 3, *ask) for ask in asks
     ]
     return [one.result() for one in racers]
 
@@ -73,7 +72,7 @@ def test_no_series_is_had_in_part_while_others_take_single_days(
 
 
 @pytest.mark.parametrize(
-    'database_url', ['mysql', 'postgresql'], indirect=True
+    'any_database', ['mysql', 'postgresql'], indirect=True
 )
 def test_a_series_that_is_killed_half_way_leaves_nothing(party):
     victim = test_races.PROCESSES.Process(
@@ -84,6 +83,4 @@ def test_a_series_that_is_killed_half_way_leaves_nothing(party):
     assert victim.exitcode == -9
     assert what_there_is(party) == (Counter(), Counter())
     # It holds up nobody.
-    assert series_load.series_of_all(party.database.url, 1, HOSTS, 0) == {
-        'done': 1
-    }
+    assert series_load.ask(party.database.url, 1, HOSTS, 0) == {'done': 1}
