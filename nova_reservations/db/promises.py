@@ -124,10 +124,25 @@ def until(end: datetime.datetime, terms: search.Search) -> datetime.datetime:
     return max(end + terms.cleaning, at_least)
 
 
-def movable(session: orm.Session, now: datetime.datetime) -> list[Movable]:
+def movable(
+    session: orm.Session,
+    now: datetime.datetime,
+    window: interval.Interval | None = None,
+) -> list[Movable]:
     """Return the reservations that may have others in place of what they
     have: of leases that have not begun, which no worker holds, and which no
-    server waits for."""
+    server waits for.
+
+    :param window: those of leases that start in it
+    """
+    starting = (
+        [
+            LEASE.c.start_date >= window.start,
+            LEASE.c.start_date < window.end,
+        ]
+        if window
+        else []
+    )
     rows = session.execute(
         sa.select(
             RESERVATION.c.id,
@@ -140,6 +155,7 @@ def movable(session: orm.Session, now: datetime.datetime) -> list[Movable]:
             LEASE.c.status == states.Lease.PENDING,
             LEASE.c.start_date > now,
             LEASE.c.claimed_by.is_(None),
+            *starting,
         )
     )
     return [

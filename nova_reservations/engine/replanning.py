@@ -48,6 +48,10 @@ KINDS = 64
 query. What asks for others stays."""
 
 
+NEAR = datetime.timedelta(days=1)
+"""The time after a window, at least, of which promises are read at first."""
+
+
 class Replan(enum.Enum):
     """Permission for a plan to move promises of others.
 
@@ -148,7 +152,7 @@ class Promises:
     @functools.cached_property
     def _choices(self) -> Mapping[str, frozenset[int]]:
         """Reservation id -> the resources that it may have."""
-        return self._within(self._movable())
+        return self._within(promises.movable(self.session, self.terms.now))
 
     def find(
         self, wanted: Sequence[search.Wanted], limit: int
@@ -157,29 +161,45 @@ class Promises:
         the limit of the search goes."""
         if not all(_may_keep(item, self._suitable(item)) for item in wanted):
             return None
-        found = self.find_each([wanted], limit)
-        return None if found.room.refused else found
+        # Most often it is enough to move what begins at about the same time,
+        # and to read all there is takes longer than the search.
+        for near in (_near(wanted, self.terms), None):
+            found = self.find_each([wanted], limit, near)
+            if not found.room.refused:
+                return found
+        return None
 
     def find_each(
-        self, leases: Sequence[Sequence[search.Wanted]], limit: int
+        self,
+        leases: Sequence[Sequence[search.Wanted]],
+        limit: int,
+        near: interval.Interval | None = None,
     ) -> Found:
         """Return the same for each of some leases or not; what one of them
         gets may move for the next.
 
         :param limit: of the searches for all of them
+        :param near: what is not all in it stays; None: all may move
         """
         newcomers = [list(map(self._newcomer, wanted)) for wanted in leases]
-        movable = self._movable()
+        movable = promises.movable(self.session, self.terms.now, near)
         within = self._within(movable)
         held = defaultdict[int, list[timelines.Promise]](list)
-        rows = promises.held(self.session, self.generations, self.terms)
+        rows = (
+            promises.in_window(
+                self.session, self.generations, near, self.terms
+            )
+            if near
+            else promises.held(self.session, self.generations, self.terms)
+        )
         for row in self._without_own(rows):
+            stays = near and not near.start <= row.start < row.end <= near.end
             held[row.resource_id].append(
                 timelines.Promise(
                     row.reservation_id,
                     row.start,
                     row.end,
-                    self._choice(row, within),
+                    None if stays else self._choice(row, within),
                 )
             )
         room = replanning.make_rooms(held, newcomers, limit)
@@ -247,9 +267,6 @@ class Promises:
         choice = within.get(row.reservation_id) if row.whole else None
         # What has failed, say, is left to healing.
         return choice if choice and row.resource_id in choice else None
-
-    def _movable(self) -> list[promises.Movable]:
-        return promises.movable(self.session, self.terms.now)
 
     def _within(
         self, movable: Iterable[promises.Movable]
@@ -328,6 +345,15 @@ def write(
                 'target': move.target,
             },
         )
+
+
+def _near(
+    wanted: Sequence[search.Wanted], terms: search.Search
+) -> interval.Interval:
+    """Return the windows of all of them, and as much again."""
+    start = min(item.window.start for item in wanted)
+    end = max(item.window.end for item in wanted) + terms.cleaning
+    return interval.Interval(start, end + max(end - start, NEAR))
 
 
 def _may_keep(wanted: search.Wanted, suitable: Collection[int]) -> bool:

@@ -23,6 +23,7 @@ from sandbox.bench import healing
 from sandbox.bench import lifecycle
 from sandbox.bench import million
 from sandbox.bench import processes
+from sandbox.bench import replan
 from sandbox.bench import report
 from sandbox.bench import requests
 from sandbox.bench import subject
@@ -43,6 +44,7 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'waiting': waiting.waiting,
     'million': million.million,
     'heal': healing.heal,
+    'replan': replan.replan,
     'acceptance': acceptance.acceptance,
     # The last fill the cloud.
     'fleet': asked.fleet,

@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of resources that come free while many leases wait.
-
-In a database of its own: the workers of the cloud would do a part of it.
-"""
+"""The cost of resources that come free while many leases wait."""
 
 from collections.abc import Callable
-from collections.abc import Iterator
-import contextlib
 import dataclasses
 import datetime
 import json
 import time
 import uuid
 
-from oslo_config import cfg
-import sqlalchemy as sa
-
 from nova_reservations import bootstrap
-from nova_reservations import conf as options
 from nova_reservations import objects
 from nova_reservations.db import capacity
 from nova_reservations.db import hosts
 from nova_reservations.db import leases as rows
-from nova_reservations.db import migration
 from nova_reservations.db import retry_queue
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
+from sandbox.bench import alone
 from sandbox.bench import subject as su
 from sandbox.bench.report import Figure
 from sandbox.bench.report import Row
@@ -41,10 +32,11 @@ def waiting(subject: su.Subject) -> Row:
     """2,000 leases wait, and something comes free: our CPU."""
     figures = []
     for different in (False, True):
-        with _crowd(subject, different) as crowd:
+        with alone.services(subject, 'waiting') as services:
             what = 'different things' if different else 'the same'
             figures += _measure(
-                crowd, f'{WAITING:,} wait for {what}; CPU when'
+                _Crowd(services, different),
+                f'{WAITING:,} wait for {what}; CPU when',
             )
     return Row(figures)
 
@@ -84,7 +76,7 @@ class _Crowd:
                 last = number == HOSTS - 1
                 host_id = hosts.insert(
                     session,
-                    _facts(f'host-{number}'),
+                    alone.facts(f'host-{number}'),
                     {'rack': str(WAITING - 1 if last else number)},
                     self.now,
                 )
@@ -174,29 +166,6 @@ class _Crowd:
                     return time.process_time() - began
 
 
-def _facts(name: str) -> objects.HostFacts:
-    return objects.HostFacts(
-        uuid=str(uuid.uuid4()),
-        service_host=name,
-        hypervisor_hostname=name,
-        vcpus=16,
-        memory_mb=65536,
-        local_gb=1000,
-        free_memory_mb=65536,
-        free_disk_gb=1000,
-        cpu_info='{}',
-        hypervisor_type='QEMU',
-        hypervisor_version=8002000,
-        availability_zone='nova',
-        provider_generation=1,
-        traits=frozenset({'HW_CPU_X86_VMX'}),
-        inventories=(
-            objects.Inventory('MEMORY_MB', 65536, 512, 1, 65536, 1, 1.0),
-            objects.Inventory('VCPU', 16, 0, 1, 16, 1, 4.0),
-        ),
-    )
-
-
 def _wish(number: int | None) -> str:
     """Return what matches one rack, or all."""
     if number is None:
@@ -227,28 +196,3 @@ def _like(lease: objects.Lease, arrival: int, wish: str) -> objects.Lease:
             for event in lease.events
         ),
     )
-
-
-@contextlib.contextmanager
-def _crowd(subject: su.Subject, different: bool) -> Iterator[_Crowd]:
-    """Have many wait, in a database that is dropped in the end."""
-    name = subject.layout.database_name('waiting')
-    ours = subject.databases.ours
-    conf = cfg.ConfigOpts()
-    options.register_opts(conf)
-    conf([], default_config_files=[])
-    conf.set_override(
-        'connection',
-        subject.layout.database('waiting'),
-        group='reservations',
-    )
-    with ours.connect() as connection:
-        connection.exec_driver_sql(f'CREATE DATABASE {name}')
-    services = bootstrap.build(conf, notify=lambda event_type, payload: None)
-    try:
-        migration.sync(services.database)
-        yield _Crowd(services, different)
-    finally:
-        services.database.dispose()
-        with ours.connect() as connection:
-            connection.execute(sa.text(f'DROP DATABASE IF EXISTS {name}'))

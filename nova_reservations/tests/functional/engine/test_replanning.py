@@ -5,6 +5,7 @@ from collections import Counter
 import contextlib
 import pathlib
 import tempfile
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import replanning
 from nova_reservations.engine import transactions
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
@@ -105,6 +107,15 @@ class TestCreate:
             assert [item.resources_changed for item in new.reservations] == [
                 False
             ]
+
+    def test_a_promise_that_lasts_long_moves(self, region):
+        """One that lasts longer than what is read at first."""
+        long = _on(region, 'one', 60, 60 * 24 * 9)
+        begun = _on(region, 'two', 0, 30)
+        region.work()
+        lease = region.lease(start=10, end=90)
+        assert region.hosts_of(begun) == region.hosts_of(long) == {'two'}
+        assert region.hosts_of(lease) == {'one'}
 
     def test_what_has_begun_stays(self, region):
         begun = _on(region, 'one', 0, 30)
@@ -267,10 +278,14 @@ ASKS = st.lists(
 )
 
 
-@given(ASKS)
-def test_of_equal_hosts_all_is_accepted_that_the_peak_allows(asks):
+@given(ASKS, st.sampled_from([minutes(0), replanning.NEAR]))
+def test_of_equal_hosts_all_is_accepted_that_the_peak_allows(asks, near):
+    """Also if it is not enough to read what begins at about the same time."""
     hosts, busy = 3, Counter()
-    with tempfile.TemporaryDirectory() as directory:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        mock.patch.object(replanning, 'NEAR', near),
+    ):
         factory = regions.Factory(pathlib.Path(directory))
         region = factory('one', 'two', 'three')
         for start, length, count in asks:
