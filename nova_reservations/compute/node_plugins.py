@@ -52,17 +52,22 @@ _AMOUNTS = {
 }
 _NAME = '^CUSTOM_[A-Z0-9_]{1,248}$'
 _CUSTOM = {'pattern': _NAME}
-INVENTORY = {
-    'type': 'object',
-    'properties': {
-        'resources': {
-            'type': 'object',
-            'propertyNames': _CUSTOM,
-            'additionalProperties': _AMOUNTS,
+_INVENTORY = jsonschema.Draft202012Validator(
+    {
+        'type': 'object',
+        'properties': {
+            'resources': {
+                'type': 'object',
+                'propertyNames': _CUSTOM,
+                'additionalProperties': _AMOUNTS,
+            },
+            'traits': {
+                'type': 'array',
+                'items': {'type': 'string', **_CUSTOM},
+            },
         },
-        'traits': {'type': 'array', 'items': {'type': 'string', **_CUSTOM}},
-    },
-}
+    }
+)
 """An inventory as placement takes it; any other fails each audit of Nova."""
 
 _FAILED: Any = object()
@@ -329,9 +334,7 @@ def _inventory(plugin: resources.Resource) -> resources.Inventory:
         for name, given in offered.resources.items()
     }
     traits = frozenset(offered.traits)
-    jsonschema.validate(
-        {'resources': amounts, 'traits': sorted(traits)}, INVENTORY
-    )
+    _INVENTORY.validate({'resources': amounts, 'traits': sorted(traits)})
     foreign = (amounts.keys() - plugin.resource_classes) | (
         traits - plugin.traits
     )

@@ -16,6 +16,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import conductor
+from nova_reservations.tests.functional.nova import shared
 
 OWNERS = {
     'spawn': fake.FakeDriver,
@@ -24,7 +25,7 @@ OWNERS = {
 """Method that fails -> the class that it is of."""
 
 
-class AlternatesTest(base.NovaTestCase):
+class AlternatesTest(shared.SharedNova):
     """:cvar guarded: whether nova-conductor looks at what it has claimed.
 
     :ivar failed: the host on which something failed, once it has.
@@ -176,7 +177,7 @@ class UnguardedTest(AlternatesTest):
         self.assertRaises(exception.NotEnoughResources, self.lease)
 
 
-class FirstClaimTest(base.NovaTestCase):
+class FirstClaimTest(shared.SharedNova):
     """nova-scheduler claims a host that was enrolled since it looked."""
 
     def test_it_takes_the_next_host(self):

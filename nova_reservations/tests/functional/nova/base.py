@@ -15,6 +15,7 @@ from unittest import mock
 
 import fixtures
 from futurist._thread import ThreadWorker
+import jsonschema
 from keystoneauth1 import access
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import fixture as ks_fixture
@@ -55,6 +56,20 @@ OTHERS = '7e0a9b7c51b34f3ea7a1b5ff2d1b4f0e'
 # its own: on a busy machine only after Nova's fixture has stopped keeping it
 # from that, and then no later test could have one.
 thread_pool_factory.shutdown_all_executors = lambda: None
+
+
+_check_schema = jsonschema.Draft202012Validator.check_schema
+_checked: dict[int, Any] = {}
+
+
+def _check_once(schema: Any, *args: Any, **kwargs: Any) -> None:
+    if _checked.get(id(schema)) is not schema:
+        _check_schema(schema, *args, **kwargs)
+        _checked[id(schema)] = schema
+
+
+# Placement looks with each request whether its schemas are some.
+jsonschema.Draft202012Validator.check_schema = staticmethod(_check_once)
 
 
 class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):

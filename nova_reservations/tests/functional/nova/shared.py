@@ -30,6 +30,7 @@ from oslo_utils import timeutils
 import testtools
 
 from nova_reservations import bootstrap
+from nova_reservations.compute import tracker as tracking_of_nova
 from nova_reservations.db import hosts
 from nova_reservations.engine import identity
 from nova_reservations.tests.functional.nova import base
@@ -53,6 +54,18 @@ REMAINS = {
     'nr_hosts': 'SELECT resource_id FROM nr_hosts',
     'nr_leases': 'SELECT id FROM nr_leases',
 }
+CONFIGURED_BY = (
+    'hosts',
+    'NUMBER_OF_CELLS',
+    'far_hosts',
+    'api_is_ours',
+    'compute_driver',
+    'guarded',
+    'compute_resources',
+    'units',
+    'consumers',
+)
+"""Attributes of classes that their ``_install`` looks at."""
 UNDER_WAY = (
     'SELECT 1 FROM instances WHERE deleted = 0 AND task_state IS NOT NULL'
 )
@@ -219,7 +232,15 @@ class _Running:
                 driver.vcpus, driver.memory_mb, driver.local_gb
             )
             compute.manager.reportclient.clear_provider_cache()
-            if tracker.tracked_instances or tracker.tracked_migrations:
+            plugins = tracking_of_nova.plugins_of(tracker)
+            for node in tracker.compute_nodes if plugins else ():
+                # What it has promised, and which of them have failed.
+                plugins.remove(node)
+            if (
+                plugins
+                or tracker.tracked_instances
+                or tracker.tracked_migrations
+            ):
                 with self.nova.at(host) as context:
                     compute.manager.update_available_resource(context)
 
@@ -301,14 +322,9 @@ def stop() -> None:
 
 def _kind(asked_by: type[SharedNova]) -> tuple[object, ...]:
     """Return what tells apart Novas that are not configured alike."""
-    return (
-        asked_by._install,
-        asked_by.hosts,
-        asked_by.NUMBER_OF_CELLS,
-        asked_by.far_hosts,
-        asked_by.api_is_ours,
-        asked_by.compute_driver,
-    )
+    installs = (vars(each).get('_install') for each in asked_by.mro())
+    chosen = (getattr(asked_by, name, None) for name in CONFIGURED_BY)
+    return (*filter(None, installs), *chosen)
 
 
 def _read(file: pathlib.Path) -> sqlite3.Connection:

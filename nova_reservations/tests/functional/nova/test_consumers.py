@@ -8,6 +8,7 @@ need no plugin on the computes.
 from collections import Counter
 from typing import Any
 
+import fixtures
 from nova import context as nova_context
 from nova import objects
 import nova.conf
@@ -16,6 +17,7 @@ from nova_reservations.cmd import status
 from nova_reservations.scheduler.consumers import base as consumers
 from nova_reservations.scheduler.consumers import host_states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 from nova_reservations.tests.functional.nova import test_instances
 from nova_reservations.tests.unit.scheduler import hosts
 
@@ -24,7 +26,7 @@ FILTER = 'nova_reservations.scheduler.resource_filter.ResourceFilter'
 WEIGHERS = 'nova_reservations.scheduler.weighers'
 
 
-class ConsumersTestCase(base.NovaTestCase):
+class ConsumersTestCase(shared.SharedNova):
     """:cvar consumers: those that nova-scheduler is told to use."""
 
     consumers: tuple[str, ...] = ('cu',)
@@ -65,6 +67,11 @@ class ConsumersTestCase(base.NovaTestCase):
             disk=1,
             ephemeral=0,
             extra_spec={'resources:VCPU': '0', **specs},
+        )
+
+    def stub_out_survey(self, look: Any) -> None:
+        self.useFixture(
+            fixtures.MockPatchObject(host_states._consumers, 'survey', look)
         )
 
     def where(self, name: str) -> Counter[str]:
@@ -191,7 +198,7 @@ class ReservedTest(ConsumersTestCase):
                 for host in hosts_of_run
             )
 
-        host_states._consumers.survey = look
+        self.stub_out_survey(look)
         self.boot()
         self.assertEqual({('host2', None), ('host3', None)}, set(seen))
         seen.clear()
@@ -236,7 +243,7 @@ class SlotsTest(ConsumersTestCase, test_instances.InstancesTestCase):
                 ).values()
             )
 
-        host_states._consumers.survey = look
+        self.stub_out_survey(look)
         for _ in range(2):
             self.boot_in(lease)
         self.assertEqual([2, 1], seen)

@@ -35,7 +35,8 @@ class ComputeUnitsTest(BothHalvesTestCase):
     capacity = {'host1': 8, 'host2': 4, 'host3': 3}  # noqa: RUF012
     full = {'host1': 8, 'host2': 4, 'host3': 0}  # noqa: RUF012
 
-    def setUp(self):
+    def _install(self, directory):
+        super()._install(directory)
         self.enterContext(
             mock.patch.object(
                 cu.ComputeUnits,
@@ -43,7 +44,6 @@ class ComputeUnitsTest(BothHalvesTestCase):
                 lambda _, host: self.capacity[host.name],
             )
         )
-        super().setUp()
 
     def test_servers_go_by_units_not_by_cpus(self):
         flavor = self.flavor(cu='4')
@@ -90,7 +90,8 @@ class PowerTest(BothHalvesTestCase):
 
     compute_resources = consumers = ('power',)
 
-    def setUp(self):
+    def _install(self, directory):
+        super()._install(directory)
         site = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         installed.leave(pathlib.Path(power.__file__).parent, site)
         self.useFixture(
@@ -102,7 +103,6 @@ class PowerTest(BothHalvesTestCase):
                 extension.ExtensionManager.ENTRY_POINT_CACHE, clear=True
             )
         )
-        super().setUp()
 
     def test_a_host_without_a_limit_says_so(self):
         self.assertEqual(

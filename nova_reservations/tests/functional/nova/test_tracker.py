@@ -4,6 +4,7 @@
 from typing import ClassVar
 from unittest import mock
 
+import fixtures
 from nova import exception as nova_exception
 from nova.virt import fake
 
@@ -18,14 +19,7 @@ class TrackingTestCase(tracking.TrackingTestCase):
     """Two hosts of 100 units each."""
 
     compute_resources = ('cu',)
-
-    def setUp(self):
-        self.configure(cu_capacity=100)
-        super().setUp()
-
-    def configure(self, **options):
-        tracking.conf.register_opts(tracking.CONF)
-        self.flags(group='resource_plugins', **options)
+    units = 100
 
     def flavor(self, **extra_specs):
         return self._create_flavor(
@@ -178,7 +172,8 @@ class BrokenPluginTest(TrackingTestCase):
 
     compute_resources = ('cu', 'nowhere', 'broken')
 
-    def setUp(self):
+    def _install(self, directory):
+        super()._install(directory)
         load = tracking_of_nova.plugin_loader.load
 
         def loaded(namespace, *args, **kwargs):
@@ -191,11 +186,9 @@ class BrokenPluginTest(TrackingTestCase):
         self.enterContext(
             mock.patch.object(tracking_of_nova.plugin_loader, 'load', loaded)
         )
-        self.addCleanup(setattr, Broken, 'where', '')
-        super().setUp()
 
     def live(self, where):
-        Broken.where = where
+        self.useFixture(fixtures.MockPatchObject(Broken, 'where', where))
         flavor = self.flavor(reservations__cu=10)
         server = self.boot(flavor_id=flavor)
         self._run_periodics(raise_on_error=False)
@@ -259,6 +252,7 @@ class AuditTest(TrackingTestCase):
     def test_listeners_are_told_of_each_audit_and_a_bad_one_of_no_other(self):
         heard = []
         tracker = self.computes['host1'].manager.rt
+        self.addCleanup(service_hooks._LISTENERS.pop, tracker)
         service_hooks.listen(tracker, lambda *_: 1 / 0)
         service_hooks.listen(tracker, lambda *told: heard.append(told))
         flavor = self.flavor(reservations__cu=10)

@@ -1,32 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Nova whose computes track what plugins choose."""
 
+import pathlib
 from typing import Any
 
 from nova import context as nova_context
 from nova import objects
 import nova.conf
 
-from nova_reservations import conf
 from nova_reservations.compute import notifier
-from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 from nova_reservations.tracking import stats
 
 CONF = nova.conf.CONF
 
 
-class TrackingTestCase(base.NovaTestCase):
-    """:cvar compute_resources: what nova.conf of each compute names."""
+class TrackingTestCase(shared.SharedNova):
+    """:cvar compute_resources: what nova.conf of each compute names.
+
+    :cvar units: how many compute units it says that each host has.
+    """
 
     hosts = ('host1', 'host2')
     compute_resources: tuple[str, ...] = ()
+    units: float = 0
 
-    def setUp(self) -> None:
+    def _install(self, directory: pathlib.Path) -> None:
+        super()._install(directory)
         # What the notification driver does; Nova's fixtures have their own.
-        conf.register_opts(CONF)
         notifier.install('compute')
         self.flags(compute_resources=list(self.compute_resources))
-        super().setUp()
+        self.flags(cu_capacity=self.units, group='resource_plugins')
 
     def node(self, host: str) -> objects.ComputeNode:
         """Return what Nova's database has."""
