@@ -135,6 +135,9 @@ class Region:
         self.monitoring = self.services.monitoring
         self.healing = self.services.healing
         self._workers: list[workers.Worker] = []
+        self._begin(names, enrolled)
+
+    def _begin(self, names: Sequence[str], enrolled: bool) -> None:
         if enrolled:
             self.cloud.marked.update(names)
             self.cloud.pool.update(names)
@@ -469,15 +472,19 @@ class Factory:
 
     def __init__(self, directory: pathlib.Path):
         self.directory = directory
-        self._made: list[Region] = []
+        self.made: list[Region] = []
 
     def __call__(self, *names: str, **options: Any) -> Region:
-        file = self.directory / f'{len(self._made)}.db'
+        file = self.file()
         file.write_bytes(_with_hosts(*names))
         region = Region(f'sqlite:///{file}', *names, enrolled=True, **options)
-        self._made.append(region)
+        self.made.append(region)
         return region
 
+    def file(self) -> pathlib.Path:
+        """Return where the database of the next may be."""
+        return self.directory / f'{len(self.made)}.db'
+
     def close(self) -> None:
-        for region in self._made:
+        for region in self.made:
             region.close()

@@ -2,11 +2,26 @@
 """Leases that need a worker's next steps; each story returns its lease."""
 
 from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.testing import copies
+from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 
 THE_END = 90
 """All that the stories begin is over by then; in minutes after noon."""
+
+
+def told(
+    make_region: regions.Factory, story: copies.Story
+) -> tuple[regions.Region, objects.Lease]:
+    """Return a region with three hosts after a story, and its lease."""
+    names = ('one', 'two', 'three')
+    if story is refused_start:
+        # The cloud of a copy would not refuse.
+        region = make_region(*names)
+        return region, story(region)
+    return copies.after(make_region, story, *names)
 
 
 def prepare(region):

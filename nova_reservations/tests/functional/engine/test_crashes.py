@@ -63,13 +63,11 @@ def _written(part):
 
 @pytest.mark.parametrize('story', stories.ALL)
 def test_another_worker_finishes_what_a_killed_one_began(make_region, story):
-    region = make_region('one', 'two', 'three')
-    story(region)
+    region, _ = stories.told(make_region, story)
     region.work()
     undisturbed = outcome(region)
     for number in itertools.count(1):
-        region = make_region('one', 'two', 'three')
-        story(region)
+        region, _ = stories.told(make_region, story)
         with Steps(region, number, kill) as steps:
             victim = region.worker('victim')
             with contextlib.suppress(Killed):

@@ -22,8 +22,7 @@ SECONDS = 30
 @pytest.mark.parametrize('story', stories.ALL)
 def test_a_lease_deleted_between_two_steps_is_gone(make_region, story):
     for number in itertools.count(1):
-        region = make_region('one', 'two', 'three')
-        lease = story(region)
+        region, lease = stories.told(make_region, story)
 
         def delete(step, region=region, lease=lease):
             with contextlib.suppress(exception.NotFound):
@@ -54,8 +53,7 @@ def test_a_lease_changed_between_two_steps_is_what_was_answered(
     make_region, story, changes
 ):
     for number in itertools.count(1):
-        region = make_region('one', 'two', 'three')
-        lease = story(region)
+        region, lease = stories.told(make_region, story)
         answers = []
 
         def change(step, region=region, lease=lease, answers=answers):
@@ -108,8 +106,7 @@ def test_a_host_swapped_between_two_steps_is_not_in_the_aggregate(make_region):
 
 def test_an_active_lease_ended_while_hosts_are_added_ends(make_region):
     for number in itertools.count(1):
-        region = make_region('one', 'two', 'three')
-        lease = stories.update(region)
+        region, lease = stories.told(make_region, stories.update)
         region.now += minutes(1)
 
         def end(step, region=region, lease=lease):
@@ -163,8 +160,7 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
     make_region, story, until
 ):
     for number in itertools.count(1):
-        region = make_region('one', 'two', 'three')
-        story(region)
+        region, _ = stories.told(make_region, story)
         sleeper = Sleeper(region, number)
         if not sleeper.steps.reached:
             sleeper.wake()
@@ -232,8 +228,7 @@ def test_a_worker_records_nothing_once_another_has_the_claim(
 ):
     """Not even if the other one has recorded nothing yet."""
     for number in itertools.count(1):
-        region = make_region('one', 'two', 'three')
-        lease = story(region)
+        region, lease = stories.told(make_region, story)
         sleeper = Sleeper(region, number)
         if not sleeper.steps.reached:
             sleeper.wake()
