@@ -33,6 +33,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import limits
 from nova_reservations.engine import monitoring
+from nova_reservations.engine import replay
 from nova_reservations.engine import resources
 from nova_reservations.engine import retry
 from nova_reservations.engine import retry_walk
@@ -74,6 +75,7 @@ class Services:
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
     healing: healing.Healing
+    replay: replay.Replay
     tasks: Sequence[periodic.Task]
 
 
@@ -185,6 +187,7 @@ def assemble(parts: Parts) -> Services:
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
         resources=resources.Resources(database),
+        replay=replay.Replay(database, parts.plugins.types, options),
         lifecycle=_lifecycle(parts, queue, project_limits),
         drainable_hosts=drainables,
         monitoring=monitors,
@@ -198,6 +201,7 @@ def assemble(parts: Parts) -> Services:
             drainables,
             retry_walk.Walk(queue),
             promises.repeats,
+            promises.demand,
             options,
         ).all(),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import webob.exc
 
+from nova_reservations.api import demand
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
 from nova_reservations.api import limits
@@ -39,6 +40,7 @@ _TABLE = (
     ('GET', '/v1/leases/{lease_id}', leases.SHOW),
     ('PUT', '/v1/leases/{lease_id}', leases.UPDATE),
     ('DELETE', '/v1/leases/{lease_id}', leases.DELETE),
+    ('GET', '/v1/demand', demand.INDEX),
     ('GET', '/v1/limits', limits.SHOW),
     ('GET', '/v1/lease-series/{series_id}', series.SHOW),
     ('DELETE', '/v1/lease-series/{series_id}', series.DELETE),

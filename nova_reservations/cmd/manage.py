@@ -7,6 +7,7 @@ Everything it does may be repeated: what is done already is left as it is.
 import argparse
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 import datetime
 import sys
 import time
@@ -25,13 +26,18 @@ from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
 from nova_reservations.engine import mass_failure
+from nova_reservations.engine import replay
 from nova_reservations.objects import holds
+from nova_reservations.objects import refusal
 
 PAUSE = 5
 """Seconds between two looks of an audit, or at a host that waits."""
 
 PATIENCE = datetime.timedelta(seconds=10)
 """Until it is said that what a host waits for has taken too long."""
+
+MOST_HOSTS = 10_000
+"""Hosts that may be tried beside the pool."""
 
 COLUMNS = (
     'ID',
@@ -59,7 +65,7 @@ def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
 
     :raises: SchemaTooOld, and any ReservationsError
     """
-    if conf.command.name in ('audit', 'heal', 'host'):
+    if conf.command.name in ('audit', 'demand', 'heal', 'host'):
         migration.check(services.database)
     return conf.command.act(services, conf.command)
 
@@ -123,6 +129,36 @@ def _add_parsers(commands: Any) -> None:
         'host; without any: all hosts that are not healed for that reason',
     )
 
+    demand = _group(commands, 'demand', 'leases that were refused')
+    replay = _parser(
+        demand,
+        'replay',
+        'tell which of them more hosts would have had room for, beside all '
+        'that is booked; nothing is written',
+        _demand_replay,
+    )
+    replay.add_argument(
+        '--add-hosts',
+        required=True,
+        type=_count,
+        metavar='N',
+        help='this many hosts beside those that there are, up to '
+        f'{MOST_HOSTS}',
+    )
+    replay.add_argument(
+        '--like',
+        metavar='ID|NAME',
+        help='number, service host or hypervisor hostname of the host that '
+        'they are like; without: of the first one that new leases can have',
+    )
+    for name, text in (
+        ('start', 'only what was asked for on this day or later'),
+        ('end', 'only what was asked for before this day'),
+    ):
+        replay.add_argument(
+            f'--{name}', type=_day, metavar='YYYY-MM-DD', help=text
+        )
+
     look = _parser(
         commands,
         'audit',
@@ -169,6 +205,24 @@ def _property(text: str) -> tuple[str, str]:
     except exception.InvalidInput as error:
         raise argparse.ArgumentTypeError(f'"{text}": {error}') from error
     return name, value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) > MOST_HOSTS:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": a number from 0 to {MOST_HOSTS} is wanted'
+        )
+    return int(text)
+
+
+def _day(text: str) -> datetime.datetime:
+    try:
+        day = datetime.datetime.strptime(text, '%Y-%m-%d')
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": a day such as 2027-03-01 is wanted'
+        ) from error
+    return day.replace(tzinfo=datetime.UTC)
 
 
 def _db_sync(services: bootstrap.Services, _: Any) -> int:
@@ -326,6 +380,53 @@ def _heal(services: bootstrap.Services, arguments: Any) -> int:
     if not arguments.names and not released:
         print('No hosts have failed with many others: nothing to do')
     return 0
+
+
+def _demand_replay(services: bootstrap.Services, arguments: Any) -> int:
+    query = refusal.RefusalQuery(start=arguments.start, end=arguments.end)
+    like = _find(services, arguments.like).id if arguments.like else None
+    more = arguments.add_hosts
+    try:
+        now, after = (
+            services.replay.run(query, count, like, services.clock.now())
+            for count in (0, more)
+        )
+    except exception.InvalidInput as error:
+        print(error, file=sys.stderr)
+        return 1
+    table = prettytable.PrettyTable(
+        ('Asked', 'Project', 'Kind', 'Start', 'End', 'Now', f'+{more}')
+    )
+    table.align = 'l'
+    for before, tried in zip(now, after, strict=True):
+        asked = tried.refusal
+        table.add_row(
+            [
+                f'{asked.asked_at:%Y-%m-%d %H:%M}',
+                asked.project_id,
+                asked.kind,
+                f'{asked.start:%Y-%m-%d %H:%M}',
+                f'{asked.end:%Y-%m-%d %H:%M}',
+                _ACCEPTED[before.accepted],
+                _ACCEPTED[tried.accepted],
+            ]
+        )
+    print(table)
+    print(f'Room for {_summary(now)} with the hosts that there are')
+    print(f'Room for {_summary(after)} with {more} more')
+    return 0
+
+
+_ACCEPTED = {True: 'yes', False: 'no', None: 'unknown type'}
+
+
+def _summary(tried: Sequence[replay.Tried]) -> str:
+    accepted = [each for each in tried if each.accepted]
+    hours = sum(each.hours for each in tried)
+    return (
+        f'{len(accepted)} of {objects.plural(len(tried), "lease", "leases")}, '
+        f'{sum(each.hours for each in accepted):.0f} of {hours:.0f} host-hours'
+    )
 
 
 def _find(services: bootstrap.Services, name: str) -> objects.Host:

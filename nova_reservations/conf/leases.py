@@ -114,4 +114,23 @@ Possible values:
 * Any number of days
 """,
     ),
+    cfg.IntOpt(
+        'demand_history',
+        min=0,
+        max=36500,
+        default=400,
+        help="""
+Days for which it is remembered what projects have asked for and were refused
+for lack of room: ``GET /demand``, ``nova-reservations-manage demand replay``.
+
+Possible values:
+
+* 0: until the next time at which old ones are forgotten
+* Any number of days
+
+Related options:
+
+* ``[reservations] host_refresh_interval``: how often old ones are forgotten
+""",
+    ),
 ]

@@ -372,6 +372,38 @@ class Lease(Base, Timestamps):
     )
 
 
+class Refusal(Base):
+    """A lease that was refused for lack of room: one for all that a project
+    has asked for on a day that are alike, which have the same digest.
+
+    Its dates are those of the first; reservations are pairs of a resource
+    type and its params.
+    """
+
+    __tablename__ = 'nr_refusals'
+    __table_args__ = _table_args(
+        sa.UniqueConstraint(
+            'project_id',
+            'day',
+            'digest',
+            name='uq_nr_refusals_project_id_day_digest',
+        ),
+        # Lists, in their order; and which are to be forgotten?
+        sa.Index('ix_nr_refusals_asked_at', 'asked_at', 'id'),
+        sa.Index('ix_nr_refusals_project', 'project_id', 'asked_at', 'id'),
+    )
+
+    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    day: orm.Mapped[datetime.date] = orm.mapped_column(sa.Date)
+    digest: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    asked_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    kind: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    reservations: orm.Mapped[list[Any]] = orm.mapped_column(sa.JSON)
+
+
 class IdempotencyKey(Base):
     """A request that has made a lease, for those who repeat it.
 

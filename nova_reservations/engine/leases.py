@@ -29,6 +29,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import allocations
+from nova_reservations.engine import demand
 from nova_reservations.engine import drain_candidates
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import enforcement
@@ -97,6 +98,7 @@ class Leases:
         self.shrinking = shrinking.Shrinking(database, types)
         self.changes = lease_changes.LeaseChanges(types, options)
         self.allocations = allocations.Allocations(types, options)
+        self.demand = demand.Demand(database, options)
         self.openings = openings.Openings(
             database, self.allocations, self.changes, limits
         )
@@ -221,6 +223,8 @@ class Leases:
             # It is there now, or was deleted at once.
             return self.create(asked, now)
         except exception.NotEnoughResources as refusal:
+            if not dry_run:
+                self.demand.record(draft, now)
             raise self.openings.with_start(refusal, draft, now) from refusal
         if not dry_run:
             self.tell_created(lease)

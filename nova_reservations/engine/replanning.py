@@ -144,15 +144,15 @@ class Promises:
             for row in rows
             if row.resource_id in resources
             and (
-                (its := self._choice(row, self._choices)) is None
+                (its := self._choice(row, self._chosen)) is None
                 or its <= resources
             )
         ]
 
     @functools.cached_property
-    def _choices(self) -> Mapping[str, frozenset[int]]:
+    def _chosen(self) -> Mapping[str, frozenset[int]]:
         """Reservation id -> the resources that it may have."""
-        return self._within(promises.movable(self.session, self.terms.now))
+        return self.choices(promises.movable(self.session, self.terms.now))
 
     def find(
         self, wanted: Sequence[search.Wanted], limit: int
@@ -183,7 +183,7 @@ class Promises:
         """
         newcomers = [list(map(self._newcomer, wanted)) for wanted in leases]
         movable = promises.movable(self.session, self.terms.now, near)
-        within = self._within(movable)
+        within = self.choices(movable)
         held = defaultdict[int, list[timelines.Promise]](list)
         rows = (
             promises.in_window(
@@ -268,7 +268,7 @@ class Promises:
         # What has failed, say, is left to healing.
         return choice if choice and row.resource_id in choice else None
 
-    def _within(
+    def choices(
         self, movable: Iterable[promises.Movable]
     ) -> dict[str, frozenset[int]]:
         """Return reservation id -> the resources that it may have."""

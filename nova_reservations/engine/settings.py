@@ -48,6 +48,7 @@ class Settings:
     enable_notification_monitor: bool
     list_history: datetime.timedelta
     replan_limit: int
+    demand_history: datetime.timedelta
     max_lease_duration: datetime.timedelta | None
     max_lease_duration_exempt_project_ids: frozenset[str]
     reservation_extension_window: datetime.timedelta | None
@@ -85,6 +86,7 @@ class Settings:
             enable_notification_monitor=group.enable_notification_monitor,
             list_history=datetime.timedelta(days=group.list_history),
             replan_limit=group.replan_limit,
+            demand_history=datetime.timedelta(days=group.demand_history),
             max_lease_duration=_limit(group.max_lease_duration),
             max_lease_duration_exempt_project_ids=frozenset(
                 group.max_lease_duration_exempt_project_ids

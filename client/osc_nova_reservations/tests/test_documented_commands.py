@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from osc_nova_reservations import capacity
+from osc_nova_reservations import demand
 from osc_nova_reservations import leases
 from osc_nova_reservations import options
 from osc_nova_reservations import series
@@ -21,12 +22,14 @@ _COMMANDS = {
     'capacity': capacity.ShowCapacity,
     'create': leases.CreateLease,
     'delete': leases.DeleteLease,
+    'demand': demand.ListDemand,
     'list': leases.ListLease,
     'offer': leases.ListOffer,
     'series': series.ShowSeries,
     'set': leases.SetLease,
     'show': leases.ShowLease,
 }
+_TWO_WORDS = frozenset({'demand', 'offer'})
 _LEASE = {
     'reservations': [
         {
@@ -64,8 +67,8 @@ def test_a_documented_command_makes_a_request(words: tuple[str, ...]) -> None:
     app = types.SimpleNamespace(client_manager=None, options=None)
     parser = called(app, None).get_parser(f'openstack lease {words[0]}')
 
-    # Its name has two words.
-    parsed = parser.parse_args(words[2 if words[0] == 'offer' else 1 :])
+    # Some names have two words.
+    parsed = parser.parse_args(words[2 if words[0] in _TWO_WORDS else 1 :])
 
     if words[0] == 'offer':
         assert options.offers_body(parsed, 'now', 1)['reservations']

@@ -89,6 +89,7 @@ def test_the_commands_are_found():
         'lease capacity',
         'lease create',
         'lease delete',
+        'lease demand list',
         'lease limits show',
         'lease list',
         'lease offer list',

@@ -14,6 +14,7 @@ from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import healing as rows
 from nova_reservations.db import server_failures as server_rows
 from nova_reservations.engine import deleted_servers
+from nova_reservations.engine import demand
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
@@ -62,6 +63,7 @@ class Tasks:
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
     repeats: idempotency.Repeats
+    demand: demand.Demand
     options: settings.Settings
 
     def all(self) -> list[Task]:
@@ -84,8 +86,12 @@ class Tasks:
             Task(donor_rows.TASK, refresh, PATIENCE, self._look_at_drainable),
             Task(capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
             Task(rows.HEAL, heal, PATIENCE, self._heal),
-            Task(idempotency.TASK, refresh, PATIENCE, self.repeats.forget),
+            Task(idempotency.TASK, refresh, PATIENCE, self._forget),
         ]
+
+    def _forget(self, now: datetime.datetime) -> None:
+        self.repeats.forget(now)
+        self.demand.forget(now)
 
     def _refresh_hosts(self, now: datetime.datetime) -> None:
         try:

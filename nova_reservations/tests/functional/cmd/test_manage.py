@@ -8,6 +8,10 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations.cmd import manage
 from nova_reservations.db import api
+from nova_reservations.db import demand
+from nova_reservations.objects import refusal as refusals
+
+BEGIN = datetime.datetime(2050, 1, 1, tzinfo=datetime.UTC)
 
 
 def cells(answer):
@@ -342,3 +346,63 @@ def test_nothing_is_judged_or_written_by_a_clock_that_may_be_wrong(
     assert (answer.exit_code, answer.out) == (1, '')
     assert "The database's clock is" in answer.err
     assert audited.manage('host', 'list').exit_code == 0
+
+
+class TestDemandReplay:
+    def test_what_more_hosts_would_have_done_is_told(self, controller):
+        controller.manage('host', 'add', 'h1')
+        refusal = refusals.Refusal(
+            'ours',
+            BEGIN,
+            BEGIN,
+            BEGIN + datetime.timedelta(hours=5),
+            'physical:host',
+            (
+                refusals.Part(
+                    'physical:host',
+                    {
+                        'min': 2,
+                        'max': 2,
+                        'hypervisor_properties': '',
+                        'resource_properties': '',
+                    },
+                ),
+            ),
+        )
+        with controller.services().database.writer() as session:
+            demand.insert(session, refusal)
+        answer = controller.manage(
+            'demand', 'replay', '--add-hosts', '1', '--like', 'h1'
+        )
+        assert answer.exit_code == 0
+        _, row = cells(answer)
+        assert row[1:3] == ['ours', 'physical:host']
+        assert row[-2:] == ['no', 'yes']
+        assert answer.out.splitlines()[-2:] == [
+            'Room for 0 of 1 lease, 0 of 10 host-hours with the hosts that '
+            'there are',
+            'Room for 1 of 1 lease, 10 of 10 host-hours with 1 more',
+        ]
+        later = controller.manage(
+            'demand', 'replay', '--add-hosts', '1', '--start', '2060-01-01'
+        )
+        assert 'Room for 0 of 0 leases' in later.out
+
+    @pytest.mark.parametrize(
+        'words',
+        [
+            (),
+            ('--add-hosts', '-1'),
+            ('--add-hosts', '10001'),
+            ('--add-hosts', 'x'),
+            ('--add-hosts', '1', '--start', 'now'),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, controller, words):
+        assert controller.manage('demand', 'replay', *words).exit_code == 2
+
+    def test_an_unknown_host_is_no_example(self, controller):
+        answer = controller.manage(
+            'demand', 'replay', '--add-hosts', '1', '--like', 'moon'
+        )
+        assert 'moon' in str(answer.exit_code) + answer.err

@@ -42,6 +42,7 @@ from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
+from nova_reservations.tests.functional.db import refused
 
 HOSTS = 1000
 PROJECTS = 100
@@ -91,6 +92,7 @@ OF_CANDIDATES = frozenset(
 
 OFTEN = {
     **listed.OFTEN,
+    **refused.OFTEN,
     'who waits, in order': listed.Often(
         retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
@@ -276,6 +278,7 @@ def fill(session: orm.Session) -> None:
         (models.Event, _events()),
         (models.Allocation, _allocations()),
         (models.AllocationAmount, _amounts()),
+        (models.Refusal, refused.rows()),
         (models.IdempotencyKey, _keys()),
     ):
         session.execute(sa.insert(model), list(rows))

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Demand that was refused for lack of room."""
+
+from typing import Any
+
+from nova_reservations.api import dates
+from nova_reservations.api import request as api_request
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import demand as schemas
+from nova_reservations.api.views import demand as view
+from nova_reservations.objects import refusal as refusals
+from nova_reservations.policies import demand as policies
+
+
+def index(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> dict[str, Any]:
+    context = req.context
+    context.can(policies.INDEX, target={'project_id': context.project_id})
+    now = req.now()
+    start, end = (
+        dates.parse(query[key], now) if key in query else None
+        for key in ('start', 'end')
+    )
+    limit = int(query.get('limit', schemas.MOST))
+    found = req.services.leases.demand.find(
+        refusals.RefusalQuery(
+            project_id=query.get('project_id'),
+            start=start,
+            end=end,
+            # One more than wanted tells whether there is a next page.
+            limit=limit + 1,
+            marker=int(query['marker']) if 'marker' in query else None,
+        )
+    )
+    shown = [view.show(refusal) for refusal in found[:limit]]
+    answer: dict[str, Any] = {'demand': shown}
+    if len(found) > limit:
+        answer['demand_links'] = req.next_link(query, shown[-1]['id'])
+    return answer
+
+
+INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
