@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases that were refused for lack of room
 
-Revision ID: 0026
-Revises: 0025
+Revision ID: 0027
+Revises: 0026
 """
 
 from alembic import op
 import sqlalchemy as sa
 
-revision = '0026'
-down_revision = '0025'
+revision = '0027'
+down_revision = '0026'
 branch_labels = None
 depends_on = None
 
