@@ -17,6 +17,10 @@ from nova_reservations.cmd import manage
 from nova_reservations.cmd import process
 from nova_reservations.cmd import status
 from nova_reservations.testing import fake_cloud
+from nova_reservations.tests.functional.nova import conftest as on_nova
+
+# Tests in this folder share a Nova with those of the other.
+pytest_runtest_teardown = on_nova.pytest_runtest_teardown
 
 
 @dataclasses.dataclass(frozen=True)

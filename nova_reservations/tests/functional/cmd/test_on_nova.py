@@ -11,9 +11,10 @@ from nova_reservations.cloud import placement
 from nova_reservations.cmd import manage
 from nova_reservations.cmd import status
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 
-class CommandTest(base.NovaTestCase):
+class CommandTest(shared.SharedNova):
     def manage(self, *words: str) -> tuple[int, str]:
         """Return the exit code, and what was printed anywhere."""
         opts = cfg.ConfigOpts()

@@ -17,11 +17,12 @@ from nova_reservations import objects
 from nova_reservations.cloud import lines
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.nova import base
+from nova_reservations.tests.functional.nova import shared
 
 CONF = nova.conf.CONF
 
 
-class CellsTest(base.NovaTestCase):
+class CellsTest(shared.SharedNova):
     NUMBER_OF_CELLS = 2
     hosts = ('host1', 'host2', 'other1', 'other2')
     far_hosts = ('other1', 'other2')
@@ -190,7 +191,10 @@ class CellsTest(base.NovaTestCase):
         self.assertEqual(['an answer'], list(found.values()))
 
     def test_a_cell_that_is_disabled_is_not_looked_through(self):
-        mapping = self.cell_mappings['cell2']
+        mapping = nova_objects.CellMapping.get_by_uuid(
+            nova_context.get_admin_context(),
+            self.cell_mappings['cell2'].uuid,
+        )
         mapping.disabled = True
         mapping.save()
         with self.silent():
