@@ -375,7 +375,7 @@ class BestEffort:
             with self.database.writer() as session:
                 guard.begin(session)
                 attempt.begin(session)
-                granted = retry.grant(
+                granted, _ = retry.grant(
                     session,
                     lease,
                     now,

@@ -150,8 +150,9 @@ def grant(
     now: datetime.datetime,
     allocations: allocations.Allocations,
     terms: allocations.Terms,
-) -> objects.Lease:
-    """Book the lease, which a worker holds and which waited.
+) -> tuple[objects.Lease, Collection[int]]:
+    """Book the lease, which a worker holds and which waited; return it with
+    the ids of resources that promises of others have left for it.
 
     In the caller's transaction, like the creation of a lease.
 
@@ -163,7 +164,7 @@ def grant(
     granted = dataclasses.replace(
         lease, start_date=time.start, end_date=time.end
     )
-    allocations.book(session, granted, now, terms)
+    moved = allocations.book(session, granted, now, terms)
     leases.change(
         session,
         lease,
@@ -175,14 +176,15 @@ def grant(
         duration=None,
         retry_at=None,
     )
-    for event, moved in _event_times(lease, time):
-        leases.move_event(session, event, moved, now)
-    return dataclasses.replace(
+    for event, at in _event_times(lease, time):
+        leases.move_event(session, event, at, now)
+    granted = dataclasses.replace(
         granted,
         status=states.Lease.PENDING,
         duration=None,
         version=lease.version + 1,
     )
+    return granted, moved
 
 
 def _current(session: api.Session, seen: objects.Lease) -> objects.Lease:

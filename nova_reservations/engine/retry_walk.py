@@ -38,11 +38,13 @@ from nova_reservations.engine import allocations
 from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import queue
+from nova_reservations.engine import replanning
 from nova_reservations.engine import retry
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
+from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.objects import wishes
 from nova_reservations.planner import queueing
@@ -75,10 +77,12 @@ class Offer:
 
     :ivar among: reservation id -> ids of resources that it may have.
     :ivar told: ids of resources that this walk offers later to leases behind.
+    :ivar moves_promises: whether promises of others may move for it.
     """
 
     among: Mapping[str, Collection[int]]
     told: Collection[int | None]
+    moves_promises: bool = False
 
 
 class Walk:
@@ -256,18 +260,24 @@ class Walk:
         with self.database.writer() as session:
             guard.begin(session)
             attempt.begin(session)
-            granted = retry.grant(
+            granted, moved = retry.grant(
                 session,
                 lease,
                 now,
                 self.allocations,
                 allocations.Terms(
-                    best_fit=attempt.number == 1, among=offer.among
+                    best_fit=attempt.number == 1,
+                    among=offer.among,
+                    replan=replanning.Replan.of(attempt)
+                    if offer.moves_promises
+                    else replanning.Replan.NO,
                 ),
             )
             leases.release(
                 session, granted, steps.due_at(granted, now, self.options)
             )
+            if moved:
+                capacity.freed(session, now, moved)
             retry.left(
                 session, lease, now, self.retries.types, told=offer.told
             )
@@ -290,6 +300,7 @@ class _Round:
     """One walk through all leases that wait.
 
     :ivar upto: the arrival of the last lease that was looked at.
+    :ivar may_move: whether promises may still move for one of them.
     """
 
     def __init__(
@@ -304,6 +315,7 @@ class _Round:
         self.now = now
         self.line = queueing.Line(now, walk.options.cleaning_time)
         self.upto = 0
+        self.may_move = walk.options.replan_limit > 0
         self.freed_resources: dict[int, wishes.FreedResource] = {}
         #: Resource id -> the arrival after which it may be of use.
         self.freed: dict[int | None, int] = {}
@@ -325,7 +337,7 @@ class _Round:
             )
         looked_at = 0
         for queued in self.queued_leases:
-            if self._may_gain(queued):
+            if self._may_gain(queued) or self._may_ask(queued):
                 looked_at += 1
                 if looked_at > MOST:
                     return self.now
@@ -359,6 +371,25 @@ class _Round:
             for wish in queued.wishes
         )
 
+    def _may_ask(self, queued: wishes.QueuedLease) -> bool:
+        """Return whether it is worth a look if promises could move for the
+        lease: one in a walk, to whom nobody ahead has a better right, and
+        something came free that it could use at some time.
+
+        Decision 0031: doc/source/decisions/0031-promises-may-move
+        """
+        return (
+            self.may_move
+            and len({wish.kind.resource_type for wish in queued.wishes}) == 1
+            and all(wish.ask.exclusive for wish in queued.wishes)
+            and self.line.has_nobody_before(queued)
+            and any(
+                resource.meets(wish.kind)
+                for resource in self._freed_for(queued)
+                for wish in queued.wishes
+            )
+        )
+
     def _is_free(self, key: int | None, queued: wishes.QueuedLease) -> bool:
         return key in self.freed and queued.arrival > self.freed[key]
 
@@ -377,19 +408,47 @@ class _Round:
         among = {}
         with self.walk.database.reader() as session:
             for wish in queued.wishes:
-                found = self._find(session, queued, wish)
-                if len(found) < wish.ask.least:
-                    return False
-                among[wish.reservation_id] = found
+                among[wish.reservation_id] = self._find(session, queued, wish)
+            moves = any(
+                len(among[wish.reservation_id]) < wish.ask.least
+                for wish in queued.wishes
+            )
+            if moves and not self._might_move(session, queued):
+                return False
         told = [key for key in self.freed if self._is_free(key, queued)]
         taken = self.walk.try_one(
-            queued.lease_id, Offer(among, told), self.now
+            queued.lease_id, Offer(among, told, moves), self.now
         )
         if taken is None:
             return False
         with self.walk.database.reader() as session:
             self._learn(session, taken)
         return True
+
+    def _might_move(
+        self, session: api.Session, queued: wishes.QueuedLease
+    ) -> bool:
+        """Return whether there might be room for the lease if promises of
+        others move: the peak of demand tells."""
+        if not self._may_ask(queued):
+            return False
+        self.may_move = False
+        promised = replanning.Promises(
+            session,
+            self.walk.retries.types,
+            queued.wishes[0].kind.resource_type,
+            search.Search(
+                self.now,
+                self.walk.options.cleaning_time,
+                ignore=[wish.reservation_id for wish in queued.wishes],
+            ),
+        )
+        return not promised.is_hopeless(
+            [
+                search.Wanted(wish.reservation_id, wish.ask, wish.window)
+                for wish in queued.wishes
+            ]
+        )
 
     def _find(
         self,

@@ -59,6 +59,12 @@ class Line:
             for wish in queued.wishes
         )
 
+    def has_nobody_before(self, queued: wishes.QueuedLease) -> bool:
+        """Return whether no one ahead wants anything at the same time."""
+        return not any(
+            window.overlaps(queued.window) for _, window in self._ahead
+        )
+
     def offers(
         self,
         queued: wishes.QueuedLease,

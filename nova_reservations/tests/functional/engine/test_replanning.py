@@ -233,6 +233,47 @@ class TestHealing:
         assert its in ({'two'}, {'three'})
 
 
+class TestWaiting:
+    def wait(self, make_region, **changes):
+        """Return a region, a lease that waits, and those in its way; the last
+        of them takes the second host when the first is taken, too."""
+        region = make_region('one', 'two', **changes)
+        others = [
+            _on(region, 'one', 60, 90),
+            _on(region, 'two', 150, 180),
+            _on(region, 'two', 80, 130),
+        ]
+        waits = region.retry(end=240)
+        assert region.status(waits) == 'CREATING'
+        return region, waits, others
+
+    def test_promises_move_for_a_lease_that_waits(self, make_region):
+        region, waits, others = self.wait(make_region)
+        region.delete(others.pop())
+        region.work()
+        assert region.status(waits) == 'ACTIVE'
+        assert moved(region, *others) == 1
+        assert region.hosts_of(waits).isdisjoint(region.hosts_of(others[0]))
+
+    def test_not_for_one_behind_another_that_waits(self, make_region):
+        region = make_region('one', 'two')
+        _on(region, 'one', 60, 90)
+        gone = _on(region, 'one', 100, 200)
+        _on(region, 'two', 150, 180)
+        first = region.retry(minimum=2, end=240)
+        second = region.retry(end=240)
+        region.delete(gone)
+        region.work()
+        assert region.status(first) == 'CREATING'
+        assert region.status(second) == 'CREATING'
+
+    def test_not_where_it_is_switched_off(self, make_region):
+        region, waits, others = self.wait(make_region, replan_limit=0)
+        region.delete(others.pop())
+        region.work()
+        assert region.status(waits) == 'CREATING'
+
+
 def test_those_who_wait_get_what_a_promise_leaves(make_region):
     region = make_region('one')
     region.add_host('two', enrol=False)
