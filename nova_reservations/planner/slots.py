@@ -5,10 +5,12 @@ A host is described by the levels of its load; a step of time is as good as
 the worst level that it meets.
 """
 
+import bisect
 from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 import itertools
@@ -89,18 +91,39 @@ def total(
     :param longer: by how much each step is longer than the next one is later
     """
     count = -((start - end) // step)
-    found = [0] * count
-    empty = 0
+    changes = [0] * (count + 1)
     for each in rooms:
-        empty += each.empty
-        least = dict[int, int]()
-        for level in each.levels:
-            first = max((level.start - longer - start) // step, 0)
-            last = min(-((start - level.end) // step), count)
-            if level.fit < each.empty and level.start - longer < end:
-                for number in range(first, last):
-                    known = least.get(number, each.empty)
-                    least[number] = min(known, level.fit)
-        for number, fit in least.items():
-            found[number] -= each.empty - fit
-    return [empty + lack for lack in found]
+        changes[0] += each.empty
+        met = [
+            _Met(first, last, level.fit)
+            for level in each.levels
+            for first in [max((level.start - longer - start) // step, 0)]
+            for last in [min(-((start - level.end) // step), count)]
+            if first < last and level.start - longer < end
+        ]
+        for first, last, fit in _worst(met):
+            changes[first] -= max(each.empty - fit, 0)
+            changes[last] += max(each.empty - fit, 0)
+    return list(itertools.accumulate(changes[:-1]))
+
+
+class _Met(NamedTuple):
+    """A level that is met by steps, from the first until before the last."""
+
+    first: int
+    last: int
+    fit: int
+
+
+def _worst(met: Sequence[_Met]) -> Iterator[_Met]:
+    """Yield, of levels in the order of time, the worst one of each step; no
+    step twice."""
+    bounds = sorted({number for each in met for number in each[:2]})
+    oldest = 0
+    for first, last in itertools.pairwise(bounds):
+        while met[oldest].last <= first:
+            oldest += 1
+        newest = bisect.bisect_right(met, first, key=lambda each: each.first)
+        if oldest < newest:
+            fit = min(each.fit for each in met[oldest:newest])
+            yield _Met(first, last, fit)
