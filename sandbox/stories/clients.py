@@ -4,10 +4,6 @@ entry ``reservation``, as a command and as a library."""
 
 import datetime
 import json
-import os
-import pathlib
-import subprocess
-import sys
 from typing import Any
 
 from blazarclient import client
@@ -16,10 +12,9 @@ from keystoneauth1.identity import v3
 
 from sandbox import person
 from sandbox import story
+from sandbox.stories import commands
 from sandbox.story import expect
 from sandbox.story import until
-
-_OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
@@ -49,7 +44,7 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
         )
         seen('ACTIVE')
     with step('another for the same host tells why not') as seen:
-        refused = _openstack(auth_url, 'alt', *lease)
+        refused = commands.openstack(auth_url, 'alt', *lease)
         reason = 'ERROR: Not enough hosts available'
         if not refused.returncode or reason not in refused.stderr:
             raise person.Unexpected(reason, refused)
@@ -92,34 +87,13 @@ def _run(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:
     :raises Unexpected: if it fails.
     """
     arguments = [*words, '-f', 'json'] if shows else words
-    done = _openstack(auth_url, name, *arguments)
+    done = commands.openstack(auth_url, name, *arguments)
     if done.returncode:
         raise person.Unexpected(f'openstack {" ".join(words)}', done.stderr)
     if not shows:
         return None
     # After "Created a new lease:", if it has.
     return json.loads(done.stdout.partition(':\n')[2] or done.stdout)
-
-
-def _openstack(
-    auth_url: str, name: str, *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [_OPENSTACK, *arguments],
-        env=os.environ
-        | {
-            'OS_AUTH_URL': auth_url,
-            'OS_USERNAME': name,
-            'OS_PASSWORD': name,
-            'OS_PROJECT_NAME': name,
-            'OS_USER_DOMAIN_NAME': 'Default',
-            'OS_PROJECT_DOMAIN_NAME': 'Default',
-            'OS_IDENTITY_API_VERSION': '3',
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def _library(auth_url: str, name: str) -> Any:
