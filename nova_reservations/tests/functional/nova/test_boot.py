@@ -15,6 +15,18 @@ UNKNOWN = 'f0f0f0f0-0000-4000-8000-0000000000f0'
 
 
 class BootTest(shared.SharedNova):
+    def test_a_lease_shows_its_hosts_and_the_servers_it_has_let_in(self):
+        self.enrol('host1', 'host2')
+        lease = self.lease(2)
+        servers = [self.boot(lease)['id'] for _ in range(2)]
+        [reservation] = lease.reservations
+        self.assertEqual(
+            {'servers': sorted(servers)},
+            self.services.leases.usage(lease, reservation),
+        )
+        hosts = self.services.leases.hosts(reservation)
+        self.assertCountEqual(['host1', 'host2'], hosts.values())
+
     def test_an_enrolled_host_refuses_an_ordinary_server(self):
         self.enrol(*self.hosts)
         self.assertIn('No valid host', self.why_not())
