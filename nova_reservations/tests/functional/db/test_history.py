@@ -20,6 +20,9 @@ from nova_reservations.testing import region as regions
 from nova_reservations.tests import conftest
 from sandbox.bench import history
 
+# One process fills the databases for all of them.
+pytestmark = pytest.mark.xdist_group('history')
+
 HOSTS = [f'host-{number:02}' for number in range(10)]
 
 FEW, MANY = 1000, 7000

@@ -463,15 +463,6 @@ def filled_database(
         database.dispose()
 
 
-@pytest.fixture(scope='module', params=conftest.BACKENDS)
-def filled(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[api.Database]:
-    directory = tmp_path_factory.mktemp('indexes')
-    with filled_database(request.param, directory) as database:
-        yield database
-
-
 @pytest.mark.parametrize('query', OFTEN)
 def test_a_query_that_runs_often_uses_its_indexes(filled, query):
     backend = filled.engine().dialect.name

@@ -12,19 +12,11 @@ from nova_reservations.db import shares
 from nova_reservations.objects import demand
 from nova_reservations.objects import search
 from nova_reservations.tests import booking
-from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import test_indexes
 
 SHARE = demand.Share(objects.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512})
-
-
-@pytest.fixture(scope='module', params=conftest.BACKENDS)
-def filled(request, tmp_path_factory):
-    directory = tmp_path_factory.mktemp('openings')
-    with test_indexes.filled_database(request.param, directory) as database:
-        yield database
 
 
 def could_have(asked, find):

@@ -28,6 +28,9 @@ from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import test_indexes
 
+# One process fills the database for all of them.
+pytestmark = pytest.mark.xdist_group('plans beside history')
+
 HOSTS = 20
 
 ENDED = 300

@@ -49,6 +49,9 @@ from nova_reservations.tests.functional.db import test_indexes
 
 lease_id = listed.lease_id
 
+# One process does the writes, for both tests.
+pytestmark = pytest.mark.xdist_group('writes')
+
 MANY = range(1000, 1300)
 """More than a page."""
 

@@ -15,6 +15,9 @@ from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import Factory
 
+# One process makes the fleets for all of them.
+pytestmark = pytest.mark.xdist_group('fleet')
+
 FEW, MANY = 20, 240
 
 
