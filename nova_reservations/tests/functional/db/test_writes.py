@@ -28,14 +28,17 @@ from nova_reservations.db import audit
 from nova_reservations.db import capacity
 from nova_reservations.db import closings
 from nova_reservations.db import conditions
+from nova_reservations.db import demand
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import due_leases
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
+from nova_reservations.db import idempotency
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import leaving
 from nova_reservations.db import models
+from nova_reservations.db import project_limits
 from nova_reservations.db import promises
 from nova_reservations.db import properties
 from nova_reservations.db import server_failures
@@ -61,6 +64,8 @@ NOW = booking.NOW
 LATER = booking.at(1000)
 
 WAITING = range(3000, 3050)
+
+KEY = objects.IdempotencyKey('7', 'project-7', '')
 
 
 def one(session: orm.Session) -> objects.Lease:
@@ -255,6 +260,10 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: capacity.freed(session, NOW, HOSTS),
     lambda session: capacity.told(session, untold(session), NOW),
     lambda session: capacity.told_some(session, untold(session), 7, NOW),
+    lambda session: idempotency.point(session, KEY, lease_id(8)),
+    lambda session: idempotency.remove(session, LATER, 7),
+    lambda session: demand.remove(session, LATER, 7),
+    lambda session: project_limits.raise_generation(session, 'project-7'),
 ]
 
 FOLDER = pathlib.Path(api.__file__).parent
@@ -324,6 +333,13 @@ def fill(session: orm.Session) -> None:
                 'reason': 'why',
             }
             for number in range(listed.LEASES)
+        ],
+    )
+    session.execute(
+        sa.insert(models.Project),
+        [
+            {'project_id': f'project-{number}', 'generation': 1}
+            for number in range(test_indexes.PROJECTS)
         ],
     )
     session.execute(
