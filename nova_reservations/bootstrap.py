@@ -32,6 +32,7 @@ from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import leases
 from nova_reservations.engine import limits
+from nova_reservations.engine import maintenance
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import replay
 from nova_reservations.engine import resources
@@ -76,6 +77,7 @@ class Services:
     monitoring: monitoring.Monitoring
     healing: healing.Healing
     replay: replay.Replay
+    maintenance: maintenance.Maintenance
     tasks: Sequence[periodic.Task]
 
 
@@ -192,6 +194,7 @@ def assemble(parts: Parts) -> Services:
         drainable_hosts=drainables,
         monitoring=monitors,
         healing=healer,
+        maintenance=maintenance.Maintenance(database, promises, healer),
         tasks=periodic.Tasks(
             inventory,
             monitors,

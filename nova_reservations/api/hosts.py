@@ -62,7 +62,7 @@ INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 
 def show(req: api_request.LeaseRequest, host_id: str) -> dict[str, Any]:
     req.context.can(policies.SHOW)
-    return {'host': view.show(req.services.hosts.get(_id(host_id)))}
+    return {'host': view.show(req.services.hosts.get(key_of(host_id)))}
 
 
 SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
@@ -105,7 +105,7 @@ def update(
     }
     return {
         'host': view.show(
-            req.services.hosts.update(_id(host_id), properties, req.now())
+            req.services.hosts.update(key_of(host_id), properties, req.now())
         )
     }
 
@@ -120,7 +120,7 @@ UPDATE = Action(
 
 def delete(req: api_request.LeaseRequest, host_id: str) -> None:
     req.context.can(policies.DELETE)
-    req.services.hosts.enrolment.remove(_id(host_id), req.now())
+    req.services.hosts.enrolment.remove(key_of(host_id), req.now())
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))
@@ -210,7 +210,7 @@ def allocation(
     req.context.can(policies.ALLOCATIONS)
     now = req.now()
     asked = _allocation_query(query, now)
-    key = _id(host_id)
+    key = key_of(host_id)
     held = req.services.hosts.host_allocations(key, now, asked)
     shown = _shown(req, {key: held}, asked, now)
     if not shown:
@@ -375,7 +375,7 @@ UPDATE_PROPERTY = Action(
 )
 
 
-def _id(host_id: str) -> int:
+def key_of(host_id: str) -> int:
     """:raises: NotFound for what can't be the number of a host"""
     if not (host_id.isascii() and host_id.isdigit() and len(host_id) < 10):
         raise exception.NotFound(kind='Host', id=host_id)

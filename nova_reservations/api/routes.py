@@ -7,6 +7,7 @@ from typing import Any
 import webob.exc
 
 from nova_reservations.api import demand
+from nova_reservations.api import host_actions
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
 from nova_reservations.api import limits
@@ -55,6 +56,7 @@ _TABLE = (
     ('PUT', '/v1/os-hosts/{host_id}', hosts.UPDATE),
     ('DELETE', '/v1/os-hosts/{host_id}', hosts.DELETE),
     ('GET', '/v1/os-hosts/{host_id}/allocation', hosts.ALLOCATION),
+    ('POST', '/v1/os-hosts/{host_id}/action', host_actions.ACTION),
 )
 """Below the mount; the first path that matches counts."""
 

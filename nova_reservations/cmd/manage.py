@@ -9,6 +9,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+import json
 import sys
 import time
 from typing import Any
@@ -22,6 +23,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts as schemas
+from nova_reservations.cmd import host_maintenance
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
@@ -76,7 +78,9 @@ def _add_parsers(commands: Any) -> None:
     _parser(database, 'version', 'print their revision', _db_version)
 
     hosts = _group(commands, 'host', 'the hosts that can be leased')
-    _parser(hosts, 'list', 'list them', _host_list)
+    listing = _parser(hosts, 'list', 'list them', _host_list)
+    _add_format(listing)
+    host_maintenance.add_parsers(hosts, _parser, _find)
     add = _parser(
         hosts,
         'add',
@@ -166,10 +170,21 @@ def _add_parsers(commands: Any) -> None:
         'Nova and in placement; exit 1 if there are any',
         _audit,
     )
+    _add_format(look)
     look.add_argument(
         '--repair',
         action='store_true',
         help='repair the errors, as far as possible; exit 1 if any is left',
+    )
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '-f',
+        '--format',
+        choices=('text', 'json'),
+        default='text',
+        help='json: one object, or list, for programs',
     )
 
 
@@ -246,16 +261,31 @@ def _audit(services: bootstrap.Services, arguments: Any) -> int:
     services.clock.now()
     auditor = audit.Audit(services.database, services.hosts.cloud)
     found = auditor.lasting(lambda: time.sleep(PAUSE))
-    for finding in found:
-        print(finding.problem)
+    report: dict[str, list[str]] = {}
+    _report(arguments, report, 'found', found)
     if found and arguments.repair:
         for finding in found:
             _repair(finding)
         found = auditor.lasting(lambda: time.sleep(PAUSE))
-        print('Left:' if found else 'All of it is repaired')
-        for finding in found:
-            print(finding.problem)
+        if arguments.format == 'text':
+            print('Left:' if found else 'All of it is repaired')
+        _report(arguments, report, 'left', found)
+    if arguments.format == 'json':
+        print(json.dumps(report))
     return 1 if found else 0
+
+
+def _report(
+    arguments: Any,
+    report: dict[str, list[str]],
+    name: str,
+    findings: Sequence[audit.Finding],
+) -> None:
+    """Print problems, or keep them for the one object that is printed."""
+    report[name] = [finding.problem for finding in findings]
+    if arguments.format == 'text':
+        for problem in report[name]:
+            print(problem)
 
 
 def _repair(finding: audit.Finding) -> None:
@@ -267,10 +297,14 @@ def _repair(finding: audit.Finding) -> None:
         print(f'{finding.problem}: {error}', file=sys.stderr)
 
 
-def _host_list(services: bootstrap.Services, _: Any) -> int:
+def _host_list(services: bootstrap.Services, arguments: Any) -> int:
+    found = services.hosts.find(objects.HostQuery())
+    if arguments.format == 'json':
+        print(json.dumps([_as_json(host) for host in found]))
+        return 0
     table = prettytable.PrettyTable(COLUMNS)
     table.align = 'l'
-    for host in services.hosts.find(objects.HostQuery()):
+    for host in found:
         facts = host.facts
         table.add_row(
             [
@@ -290,6 +324,22 @@ def _host_list(services: bootstrap.Services, _: Any) -> int:
         )
     print(table)
     return 0
+
+
+def _as_json(host: objects.Host) -> dict[str, Any]:
+    facts = host.facts
+    return {
+        'id': host.id,
+        'host': facts.service_host,
+        'hypervisor_hostname': facts.hypervisor_hostname,
+        'availability_zone': facts.availability_zone,
+        'vcpus': facts.vcpus,
+        'memory_mb': facts.memory_mb,
+        'local_gb': facts.local_gb,
+        'reservable': host.bookable,
+        'holds': [hold.reason for hold in holds.of(host)],
+        'properties': dict(host.properties),
+    }
 
 
 def _reservable(host: objects.Host) -> str:

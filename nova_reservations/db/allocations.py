@@ -242,6 +242,7 @@ def holdings(
             RESOURCE.c.hold,
             RESOURCE.c.held_since,
             RESOURCE.c.braked_at,
+            RESOURCE.c.cordoned_at,
             occupied().label('occupied'),
         )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
@@ -265,6 +266,7 @@ def holdings(
                 hold=row.hold and states.Hold(row.hold),
                 held_since=row.held_since,
                 braked=row.braked_at is not None,
+                cordoned=row.cordoned_at is not None,
             )
         )
     return {key: tuple(value) for key, value in found.items()}

@@ -106,8 +106,15 @@ def needing_repair(
             LEASE.c.start_date > RESOURCE.c.held_since,
         ),
     )
+    cordoned = holding.join(
+        RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
+    ).where(
+        RESOURCE.c.cordoned_at.is_not(None),
+        LEASE.c.status == states.Lease.PENDING,
+    )
     if prepared_until is not None:
         disabled = disabled.where(LEASE.c.start_date <= prepared_until)
+        cordoned = cordoned.where(LEASE.c.start_date <= prepared_until)
     left = ALLOCATION.alias()
     ids: set[str] = set()
     for statement in (
@@ -116,6 +123,7 @@ def needing_repair(
             RESOURCE.c.down_since.is_not(None)
         ),
         disabled,
+        cordoned,
         held.join(left, left.c.resource_id == ALLOCATION.c.resource_id).where(
             left.c.replaced_at.is_not(None),
             left.c.released == sa.false(),

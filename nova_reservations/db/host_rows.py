@@ -108,4 +108,5 @@ def _host(
         fenced_for=row.fenced_for,
         fenced_at=row.fenced_at,
         status_reason=row.status_reason,
+        cordoned_at=row.cordoned_at,
     )

@@ -107,9 +107,11 @@ class Resource(Base, Timestamps):
     given back no other lease has it, also if the lease is gone.
 
     down_since is set while it has failed; hold, and since when, while it has
-    not but no new lease is to have it. forced_down: who knows has said that
-    nothing runs on it. braked_at: it failed with many others, and nobody is
-    moved off it; brake_off: an administrator has said to move them.
+    not but no new lease is to have it. cordoned_at is set while an operator
+    keeps new leases off it, whether it works or not. forced_down: who knows
+    has said that nothing runs on it. braked_at: it failed with many others,
+    and nobody is moved off it; brake_off: an administrator has said to move
+    them.
     """
 
     __tablename__ = 'nr_resources'
@@ -159,6 +161,9 @@ class Resource(Base, Timestamps):
     )
     brake_off: orm.Mapped[bool] = orm.mapped_column(
         sa.Boolean, server_default='0'
+    )
+    cordoned_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
     )
 
 

@@ -105,20 +105,34 @@ class Healing:
             }
         return unfit
 
+    def move_off(
+        self, lease_id: str, resource_id: int, now: datetime.datetime
+    ) -> bool:
+        """Give the lease another resource in place of one that works, if there
+        is any; return whether it was changed.
+
+        :raises: Contended
+        """
+        return self._heal_lease(lease_id, now, drained=[resource_id])
+
     def _heal_lease(
         self,
         lease_id: str,
         now: datetime.datetime,
         unused: Mapping[str, Collection[int]] | None = None,
+        drained: Collection[int] = (),
     ) -> bool:
         """Heal a lease; return whether it was changed.
 
         :param unused: reservation id -> the ids of resources that it was
             given in place of others, and has nothing on; it may have the
             others back
+        :param drained: ids of resources that it is to leave, too
         """
         healed = transactions.retry(
-            lambda attempt: self._attempt(lease_id, now, attempt, unused or {})
+            lambda attempt: self._attempt(
+                lease_id, now, attempt, unused or {}, drained
+            )
         )
         if healed is None:
             return False
@@ -199,6 +213,7 @@ class Healing:
         now: datetime.datetime,
         attempt: transactions.Attempt,
         unused: Mapping[str, Collection[int]],
+        drained: Collection[int],
     ) -> _Healed | None:
         with self.database.writer() as session:
             attempt.begin(session)
@@ -208,7 +223,9 @@ class Healing:
                 return None
             if seen.status not in states.OPEN or seen.end_date <= now:
                 return None
-            repair = self._patient(session, seen, now, attempt)
+            repair = self._patient(
+                session, seen, now, attempt, drained=drained
+            )
             if repair is None:
                 LOG.warning(
                     'Lease %s is not healed: one of its resource types is '
@@ -233,6 +250,7 @@ class Healing:
         attempt: transactions.Attempt,
         *,
         asked: bool = False,
+        drained: Collection[int] = (),
     ) -> repair.Repair | None:
         """Return the lease as it is healed; None if it can't be."""
         if any(
@@ -249,6 +267,7 @@ class Healing:
             now,
             self.options.cleaning_time,
             None if asked else self.options.heal_active,
+            drained,
         )
         return repair.Repair(
             session, case, self.plans, replanning.Replan.of(attempt)

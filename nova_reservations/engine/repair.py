@@ -45,6 +45,7 @@ class Case:
         the lease's end.
     :ivar heal_active: what a lease that is used gets others for; None: its
         owner has asked for them.
+    :ivar drained: ids of resources that it is to leave, though they work.
     """
 
     lease: objects.Lease
@@ -53,6 +54,7 @@ class Case:
     now: datetime.datetime
     cleaning: datetime.timedelta
     heal_active: states.HealActive | None
+    drained: Collection[int] = ()
 
     def window(self, reservation_id: str) -> interval.Interval:
         """Return the rest of the time for which it has its resources."""
@@ -112,8 +114,11 @@ class Repair:
     def held(self) -> Mapping[str, Collection[objects.Holding]]:
         return allocations.holdings(self.session, list(self.case.demanded))
 
-    def broken(self) -> Broken:
-        """Return the resources that it has and should not, the worst first."""
+    def broken(self, drained: Collection[int] = ()) -> Broken:
+        """Return the resources that it has and should not, the worst first.
+
+        :param drained: ids of more of these
+        """
         broken = {}
         for reservation_id, holdings in self.held().items():
             current = [holding for holding in holdings if holding.stays]
@@ -130,6 +135,7 @@ class Repair:
                     if not holding.usable
                     or holding.resource.id not in fit
                     or self._is_withheld(holding)
+                    or holding.resource.id in drained
                 ),
                 key=lambda holding: (
                     holding.usable,
@@ -140,8 +146,10 @@ class Repair:
         return broken
 
     def _is_withheld(self, holding: objects.Holding) -> bool:
-        """Return whether a resource was disabled before the lease could use
-        it."""
+        """Return whether a resource was disabled, or cordoned, before the
+        lease could use it."""
+        if holding.cordoned and not self.used:
+            return True
         return (
             holding.hold == states.Hold.DISABLED
             and holding.held_since is not None
@@ -150,7 +158,7 @@ class Repair:
 
     def _may_replace(self, holding: objects.Holding) -> bool:
         heal_active = self.case.heal_active
-        if heal_active is None:
+        if heal_active is None or holding.resource.id in self.case.drained:
             return True
         if holding.braked:
             return False
@@ -284,7 +292,7 @@ class Repair:
         """Return the broken resources that may be replaced; those in one list
         are chosen together."""
         wholes, shares = [], []
-        for reservation_id, broken in self.broken().items():
+        for reservation_id, broken in self.broken(self.case.drained).items():
             demand = self.case.demanded[reservation_id]
             lost = [
                 holding for holding in broken if self._may_replace(holding)
@@ -316,7 +324,9 @@ class Repair:
             known = [
                 holding.resource.id
                 for holding in self.held()[reservation_id]
-                if holding.replaced and holding.hold is None
+                if holding.replaced
+                and holding.hold is None
+                and not holding.cordoned
             ]
             ignore = [reservation_id]
         wanted = search.Wanted(

@@ -6,6 +6,7 @@ from nova_reservations.objects.allocation import Allocation
 from nova_reservations.objects.allocation import AllocationQuery
 from nova_reservations.objects.allocation import Condition
 from nova_reservations.objects.allocation import Holding
+from nova_reservations.objects.allocation import Tenancy
 from nova_reservations.objects.host import CapacityPoint
 from nova_reservations.objects.host import Host
 from nova_reservations.objects.host import HostFacts
@@ -60,6 +61,7 @@ __all__ = (
     'Reason',
     'Reservation',
     'Resource',
+    'Tenancy',
     'group_id',
     'is_id',
     'plural',

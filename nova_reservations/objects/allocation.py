@@ -83,6 +83,7 @@ class Holding:
     :ivar hold: why no new lease is to have it, though it has not failed;
         held_since: since when.
     :ivar braked: it has failed with so many others that none is replaced.
+    :ivar cordoned: an operator keeps new leases off it.
     """
 
     resource: host.Resource
@@ -95,6 +96,7 @@ class Holding:
     held_since: datetime.datetime | None = None
     braked: bool = False
     leaving_at: datetime.datetime | None = None
+    cordoned: bool = False
 
     @property
     def usable(self) -> bool:
@@ -104,6 +106,21 @@ class Holding:
     def stays(self) -> bool:
         """Return whether the reservation is to have it up to its end."""
         return not self.replaced and self.leaving_at is None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tenancy:
+    """A lease that holds a resource.
+
+    :ivar is_leaving: it has another one, and something of it is still there.
+    """
+
+    lease_id: str
+    project_id: str
+    status: states.Lease
+    start_date: datetime.datetime
+    end_date: datetime.datetime
+    is_leaving: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

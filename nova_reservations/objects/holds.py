@@ -130,6 +130,14 @@ REASONS = (
         value=states.Hold.DOWN,
     ),
     Reason(
+        'cordoned',
+        'cordoned_at',
+        None,
+        _NOTHING_NEW,
+        by='operator',
+        since='cordoned_at',
+    ),
+    Reason(
         'emptied for a lease',
         'reservable',
         True,

@@ -91,6 +91,7 @@ class Host:
     :ivar fenced_for: the lease that a drainable host is emptied for, or has
         yet to be given back from; fenced_at: since when.
     :ivar status_reason: what its enrolment waits for, for an operator.
+    :ivar cordoned_at: since when an operator keeps new leases off it.
     """
 
     id: int
@@ -107,6 +108,7 @@ class Host:
     held_since: datetime.datetime | None = None
     braked_at: datetime.datetime | None = None
     status_reason: str | None = None
+    cordoned_at: datetime.datetime | None = None
 
     @property
     def bookable(self) -> bool:

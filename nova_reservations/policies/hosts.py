@@ -12,6 +12,7 @@ CAPACITY = 'reservations:hosts:capacity'
 CAPACITY_PROJECTS = 'reservations:hosts:capacity:projects'
 PROPERTIES = 'reservations:hosts:properties'
 PRIVATE_PROPERTIES = 'reservations:hosts:properties:private'
+MAINTAIN = 'reservations:hosts:maintain'
 UPDATE_PROPERTY = 'reservations:hosts:properties:update'
 
 RULES = [
@@ -41,6 +42,13 @@ RULES = [
         base.ADMIN,
         'Give an enrolled host back to general use.',
         ('DELETE', '/os-hosts/{host_id}'),
+    ),
+    base.rule(
+        MAINTAIN,
+        base.ADMIN,
+        'Cordon a host, drain it, or keep it without leases for a window of '
+        'maintenance.',
+        ('POST', '/os-hosts/{host_id}/action'),
     ),
     base.rule(
         ALLOCATIONS,

@@ -198,7 +198,7 @@ UPDATE_PROPERTY = validation.Schema(
     parameters.exactly(private={'type': 'boolean'})
 )
 
-_HOST = {
+HOST = {
     'title': 'Host',
     'type': 'object',
     'properties': FACTS,
@@ -209,13 +209,13 @@ _HOST = {
 INDEX_RESPONSE = validation.Schema(
     {
         **parameters.optional(
-            hosts={'type': 'array', 'items': _HOST},
+            hosts={'type': 'array', 'items': HOST},
             hosts_links=parameters.LINKS,
         ),
         'required': ['hosts'],
     }
 )
-SHOW_RESPONSE = validation.Schema(parameters.exactly(host=_HOST))
+SHOW_RESPONSE = validation.Schema(parameters.exactly(host=HOST))
 
 _UNKNOWN_DATE = {**parameters.SHOWN_DATE, 'type': ['string', 'null']}
 _HOLD = parameters.exactly(

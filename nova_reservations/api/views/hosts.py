@@ -8,6 +8,7 @@ from typing import Any
 from nova_reservations import objects
 from nova_reservations.api import dates
 from nova_reservations.engine import calendar
+from nova_reservations.engine import maintenance
 from nova_reservations.objects import holds
 
 
@@ -119,4 +120,22 @@ def show_property(prop: objects.Property) -> dict[str, Any]:
         'private': prop.private,
         'created_at': dates.show(prop.created_at),
         'updated_at': prop.updated_at and dates.show(prop.updated_at),
+    }
+
+
+def held(found: maintenance.Held) -> dict[str, Any]:
+    return {
+        'host': show(found.host),
+        'lease_id': found.window and found.window.id,
+        'leases': [
+            {
+                'id': each.lease_id,
+                'project_id': each.project_id,
+                'status': each.status,
+                'start_date': dates.show(each.start_date),
+                'end_date': dates.show(each.end_date),
+                'leaving': each.is_leaving,
+            }
+            for each in found.tenancies
+        ],
     }

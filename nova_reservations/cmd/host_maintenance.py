@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nova-reservations-manage host cordon``, ``uncordon``, ``drain`` and
+``maintain``."""
+
+from collections.abc import Callable
+import datetime
+import json
+import sys
+from typing import Any
+
+from nova_reservations import bootstrap
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.api import dates
+from nova_reservations.engine import maintenance
+
+OPERATORS = 'operators'
+"""Whose the leases of windows are that this command makes: of no project of
+keystone."""
+
+_Find = Callable[[bootstrap.Services, str], objects.Host]
+_TEXTS = {
+    'cordon': 'give hosts to no new lease; leases that have not begun get '
+    'others, where there are any',
+    'uncordon': 'let new leases have hosts again',
+    'drain': 'as cordon; leases that have begun get others, too',
+    'maintain': 'keep hosts without leases in a window; 1 if a lease that '
+    'can not be moved has one then',
+}
+
+
+def add_parsers(
+    group: Any, add_parser: Callable[..., Any], find: _Find
+) -> None:
+    """:param find: returns the host of a name"""
+    for action, text in _TEXTS.items():
+        parser = add_parser(
+            group,
+            action,
+            text,
+            lambda services, arguments: _act(services, arguments, find),
+        )
+        parser.add_argument(
+            'names',
+            nargs='+',
+            metavar='ID|NAME',
+            help='number, service host or hypervisor hostname of an enrolled '
+            'host',
+        )
+        parser.add_argument(
+            '-f', '--format', choices=('text', 'json'), default='text'
+        )
+        if action == 'maintain':
+            for name, help_text in (
+                ('--from', 'its begin: a date in UTC as 2050-12-26 12:00'),
+                ('--until', 'its end'),
+            ):
+                parser.add_argument(
+                    name,
+                    dest=name.strip('-') + '_date',
+                    required=True,
+                    metavar='DATE',
+                    help=help_text,
+                )
+
+
+def _act(services: bootstrap.Services, arguments: Any, find: _Find) -> int:
+    exit_code = 0
+    shown = []
+    for name in arguments.names:
+        try:
+            now = services.clock.now()
+            host = find(services, name)
+            held = _ACTIONS[arguments.action](services, host, arguments, now)
+        except exception.ReservationsError as error:
+            print(f'{name}: {error}', file=sys.stderr)
+            exit_code = 1
+            continue
+        shown.append(_shown(held))
+        if arguments.format == 'text':
+            _print(arguments.action, held)
+    if arguments.format == 'json':
+        print(json.dumps(shown))
+    return exit_code
+
+
+def _maintain(
+    services: bootstrap.Services,
+    host: objects.Host,
+    arguments: Any,
+    now: datetime.datetime,
+) -> maintenance.Held:
+    """:raises: InvalidInput, HostInUse, Contended"""
+    start, end = (
+        dates.parse(text, now)
+        for text in (arguments.from_date, arguments.until_date)
+    )
+    window = maintenance.Window(start, end, OPERATORS, OPERATORS)
+    return services.maintenance.maintain(host.id, window, now)
+
+
+_ACTIONS: dict[str, Callable[..., maintenance.Held]] = {
+    'cordon': lambda services, host, _, now: services.maintenance.cordon(
+        host.id, now
+    ),
+    'uncordon': lambda services, host, _, now: services.maintenance.uncordon(
+        host.id, now
+    ),
+    'drain': lambda services, host, _, now: services.maintenance.drain(
+        host.id, now
+    ),
+    'maintain': _maintain,
+}
+
+_DONE = {
+    'cordon': 'is cordoned',
+    'uncordon': 'is not cordoned',
+    'drain': 'is cordoned',
+    'maintain': 'has no lease in this window',
+}
+
+
+def _print(action: str, held: maintenance.Held) -> None:
+    name = held.host.facts.service_host
+    if held.window is not None:
+        print(f'Host {name} {_DONE[action]}; it is lease {held.window.id}')
+        return
+    print(f'Host {name} {_DONE[action]}')
+    for each in held.tenancies:
+        where = 'is leaving' if each.is_leaving else 'has it still'
+        print(
+            f'  lease {each.lease_id} of project {each.project_id} {where}: '
+            f'{each.status}, {dates.show(each.start_date)} to '
+            f'{dates.show(each.end_date)}'
+        )
+
+
+def _shown(held: maintenance.Held) -> dict[str, Any]:
+    return {
+        'id': held.host.id,
+        'host': held.host.facts.service_host,
+        'cordoned': held.host.cordoned_at is not None,
+        'lease_id': held.window and held.window.id,
+        'leases': [
+            {
+                'id': each.lease_id,
+                'project_id': each.project_id,
+                'status': str(each.status),
+                'start_date': dates.show(each.start_date),
+                'end_date': dates.show(each.end_date),
+                'leaving': each.is_leaving,
+            }
+            for each in held.tenancies
+        ],
+    }

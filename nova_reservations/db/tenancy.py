@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that hold a resource, for operators who want it without any.
+
+Every function joins the caller's transaction.
+"""
+
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import models
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
+
+ALLOCATION = models.table(models.Allocation)
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+
+MOST = 1000
+"""So many leases are told of at most."""
+
+
+def find(
+    session: orm.Session,
+    resource_id: int,
+    window: interval.Interval | None = None,
+) -> list[objects.Tenancy]:
+    """Return those that hold the resource, or have not left it yet, in the
+    order of their starts.
+
+    :param window: in which they hold it; None: whenever
+    """
+    statement = (
+        sa.select(
+            LEASE.c.id,
+            LEASE.c.project_id,
+            LEASE.c.status,
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.replaced_at,
+        )
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            ALLOCATION.c.resource_id == resource_id,
+            ALLOCATION.c.released == sa.false(),
+        )
+        .order_by(ALLOCATION.c.start_date, LEASE.c.id)
+        .limit(MOST)
+    )
+    if window is not None:
+        statement = statement.where(
+            ALLOCATION.c.start_date < window.end,
+            ALLOCATION.c.end_date > window.start,
+        )
+    return [
+        objects.Tenancy(
+            lease_id=row.id,
+            project_id=row.project_id,
+            status=states.Lease(row.status),
+            start_date=row.start_date,
+            end_date=row.end_date,
+            is_leaving=row.replaced_at is not None,
+        )
+        for row in session.execute(statement)
+    ]
+
+
+def set_cordoned(
+    session: orm.Session,
+    resource_id: int,
+    cordoned_at: datetime.datetime | None,
+    now: datetime.datetime,
+) -> None:
+    """Keep new leases off the resource, or not any more; plans that were made
+    before fail."""
+    resource = models.table(models.Resource)
+    session.execute(
+        sa.update(resource)
+        .where(resource.c.id == resource_id)
+        .values(
+            cordoned_at=cordoned_at,
+            generation=resource.c.generation + 1,
+            updated_at=now,
+        )
+    )

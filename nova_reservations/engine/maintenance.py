@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that operators want without leases: from now on, or for a window.
+
+A cordon is a hold: no new lease gets the host. A window is a lease of the
+host, of the operator's project: so whatever plans, moves, counts or shows
+leases knows it, and no race is decided anew.
+
+Decision 0041: doc/source/decisions/0041-a-window-is-a-lease
+"""
+
+from collections.abc import Collection
+from collections.abc import Sequence
+import dataclasses
+import datetime
+import json
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import healing as healing_db
+from nova_reservations.db import hosts
+from nova_reservations.db import leases as leases_db
+from nova_reservations.db import tasks
+from nova_reservations.db import tenancy
+from nova_reservations.engine import allocations
+from nova_reservations.engine import healing
+from nova_reservations.engine import lease_requests
+from nova_reservations.engine import leases
+from nova_reservations.engine import replanning
+from nova_reservations.engine import transactions
+from nova_reservations.objects import interval
+from nova_reservations.objects import states
+
+LOG = log.getLogger(__name__)
+
+AT_ONCE = 100
+"""So many leases are moved off a host in one request; healing goes on with
+the others before they start."""
+
+NAMED = 5
+"""Leases that a refusal names."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """A host, and whom it concerns that operators want it.
+
+    :ivar tenancies: of the leases that have it still.
+    :ivar window: the lease that is its window of maintenance.
+    """
+
+    host: objects.Host
+    tenancies: Sequence[objects.Tenancy]
+    window: objects.Lease | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Window:
+    """A window of maintenance; whose the lease of the host is."""
+
+    start: datetime.datetime
+    end: datetime.datetime
+    project_id: str
+    user_id: str
+
+
+class Maintenance:
+    def __init__(
+        self,
+        database: api.Database,
+        promises: leases.Leases,
+        healer: healing.Healing,
+    ) -> None:
+        self.database = database
+        self.promises = promises
+        self.healer = healer
+
+    def cordon(self, host_id: int, now: datetime.datetime) -> Held:
+        """Keep new leases off the host; move those that have not begun to
+        others, where that can be.
+
+        :raises: NotFound, Contended
+        """
+        self._set_cordoned(host_id, now, now)
+        return self._move_off(host_id, now, {states.Lease.PENDING})
+
+    def drain(self, host_id: int, now: datetime.datetime) -> Held:
+        """As cordon, and give others also to leases that have begun. Their
+        servers stay where they are until somebody moves them.
+
+        :raises: NotFound, Contended
+        """
+        self._set_cordoned(host_id, now, now)
+        return self._move_off(host_id, now, states.OPEN)
+
+    def uncordon(self, host_id: int, now: datetime.datetime) -> Held:
+        """Let new leases have the host again.
+
+        :raises: NotFound, Contended
+        """
+        self._set_cordoned(host_id, None, now)
+        return self._seen(host_id)
+
+    def _set_cordoned(
+        self,
+        host_id: int,
+        cordoned_at: datetime.datetime | None,
+        now: datetime.datetime,
+    ) -> None:
+        def write(_: transactions.Attempt) -> bool:
+            with self.database.writer() as session:
+                host = hosts.get(session, host_id)
+                if (host.cordoned_at is None) == (cordoned_at is None):
+                    return False
+                tenancy.set_cordoned(session, host_id, cordoned_at, now)
+                if cordoned_at is None:
+                    capacity.freed(session, now, [host_id])
+                    # Leases that were to have another one have this again.
+                    tasks.hurry(session, healing_db.HEAL, now)
+                return True
+
+        if transactions.retry(write):
+            LOG.info(
+                'Host %(id)s is %(what)s',
+                {
+                    'id': host_id,
+                    'what': 'cordoned'
+                    if cordoned_at
+                    else 'not cordoned any more',
+                },
+            )
+
+    def _move_off(
+        self,
+        host_id: int,
+        now: datetime.datetime,
+        statuses: Collection[states.Lease],
+    ) -> Held:
+        with self.database.reader() as session:
+            found = tenancy.find(session, host_id)
+        ids = dict.fromkeys(
+            each.lease_id
+            for each in found
+            if each.status in statuses and not each.is_leaving
+        )
+        for lease_id in list(ids)[:AT_ONCE]:
+            self.healer.move_off(lease_id, host_id, now)
+        return self._seen(host_id)
+
+    def _seen(self, host_id: int) -> Held:
+        with self.database.reader() as session:
+            return Held(
+                hosts.get(session, host_id), tenancy.find(session, host_id)
+            )
+
+    def maintain(
+        self,
+        host_id: int,
+        asked: Window,
+        now: datetime.datetime,
+    ) -> Held:
+        """Keep the host without leases in a window: promises that are in the
+        way move.
+
+        :raises: NotFound, InvalidInput, Contended
+        :raises: HostInUse if a lease has it then that can't be moved
+        """
+        with self.database.reader() as session:
+            host = hosts.get(session, host_id)
+        draft = self.promises.requests.draft(_request(host, asked), now)
+        try:
+            transactions.retry(
+                lambda attempt: self._book(host_id, draft, now, attempt)
+            )
+        except exception.NotEnoughResources as refusal:
+            raise self._in_use(host, asked, refusal) from refusal
+        self.promises.tell_created(draft)
+        return Held(host, (), draft)
+
+    def _book(
+        self,
+        host_id: int,
+        draft: objects.Lease,
+        now: datetime.datetime,
+        attempt: transactions.Attempt,
+    ) -> None:
+        with self.database.writer() as session:
+            attempt.begin(session)
+            cordoned_at = hosts.get(session, host_id).cordoned_at
+            if cordoned_at is not None:
+                # This one is for whom it was cordoned.
+                tenancy.set_cordoned(session, host_id, None, now)
+            leases_db.insert(session, draft)
+            left = self.promises.allocations.book(
+                session,
+                draft,
+                now,
+                allocations.Terms(replan=replanning.Replan.of(attempt)),
+            )
+            if cordoned_at is not None:
+                tenancy.set_cordoned(session, host_id, cordoned_at, now)
+            capacity.freed(session, now, set(left) - {host_id})
+
+    def _in_use(
+        self,
+        host: objects.Host,
+        asked: Window,
+        refusal: exception.NotEnoughResources,
+    ) -> exception.HostInUse:
+        with self.database.reader() as session:
+            found = tenancy.find(
+                session, host.id, interval.Interval(asked.start, asked.end)
+            )
+        named = ', '.join(
+            f'{each.lease_id} of project {each.project_id} until '
+            f'{each.end_date:%Y-%m-%d %H:%M}'
+            for each in found[:NAMED]
+        )
+        if len(found) > NAMED:
+            named += f' and {len(found) - NAMED} more'
+        return exception.HostInUse(
+            host=host.facts.service_host,
+            reason='leases that can not be moved have it in this window: '
+            f'{named}'
+            if found
+            else refusal,
+        )
+
+
+def _request(host: objects.Host, asked: Window) -> lease_requests.NewLease:
+    facts = host.facts
+    this_one = [
+        'and',
+        ['==', '$service_name', facts.service_host],
+        ['==', '$hypervisor_hostname', facts.hypervisor_hostname],
+    ]
+    return lease_requests.NewLease(
+        name=f'maintenance of {facts.service_host}'[:255],
+        project_id=asked.project_id,
+        user_id=asked.user_id,
+        start=asked.start,
+        end=asked.end,
+        before_end=None,
+        reservations=(
+            lease_requests.NewReservation(
+                objects.HOST,
+                {
+                    'min': 1,
+                    'max': 1,
+                    'resource_properties': json.dumps(this_one),
+                },
+            ),
+        ),
+        # No limit of a project is meant for it.
+        by_default=True,
+    )
