@@ -23,13 +23,13 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts as schemas
+from nova_reservations.cmd import host_list
 from nova_reservations.cmd import host_maintenance
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
 from nova_reservations.engine import mass_failure
 from nova_reservations.engine import replay
-from nova_reservations.objects import holds
 from nova_reservations.objects import refusal
 
 PAUSE = 5
@@ -40,18 +40,6 @@ PATIENCE = datetime.timedelta(seconds=10)
 
 MOST_HOSTS = 10_000
 """Hosts that may be tried beside the pool."""
-
-COLUMNS = (
-    'ID',
-    'Host',
-    'Hypervisor hostname',
-    'Availability zone',
-    'VCPUs',
-    'Memory MiB',
-    'Disk GiB',
-    'Reservable',
-    'Properties',
-)
 
 
 def main() -> int:
@@ -78,7 +66,7 @@ def _add_parsers(commands: Any) -> None:
     _parser(database, 'version', 'print their revision', _db_version)
 
     hosts = _group(commands, 'host', 'the hosts that can be leased')
-    listing = _parser(hosts, 'list', 'list them', _host_list)
+    listing = _parser(hosts, 'list', 'list them', host_list.show)
     _add_format(listing)
     host_maintenance.add_parsers(hosts, _parser, _find)
     add = _parser(
@@ -295,59 +283,6 @@ def _repair(finding: audit.Finding) -> None:
         finding.repair()
     except exception.ReservationsError as error:
         print(f'{finding.problem}: {error}', file=sys.stderr)
-
-
-def _host_list(services: bootstrap.Services, arguments: Any) -> int:
-    found = services.hosts.find(objects.HostQuery())
-    if arguments.format == 'json':
-        print(json.dumps([_as_json(host) for host in found]))
-        return 0
-    table = prettytable.PrettyTable(COLUMNS)
-    table.align = 'l'
-    for host in found:
-        facts = host.facts
-        table.add_row(
-            [
-                host.id,
-                facts.service_host,
-                facts.hypervisor_hostname,
-                facts.availability_zone,
-                facts.vcpus,
-                facts.memory_mb,
-                facts.local_gb,
-                _reservable(host),
-                ', '.join(
-                    f'{name}={value}'
-                    for name, value in host.properties.items()
-                ),
-            ]
-        )
-    print(table)
-    return 0
-
-
-def _as_json(host: objects.Host) -> dict[str, Any]:
-    facts = host.facts
-    return {
-        'id': host.id,
-        'host': facts.service_host,
-        'hypervisor_hostname': facts.hypervisor_hostname,
-        'availability_zone': facts.availability_zone,
-        'vcpus': facts.vcpus,
-        'memory_mb': facts.memory_mb,
-        'local_gb': facts.local_gb,
-        'reservable': host.bookable,
-        'holds': [hold.reason for hold in holds.of(host)],
-        'properties': dict(host.properties),
-    }
-
-
-def _reservable(host: objects.Host) -> str:
-    """Return whether a new lease may get the host, and if not, why."""
-    held = holds.forbidding(host, holds.Use.PROMISE)
-    if not held:
-        return 'True'
-    return f'False ({", ".join(hold.reason for hold in held)})'
 
 
 def _host_add(services: bootstrap.Services, arguments: Any) -> int:

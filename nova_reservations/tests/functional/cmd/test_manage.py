@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
+import json
 import types
 
 import pytest
@@ -406,3 +407,45 @@ class TestDemandReplay:
             'demand', 'replay', '--add-hosts', '1', '--like', 'moon'
         )
         assert 'moon' in str(answer.exit_code) + answer.err
+
+
+def test_hosts_are_cordoned_and_maintained_by_name(controller):
+    controller.manage('host', 'add', 'h1', 'h2')
+    answer = controller.manage('host', 'cordon', 'h1', 'moon')
+    assert (answer.exit_code, answer.out) == (1, 'Host h1 is cordoned\n')
+    assert answer.err == 'moon: Host moon could not be found\n'
+    assert cells(controller.manage('host', 'list'))[1][7] == (
+        'False (cordoned)'
+    )
+    window = ('--from', '2099-01-01 08:00', '--until', '2099-01-01 10:00')
+    answer = controller.manage('host', 'maintain', 'h1', *window)
+    assert answer.out.startswith('Host h1 has no lease in this window')
+    answer = controller.manage('host', 'maintain', 'h1', *window)
+    assert answer.exit_code == 1
+    assert 'Host h1 is in use: leases that can not be moved' in answer.err
+    [drained] = json.loads(
+        controller.manage('host', 'drain', 'h1', '-f', 'json').out
+    )
+    assert drained['cordoned'] is True
+    [lease] = drained['leases']
+    assert lease['project_id'] == 'operators'
+    answer = controller.manage('host', 'uncordon', '1')
+    assert answer.out.splitlines()[0] == 'Host h1 is not cordoned'
+    for dates in ('soon', '2099-01-02 08:00'), ('2099-01-02 08:00', 'now'):
+        wrong = ('--from', dates[0], '--until', dates[1])
+        answer = controller.manage('host', 'maintain', 'h1', *wrong)
+        assert answer.exit_code == 1
+        assert answer.err.startswith('h1: ')
+
+
+def test_programs_read_json(audited):
+    listed = json.loads(audited.manage('host', 'list', '-f', 'json').out)
+    assert [host['host'] for host in listed] == ['h1', 'h2']
+    assert json.loads(audited.manage('audit', '-f', 'json').out) == {
+        'found': []
+    }
+    audited.cloud.marked.remove('h1')
+    answer = audited.manage('audit', '--repair', '-f', 'json')
+    report = json.loads(answer.out)
+    assert [len(report['found']), report['left']] == [1, []]
+    assert answer.exit_code == 0

@@ -44,6 +44,7 @@ from nova_reservations.db import properties
 from nova_reservations.db import server_failures
 from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
+from nova_reservations.db import tenancy
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
@@ -194,6 +195,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     take_back,
     give_back_early,
     give_slots_back,
+    lambda session: tenancy.set_cordoned(session, 7, NOW, NOW),
     lambda session: hosts.set_reservable(session, 7, False, NOW),
     lambda session: hosts.set_facts(
         session, 7, fake_cloud.facts('other'), NOW

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nova-reservations-manage host list``."""
+
+import json
+from typing import Any
+
+import prettytable
+
+from nova_reservations import bootstrap
+from nova_reservations import objects
+from nova_reservations.objects import holds
+
+COLUMNS = (
+    'ID',
+    'Host',
+    'Hypervisor hostname',
+    'Availability zone',
+    'VCPUs',
+    'Memory MiB',
+    'Disk GiB',
+    'Reservable',
+    'Properties',
+)
+
+
+def show(services: bootstrap.Services, arguments: Any) -> int:
+    found = services.hosts.find(objects.HostQuery())
+    if arguments.format == 'json':
+        print(json.dumps([_as_json(host) for host in found]))
+        return 0
+    table = prettytable.PrettyTable(COLUMNS)
+    table.align = 'l'
+    for host in found:
+        facts = host.facts
+        table.add_row(
+            [
+                host.id,
+                facts.service_host,
+                facts.hypervisor_hostname,
+                facts.availability_zone,
+                facts.vcpus,
+                facts.memory_mb,
+                facts.local_gb,
+                _reservable(host),
+                ', '.join(
+                    f'{name}={value}'
+                    for name, value in host.properties.items()
+                ),
+            ]
+        )
+    print(table)
+    return 0
+
+
+def _as_json(host: objects.Host) -> dict[str, Any]:
+    facts = host.facts
+    return {
+        'id': host.id,
+        'host': facts.service_host,
+        'hypervisor_hostname': facts.hypervisor_hostname,
+        'availability_zone': facts.availability_zone,
+        'vcpus': facts.vcpus,
+        'memory_mb': facts.memory_mb,
+        'local_gb': facts.local_gb,
+        'reservable': host.bookable,
+        'holds': [hold.reason for hold in holds.of(host)],
+        'properties': dict(host.properties),
+    }
+
+
+def _reservable(host: objects.Host) -> str:
+    """Return whether a new lease may get the host, and if not, why."""
+    held = holds.forbidding(host, holds.Use.PROMISE)
+    if not held:
+        return 'True'
+    return f'False ({", ".join(hold.reason for hold in held)})'
