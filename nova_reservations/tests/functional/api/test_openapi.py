@@ -123,6 +123,7 @@ def test_what_is_made_leads_to_what_can_be_done_with_it(admin):
         'put_os_hosts_host_id',
         'delete_os_hosts_host_id',
         'get_os_hosts_host_id_allocation',
+        'post_os_hosts_host_id_action',
     }
     for link in links.values():
         assert link['parameters'] == {'host_id': '$response.body#/host/id'}

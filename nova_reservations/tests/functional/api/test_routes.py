@@ -25,6 +25,7 @@ BODIES = {
     ('PUT', '/leases/{lease_id}'): {'name': 'b'},
     ('POST', '/os-hosts'): {'name': 'h2'},
     ('PUT', '/os-hosts/{host_id}'): {'gpu': 'A100'},
+    ('POST', '/os-hosts/{host_id}/action'): {'cordon': None},
     ('PATCH', '/os-hosts/properties/{name}'): {'private': True},
 }
 # For whoever has a token.
