@@ -4,15 +4,16 @@
 Every function joins the caller's transaction.
 """
 
-from collections.abc import Collection
+from collections.abc import Iterable
+import dataclasses
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.db import pages
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
@@ -24,13 +25,16 @@ AMOUNT = models.table(models.AllocationAmount)
 RESOURCE = models.table(models.Resource)
 PROJECT = models.table(models.Project)
 
-_LONGEST_GRACE = datetime.timedelta(days=1)
+LONGEST_GRACE = datetime.timedelta(days=1)
 """The longest time for which a lease has its resources after its end."""
 
-_COUNTED = tuple(sorted(states.WAITING | states.OPEN))
+_COUNTED = states.WAITING | states.OPEN
 
-_HOLDING = tuple(sorted(set(states.Lease) - {states.Lease.TERMINATED}))
-"""The states in which a lease may hold something."""
+_ALIVE = tuple(
+    sorted(_COUNTED | {states.Lease.TERMINATING, states.Lease.DELETING})
+)
+"""The states of leases that may hold something, but for ERROR: in that there
+may be many, of long ago."""
 
 
 def raise_generation(session: orm.Session, project_id: str) -> None:
@@ -54,87 +58,122 @@ def raise_generation(session: orm.Session, project_id: str) -> None:
         )
 
 
-def count(session: orm.Session, project_id: str) -> limits.Count:
-    """Return how many leases the project has that are not over."""
-    waits = sa.or_(
-        LEASE.c.status == states.Lease.IN_PROGRESS,
-        sa.and_(
-            LEASE.c.status == states.Lease.CREATING,
-            LEASE.c.arrival.is_not(None),
-        ),
-    )
-    row = session.execute(
-        sa.select(
-            sa.func.count().label('leases'),
-            sa.func.sum(sa.case((waits, 1), else_=0)).label('waiting'),
-        ).where(
-            LEASE.c.project_id == project_id,
-            LEASE.c.by_default == sa.false(),
-            LEASE.c.status.in_(_COUNTED),
-        )
-    ).one()
-    return limits.Count(int(row.leases), int(row.waiting or 0))
+@dataclasses.dataclass(frozen=True, slots=True)
+class Holdings:
+    """The leases of a project, and what they hold, as far as asked for."""
+
+    count: limits.Count
+    held: tuple[limits.Held, ...]
 
 
-def held(
-    session: orm.Session, project_id: str, now: datetime.datetime
-) -> list[limits.Held]:
-    """Return the hosts and the slots that the project holds from now on."""
-    ids = session.scalars(
-        sa.select(RESERVATION.c.id)
-        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
-        .where(
-            LEASE.c.project_id == project_id,
-            LEASE.c.by_default == sa.false(),
-            LEASE.c.status.in_(_HOLDING),
-            LEASE.c.end_date > now - _LONGEST_GRACE,
-        )
-    )
-    return [each for page in pages.of(ids) for each in _held(session, page)]
+def look(
+    session: orm.Session,
+    project_id: str,
+    now: datetime.datetime,
+    wanted: limits.Limits,
+    window: interval.Interval | None = None,
+) -> Holdings:
+    """Return the leases of the project that are not over, and what these and
+    others hold from now on.
 
-
-def held_by(session: orm.Session, lease: objects.Lease) -> list[limits.Held]:
-    """Return those that one lease holds."""
-    return _held(session, [item.id for item in lease.reservations])
-
-
-def _held(
-    session: orm.Session, reservation_ids: Collection[str]
-) -> list[limits.Held]:
-    # Not those of the project in one statement: planners then look first at
-    # all that anybody holds from now on.
+    :param wanted: what is not limited does not matter
+    :param window: nor does what is held at another time
+    """
     rows = session.execute(
-        sa.select(
-            ALLOCATION.c.reservation_id,
-            ALLOCATION.c.start_date,
-            ALLOCATION.c.end_date,
-            sa.func.sum(
-                sa.case((ALLOCATION.c.exclusive == sa.true(), 1), else_=0)
-            ).label('hosts'),
-            sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0)).label('slots'),
-        )
-        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
-        .outerjoin(
-            AMOUNT,
-            sa.and_(
-                AMOUNT.c.allocation_id == ALLOCATION.c.id,
-                AMOUNT.c.resource_class.in_(
-                    [objects.slot_class(each) for each in reservation_ids]
+        _select(wanted, window).where(
+            LEASE.c.project_id == project_id,
+            LEASE.c.by_default == sa.false(),
+            sa.or_(
+                LEASE.c.status.in_(_ALIVE),
+                sa.and_(
+                    LEASE.c.status == states.Lease.ERROR,
+                    LEASE.c.end_date > now - LONGEST_GRACE,
                 ),
             ),
         )
-        .where(
-            ALLOCATION.c.reservation_id.in_(reservation_ids),
-            ALLOCATION.c.released == sa.false(),
-            RESOURCE.c.resource_type == objects.HOST,
-        )
-        .group_by(
-            ALLOCATION.c.reservation_id,
-            ALLOCATION.c.start_date,
-            ALLOCATION.c.end_date,
-        )
+    ).all()
+    counted = {
+        row.id: row.status == states.Lease.IN_PROGRESS
+        or (row.status == states.Lease.CREATING and row.arrival is not None)
+        for row in rows
+        if row.status in _COUNTED
+    }
+    return Holdings(
+        limits.Count(len(counted), sum(counted.values())), _held(rows)
     )
-    return [
+
+
+def held_by(
+    session: orm.Session, lease: objects.Lease, wanted: limits.Limits
+) -> tuple[limits.Held, ...]:
+    """Return what one lease holds.
+
+    :param wanted: what is not limited does not matter
+    """
+    rows = session.execute(_select(wanted, None).where(LEASE.c.id == lease.id))
+    return _held(rows.all())
+
+
+def _select(
+    wanted: limits.Limits, window: interval.Interval | None
+) -> sa.Select[Any]:
+    """Return a query for leases, with what each reservation of them holds.
+
+    Outer joins, so that a planner begins with the leases: it would begin with
+    all that anybody holds from now on.
+    """
+    columns: list[sa.ColumnElement[Any]] = [
+        LEASE.c.id,
+        LEASE.c.status,
+        LEASE.c.arrival,
+    ]
+    if not wanted.counts_resources:
+        none = sa.null().label('reservation_id')
+        return sa.select(*columns, none).select_from(LEASE)
+    columns += [
+        ALLOCATION.c.reservation_id,
+        ALLOCATION.c.start_date,
+        ALLOCATION.c.end_date,
+    ]
+    is_whole = sa.and_(
+        ALLOCATION.c.exclusive == sa.true(),
+        RESOURCE.c.resource_type == objects.HOST,
+    )
+    hosts = sa.func.sum(sa.case((is_whole, 1), else_=0)).label('hosts')
+    held_then = [
+        ALLOCATION.c.reservation_id == RESERVATION.c.id,
+        ALLOCATION.c.released == sa.false(),
+    ]
+    if window is not None:
+        held_then += [
+            ALLOCATION.c.start_date < window.end,
+            ALLOCATION.c.end_date > window.start,
+        ]
+    tables = (
+        sa.outerjoin(LEASE, RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .outerjoin(ALLOCATION, sa.and_(*held_then))
+        .outerjoin(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+    )
+    slots: sa.ColumnElement[Any] = sa.literal(0)
+    if wanted.slots is not None:
+        # Of each allocation there is one such amount at most: its own.
+        is_number = AMOUNT.c.resource_class.startswith(
+            objects.SLOTS, autoescape=True
+        )
+        tables = tables.outerjoin(
+            AMOUNT,
+            sa.and_(AMOUNT.c.allocation_id == ALLOCATION.c.id, is_number),
+        )
+        slots = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0))
+    return (
+        sa.select(*columns, hosts, slots.label('slots'))
+        .select_from(tables)
+        .group_by(*columns)
+    )
+
+
+def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
+    return tuple(
         limits.Held(
             row.reservation_id,
             interval.Interval(row.start_date, row.end_date),
@@ -142,6 +181,7 @@ def _held(
             int(row.slots),
         )
         for row in rows
+        if row.reservation_id is not None
         # What was replaced before it began was never held.
-        if row.start_date < row.end_date
-    ]
+        and row.start_date < row.end_date
+    )

@@ -387,7 +387,7 @@ class BestEffort:
                     ),
                 )
                 drainable_hosts.came_free(session, lease.id, now)
-                guard.check(session, granted, now, ())
+                guard.check(session, granted, now)
                 return granted
 
         try:

@@ -90,7 +90,7 @@ class LeaseOffers:
         found: list[interval.Interval] = []
         with self.database.reader() as session:
             outlook = guard.outlook(session, draft, now)
-            guard.check_one_more(session)
+            guard.check_one_more(session, now)
             look = self.looks.look(session, draft, now, allocations.Terms())
             for start in self._starts(look, wanted, now):
                 if self.cpu() > deadline:

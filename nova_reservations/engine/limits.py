@@ -47,7 +47,7 @@ class Guard:
         """Look at a lease before it is changed."""
         if not self.most.counts_resources:
             return Before(lease, ())
-        return Before(lease, project_limits.held_by(session, lease))
+        return Before(lease, project_limits.held_by(session, lease, self.most))
 
     def check_new(
         self,
@@ -61,13 +61,14 @@ class Guard:
         :param wanted: what it waits for: it must be within the limits now
         :raises: OverLimit
         """
-        if self.most.counts_leases:
-            count = project_limits.count(session, lease.project_id)
-            waits = lease.status in states.WAITING and (
-                lease.server_reservation is None
-            )
-            _refuse(planner.of_leases(count, self.most, waits))
-        self.check(session, lease, now, (), wanted)
+        if not self.most.is_any:
+            return
+        found = self._found(session, lease, now)
+        waits = lease.status in states.WAITING and (
+            lease.server_reservation is None
+        )
+        _refuse(planner.of_leases(found.count, self.most, waits))
+        self._compare(lease, found, (), wanted, now)
 
     def check_all(
         self,
@@ -81,25 +82,36 @@ class Guard:
         :raises: OverLimit
         """
         reservations = itertools.chain(*(lease.reservations for lease in new))
-        whole = dataclasses.replace(new[0], reservations=tuple(reservations))
+        whole = dataclasses.replace(
+            new[0],
+            start_date=min(lease.start_date for lease in new),
+            end_date=max(lease.end_date for lease in new),
+            reservations=tuple(reservations),
+        )
         self.check_new(session, whole, now)
 
-    def check_one_more(self, session: api.Session) -> None:
+    def check_one_more(
+        self, session: api.Session, now: datetime.datetime
+    ) -> None:
         """Check that there could be one more lease, which does not wait.
 
         :raises: OverLimit
         """
-        if self.most.leases is not None:
-            count = project_limits.count(session, self.project_id)
-            more = dataclasses.replace(count, leases=count.leases + 1)
-            _refuse(planner.of_leases(more, self.most, waits=False))
+        if self.most.leases is None:
+            return
+        of_leases = limits.Limits(leases=self.most.leases)
+        count = project_limits.look(
+            session, self.project_id, now, of_leases
+        ).count
+        more = dataclasses.replace(count, leases=count.leases + 1)
+        _refuse(planner.of_leases(more, self.most, waits=False))
 
     def check(
         self,
         session: api.Session,
         lease: objects.Lease,
         now: datetime.datetime,
-        before: Collection[limits.Held],
+        before: Collection[limits.Held] = (),
         wanted: Collection[limits.Held] = (),
     ) -> None:
         """Check what a lease holds that has got its resources.
@@ -108,15 +120,41 @@ class Guard:
         :param wanted: what counts beside, as if it had it
         :raises: OverLimit
         """
-        if not self.most.counts_resources:
-            return
-        own = {item.id for item in lease.reservations}
-        held = project_limits.held(session, lease.project_id, now)
-        others = [each for each in held if each.reservation_id not in own]
-        after = [each for each in held if each.reservation_id in own]
+        if self.most.counts_resources:
+            found = self._found(session, lease, now)
+            self._compare(lease, found, before, wanted, now)
+
+    def _found(
+        self,
+        session: api.Session,
+        lease: objects.Lease,
+        now: datetime.datetime,
+    ) -> project_limits.Holdings:
+        """Return what the lease's project holds, as far as the lease may add
+        to it."""
+        window = None
+        if self.most.host_hours is None:
+            window = interval.Interval(
+                lease.start_date,
+                lease.end_date + project_limits.LONGEST_GRACE,
+            )
+        return project_limits.look(
+            session, lease.project_id, now, self.most, window
+        )
+
+    def _compare(
+        self,
+        lease: objects.Lease,
+        found: project_limits.Holdings,
+        before: Collection[limits.Held],
+        wanted: Collection[limits.Held],
+        now: datetime.datetime,
+    ) -> None:
+        """:raises: OverLimit"""
+        others, own = _parted(found.held, lease)
         _refuse(
             planner.of_resources(
-                others, before, [*after, *wanted], self.most, now
+                others, before, [*own, *wanted], self.most, now
             )
         )
 
@@ -130,14 +168,9 @@ class Guard:
         for who only looks."""
         if not self.most.counts_resources:
             return Outlook(self.most, (), (), now)
-        own = {item.id for item in lease.reservations}
-        held = project_limits.held(session, lease.project_id, now)
-        return Outlook(
-            self.most,
-            [each for each in held if each.reservation_id not in own],
-            [each for each in held if each.reservation_id in own],
-            now,
-        )
+        found = project_limits.look(session, lease.project_id, now, self.most)
+        others, own = _parted(found.held, lease)
+        return Outlook(self.most, others, own, now)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -147,6 +180,9 @@ class Before:
     lease: objects.Lease
     held: Collection[limits.Held]
 
+
+_ALL = limits.Limits(leases=0, waiting=0, hosts=0, slots=0, host_hours=0)
+"""Limits of all that can be limited."""
 
 NOTHING = Guard(limits.Limits(), '')
 """The guard of what can exceed no limit."""
@@ -258,11 +294,8 @@ class ProjectLimits:
         """
         known = self.of(project_id)
         with self.database.reader() as session:
-            return known, planner.used(
-                project_limits.count(session, project_id),
-                project_limits.held(session, project_id, now),
-                now,
-            )
+            found = project_limits.look(session, project_id, now, _ALL)
+        return known, planner.used(found.count, found.held, now)
 
 
 def held(
@@ -281,6 +314,17 @@ def held(
         hosts = demand.minimum if number is None else number
         return limits.Held(reservation_id, window, hosts=hosts)
     return limits.Held(reservation_id, window, slots=demand.slots)
+
+
+def _parted(
+    held: Collection[limits.Held], lease: objects.Lease
+) -> tuple[list[limits.Held], list[limits.Held]]:
+    """Return what others hold, and what the lease does."""
+    own = {item.id for item in lease.reservations}
+    return (
+        [each for each in held if each.reservation_id not in own],
+        [each for each in held if each.reservation_id in own],
+    )
 
 
 def _refuse(breach: planner.Breach | None) -> None:

@@ -281,7 +281,7 @@ class Walk:
             retry.left(
                 session, lease, now, self.retries.types, told=offer.told
             )
-            guard.check(session, lease, now, ())
+            guard.check(session, granted, now)
             taken = allocations_db.held_by(session, lease)
         LOG.info(
             'Lease %(lease)s of project %(project)s has waited, and is '

@@ -21,6 +21,7 @@ class FakeApi(adapters.BaseAdapter):
 
     :ivar leases: leases as the API shows them, by ID
     :ivar offers: windows that are offered, whatever is asked for
+    :ivar limits: of the project, and what it has of them
     :ivar wanted: bodies of requests for offers
     :ivar queries: of requests about leases, value by value
     :ivar keys: of requests for new leases, as far as they had one
@@ -37,6 +38,7 @@ class FakeApi(adapters.BaseAdapter):
         super().__init__()
         self.leases: dict[str, dict[str, Any]] = {}
         self.offers: list[dict[str, Any]] = []
+        self.limits: dict[str, int] = {}
         self.wanted: list[dict[str, Any]] = []
         self.queries: list[dict[str, list[str]]] = []
         self.keys: list[str] = []
@@ -92,6 +94,10 @@ class FakeApi(adapters.BaseAdapter):
                 str(url.path).rpartition('/')[2],
                 dict(parse.parse_qsl(str(url.query))),
             )
+        if str(url.path).endswith('/limits'):
+            self.queries.append(parse.parse_qs(str(url.query)))
+            shown = {'limits': {'rate': [], 'absolute': self.limits}}
+            return http.HTTPStatus.OK, json.dumps(shown).encode()
         lease_id = str(url.path).rpartition('/leases')[2].removeprefix('/')
         if lease_id == 'offers':
             self.wanted.append(json.loads(request.body or '{}'))

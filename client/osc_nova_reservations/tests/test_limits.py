@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The limits of a project, on an API in memory."""
+
+from osc_nova_reservations import limits
+
+ABSOLUTE = {
+    'maxOpenLeases': 5,
+    'openLeasesUsed': 2,
+    'maxWaitingLeases': -1,
+    'waitingLeasesUsed': 0,
+    'maxReservedHosts': 8,
+    'reservedHostsUsed': 6,
+    'maxReservedSlots': -1,
+    'reservedSlotsUsed': 0,
+    'maxHostHours': 1000,
+    'hostHoursUsed': 312,
+    'maxLeaseDuration': 604800,
+    'reservationExtensionWindow': -1,
+    'maxStartAhead': -1,
+}
+
+
+def test_limits_are_shown_with_what_is_used(run, api):
+    api.limits = ABSOLUTE
+    shown = run(limits.ShowLimits)
+    assert shown[0] == {'Limit': 'Open leases', 'Allowed': 5, 'Used': 2}
+    assert shown[5] == {
+        'Limit': 'Seconds that a lease may last',
+        'Allowed': 604800,
+        'Used': '',
+    }
+    assert len(shown) == 8
+
+
+def test_those_of_another_project_are_asked_for(run, api):
+    api.limits = ABSOLUTE
+    run(limits.ShowLimits, '--project=theirs')
+    assert api.queries[-1] == {'project_id': ['theirs']}
