@@ -70,8 +70,11 @@ class FakeApi(adapters.BaseAdapter):
         response = requests.Response()
         response.request = request
         response.url = request.url or ''
-        of_series = '/lease-series/' in response.url
-        answer = self._series if of_series else self._answer
+        answer = self._answer
+        if '/lease-series/' in response.url:
+            answer = self._series
+        elif '/limits' in response.url:
+            answer = self._limits
         status, body = self.refusal or answer(request)
         if self.lost:
             self.lost = False
@@ -84,6 +87,14 @@ class FakeApi(adapters.BaseAdapter):
     def close(self) -> None:
         pass
 
+    def _limits(
+        self, request: requests.PreparedRequest
+    ) -> tuple[http.HTTPStatus, bytes]:
+        query = parse.urlsplit(request.url or '').query
+        self.queries.append(parse.parse_qs(str(query)))
+        shown = {'limits': {'rate': [], 'absolute': self.limits}}
+        return http.HTTPStatus.OK, json.dumps(shown).encode()
+
     def _answer(
         self, request: requests.PreparedRequest
     ) -> tuple[http.HTTPStatus, bytes]:
@@ -94,10 +105,6 @@ class FakeApi(adapters.BaseAdapter):
                 str(url.path).rpartition('/')[2],
                 dict(parse.parse_qsl(str(url.query))),
             )
-        if str(url.path).endswith('/limits'):
-            self.queries.append(parse.parse_qs(str(url.query)))
-            shown = {'limits': {'rate': [], 'absolute': self.limits}}
-            return http.HTTPStatus.OK, json.dumps(shown).encode()
         lease_id = str(url.path).rpartition('/leases')[2].removeprefix('/')
         if lease_id == 'offers':
             self.wanted.append(json.loads(request.body or '{}'))

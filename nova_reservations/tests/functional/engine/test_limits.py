@@ -14,6 +14,7 @@ from nova_reservations.objects import limits
 from nova_reservations.objects import states
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import test_lease_offers
+from nova_reservations.tests.functional.engine import test_series
 
 DAY = 24 * 60
 
@@ -196,6 +197,14 @@ def test_a_dry_run_is_refused_as_well_and_leaves_nothing(limited):
         region.leases.create(asked, region.now, dry_run=True)
     with region.database.reader() as session:
         assert session.scalars(sa.select(models.Project)).all() == []
+
+
+def test_each_lease_of_a_series_is_compared_with_the_limit(limited):
+    region = limited(hosts=1)
+    region.lease(start=2 * DAY, end=2 * DAY + 60)
+    with refused('2 hosts at 2030-01-03 12:30, 1 allowed'):
+        test_series.create(region, 30, 90)
+    test_series.create(region, 60, 120)
 
 
 # Offers, and the times of refusals
