@@ -12,8 +12,10 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import commitments
 from nova_reservations.engine import capacity
 from nova_reservations.engine import lease_requests
+from nova_reservations.objects import holds
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
@@ -224,6 +226,31 @@ def test_what_holds_hosts_is_counted_by_its_reason(region):
     [point] = told(region, steps=1)
     assert (point.hosts, point.free) == (4, 3)
     assert point.holds == {'disabled': 1}
+
+
+def test_a_hold_of_some_time_keeps_a_host_for_just_that_time(
+    region, monkeypatch
+):
+    hold = holds.Hold(
+        'cordoned',
+        region.now + minutes(STEP),
+        region.now + minutes(2 * STEP),
+        'operator',
+        frozenset({holds.Use.PROMISE}),
+    )
+    real = commitments.members
+
+    def members(*asked):
+        first, *others = real(*asked)
+        return {first: (hold,), **dict.fromkeys(others, ())}
+
+    monkeypatch.setattr(commitments, 'members', members)
+    points = told(region, steps=3)
+    assert [point.free for point in points] == [4, 3, 4]
+    assert [point.holds for point in points] == [{}, {'cordoned': 1}, {}]
+    assert [point.unmoved for point in points] == [
+        point.free for point in points
+    ]
 
 
 def test_what_each_project_holds_is_counted(region):
