@@ -50,6 +50,22 @@ def test_the_first_free_window_is_listed_and_leased(run, member):
     assert offer['Start'] == '2030-05-17T11:30:25.000000'
 
 
+def test_a_lease_repeats_and_its_series_is_deleted(run, member):
+    created = json.loads(
+        run(
+            *('create', 'course', '--hosts=1', *LATER, '-f', 'json'),
+            *('--repeat=weekly', '--count=2', '--timezone=Europe/Rome'),
+        )
+    )
+    series = created['series_id']
+    leases = json.loads(run('series', 'show', series, '-f', 'json'))
+    assert [lease['ID'] for lease in leases] == [
+        line.split()[0] for line in created['leases'].splitlines()
+    ]
+    assert json.loads(run('series', 'delete', series, '-f', 'json')) == []
+    assert member('GET', '/leases').json['leases'] == []
+
+
 def test_any_reservation_can_be_given_as_the_api_takes_it(run, member):
     one = {
         'resource_type': 'physical:host',

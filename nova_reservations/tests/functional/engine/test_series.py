@@ -18,6 +18,7 @@ from nova_reservations.db import allocations
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import series
 from nova_reservations.objects import limits
+from nova_reservations.objects import refusal
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
@@ -101,12 +102,12 @@ class TestCreate:
     def test_all_or_none(self, region):
         region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60, minimum=1)
         before = region.picture()
-        with pytest.raises(exception.NotEnoughResources) as refusal:
+        with pytest.raises(exception.NotEnoughResources) as refused:
             create(region, 0, 60, min=2, max=2)
         assert 'lease 2 of 3 of the series, from 2030-01-02 12:00' in str(
-            refusal.value
+            refused.value
         )
-        assert '2 hosts match, 1 is taken in this window' in str(refusal.value)
+        assert '2 hosts match, 1 is taken in this window' in str(refused.value)
         assert region.picture() == before
 
     def test_in_part_what_fits_is_had(self, region):
@@ -201,6 +202,31 @@ class TestLimits:
         self.limit(region, leases=2)
         with pytest.raises(exception.OverLimit):
             create(region, 60, 120, partial=True)
+
+
+class TestDemand:
+    """A refusal is remembered once, for the leases are alike."""
+
+    def refused(self, region):
+        found = region.leases.demand.find(refusal.RefusalQuery(limit=10))
+        return [(each.start - region.now) // DAY for each in found]
+
+    def test_of_all_or_none_the_first(self, region):
+        region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60)
+        with pytest.raises(exception.NotEnoughResources):
+            create(region, 0, 60, min=2, max=2)
+        assert self.refused(region) == [0]
+
+    def test_in_part_what_did_not_fit(self, region):
+        region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60)
+        create(region, 0, 60, partial=True, min=2, max=2)
+        assert self.refused(region) == [1]
+
+    def test_of_a_dry_run_nothing(self, region):
+        region.lease(0, 5 * MINUTES_OF_A_DAY)
+        with pytest.raises(exception.NotEnoughResources):
+            create(region, 0, 60, dry_run=True, min=2, max=2)
+        assert self.refused(region) == []
 
 
 class TestReplanning:
@@ -333,9 +359,9 @@ class TestShares:
             self._slots(region, 6, 1)
 
     def test_what_one_of_them_takes_is_not_for_the_next(self, region):
-        with pytest.raises(exception.NotEnoughResources) as refusal:
+        with pytest.raises(exception.NotEnoughResources) as refused:
             self._slots(region, 6, 9)
-        assert 'lease 2 of 3' in str(refusal.value)
+        assert 'lease 2 of 3' in str(refused.value)
 
     def test_leases_that_follow_each_other_have_all_of_it(self, region):
         assert len(self._slots(region, 4, 16).leases) == 3
