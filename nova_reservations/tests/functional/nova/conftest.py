@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
+import collections
+
 import pytest
 
 from nova_reservations.tests.functional.nova import shared
 
+FEW = 8
+"""Tests of a module that are too few to have a Nova for themselves."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process run all tests of a module that share a Nova."""
-    for item in items:
-        if _shares(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    """Have one process run all tests of a module that share a Nova, and all
+    of small modules whose Nova is configured alike."""
+    sharing = [item for item in items if _shares(item)]
+    sizes = collections.Counter(item.path for item in sharing)
+    kinds: dict[object, str] = {}
+    for item in sharing:
+        group = item.path.name
+        if sizes[item.path] < FEW:
+            kind = shared.kind_of(item.cls)  # type: ignore[attr-defined]
+            group = kinds.setdefault(kind, f'small-{len(kinds)}')
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.hookimpl(trylast=True)

@@ -149,7 +149,7 @@ class _Running:
     now: datetime.datetime
 
     def __init__(self, asked_by: type[SharedNova]) -> None:
-        self.kind = _kind(asked_by)
+        self.kind = kind_of(asked_by)
         self.managers: list[Any] = []
         self.is_spoilt = False
         self.nova = asked_by('start')
@@ -305,7 +305,7 @@ _running: _Running | None = None
 def _get(asked_by: type[SharedNova]) -> _Running:
     """Return the one that runs, or another if it is of no use."""
     global _running
-    if _running and (_running.is_spoilt or _running.kind != _kind(asked_by)):
+    if _running and (_running.is_spoilt or _running.kind != kind_of(asked_by)):
         stop()
     if _running is None:
         _running = _Running(asked_by)
@@ -320,7 +320,7 @@ def stop() -> None:
         running.stop()
 
 
-def _kind(asked_by: type[SharedNova]) -> tuple[object, ...]:
+def kind_of(asked_by: type[SharedNova]) -> tuple[object, ...]:
     """Return what tells apart Novas that are not configured alike."""
     installs = (vars(each).get('_install') for each in asked_by.mro())
     chosen = (getattr(asked_by, name, None) for name in CONFIGURED_BY)
