@@ -84,8 +84,13 @@ class Cast:
     def expect_no_host(self, answer: requests.Response) -> str:
         """Return why the server that was asked for can not be built."""
         server = accepted(answer)
-        seen = self.settled(server)
-        expect('status', 'ERROR', seen['status'])
+        expect('status', 'ERROR', self.settled(server)['status'])
+        # Nova writes the reason a moment later.
+        seen = until(
+            'a fault',
+            lambda: self.operator.server(server),
+            lambda seen: 'fault' in seen,
+        )
         body(self.operator.compute.delete(f'/servers/{server}'), 204)
         return str(seen['fault']['message'])
 
