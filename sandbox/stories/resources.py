@@ -247,7 +247,13 @@ class _Resources:
 
     def _expect_refused(self, **fields: str) -> str:
         server = cast.accepted(self._ask(_LARGE, **fields))
-        seen = self._settled(server, 'ERROR')
+        self._settled(server, 'ERROR')
+        # Nova writes the reason a moment later.
+        seen = until(
+            'a fault',
+            lambda: self.operator.server(server),
+            lambda seen: 'fault' in seen,
+        )
         self._delete(server)
         return str(seen['fault']['message'])
 

@@ -365,9 +365,17 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     def why_not(self, lease: objects.Lease | None = None, **asked: Any) -> str:
         """Return why Nova found no host for a server."""
-        server = self.post(lease, **asked)
-        server = self._wait_for_state_change(server, 'ERROR')
-        return server['fault']['message']
+        return self.fault_of(self.post(lease, **asked))
+
+    def fault_of(self, server: dict[str, Any]) -> str:
+        """Return why it is in ERROR: Nova writes that a moment later."""
+
+        def look() -> str:
+            shown = self.api.get_server(server['id'])
+            self.assertIn('fault', shown)
+            return str(shown['fault']['message'])
+
+        return str(self._wait_for_assert(look, max_retries=60))
 
     def status_of_refusal(self, call: Callable[..., Any], *args: Any) -> int:
         """Return the status by which nova-api refuses the request."""

@@ -165,8 +165,8 @@ class CellsTest(GuaranteedTestCase):
 
     def test_it_is_not_built_where_it_could_not_be_brought_from(self):
         self.enrol('host1', 'host2')
-        server = self._wait_for_state_change(self.sure(starts_in=20), 'ERROR')
-        self.assertIn('No valid host', server['fault']['message'])
+        why = self.fault_of(self.sure(starts_in=20))
+        self.assertIn('No valid host', why)
 
     def test_one_without_a_place_is_built_in_any_cell(self):
         self.enrol('host1', 'host2')

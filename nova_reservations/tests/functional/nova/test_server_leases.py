@@ -294,9 +294,7 @@ class SchedulerAloneTest(ServerLeaseTestCase):
     def why_not_with(self, hint: str) -> str:
         body = self.body()
         body[HINTS] = {'lease_params': hint}
-        server = self.api.post_server(body)
-        server = self._wait_for_state_change(server, 'ERROR')
-        return server['fault']['message']
+        return self.fault_of(self.api.post_server(body))
 
     def test_a_lease_that_does_not_stand_lets_nobody_in(self):
         self.assertIn('is of no lease', self.why_not_with(self.params()))
