@@ -13,6 +13,7 @@ from nova_reservations.db import counters
 from nova_reservations.db import models
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
+from nova_reservations.tests import processes
 
 
 def count(database):
@@ -138,9 +139,7 @@ def _increment(url):
 
 
 def test_processes_that_read_and_then_write_lose_nothing(any_database):
-    processes = multiprocessing.get_context('forkserver')
-    processes.set_forkserver_preload([__name__])
-    with processes.Pool(4) as pool:
+    with processes.PROCESSES.Pool(4) as pool:
         pool.map(_increment, [any_database.url] * 4)
     assert count(any_database) == 80
 

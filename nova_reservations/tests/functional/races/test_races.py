@@ -7,7 +7,6 @@ from concurrent import futures
 import dataclasses
 import datetime
 import itertools
-import multiprocessing
 import time
 
 import pytest
@@ -24,6 +23,7 @@ from nova_reservations.objects import states
 from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.races import conftest as races
 from nova_reservations.tests.functional.races import load
+from nova_reservations.tests.processes import PROCESSES
 
 HOSTS = [f'host{number}' for number in range(10)]
 LESSEES = 8
@@ -31,10 +31,6 @@ ATTEMPTS = 64
 WORKERS = 2
 PATIENCE = 200
 """Seconds until all that was begun is over."""
-
-PROCESSES = multiprocessing.get_context('forkserver')
-# What takes longest of a process, to import Nova, is done once for all.
-PROCESSES.set_forkserver_preload([load.__name__])
 
 
 EVERYWHERE = pytest.mark.parametrize(
