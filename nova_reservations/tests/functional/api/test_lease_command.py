@@ -213,22 +213,25 @@ def test_blazars_commands_are_there_beside_it(openstack, member, enrolled):
     assert shown['name'] == 'mine'
 
 
-def test_capacity_is_shown_step_by_step(run, member, openstack, admin):
+CAPACITY = (
+    'capacity',
+    '--start=2050-01-01 10:00',
+    '--end=2050-01-01 12:00',
+    '--availability-zone=nova',
+    '-f',
+    'json',
+)
+
+
+def test_capacity_is_shown_step_by_step(run, member):
     member.lease(start_date='2050-01-01 11:00', duration='1h')
-    words = (
-        'capacity',
-        '--start=2050-01-01 10:00',
-        '--end=2050-01-01 12:00',
-        '--availability-zone=nova',
-        '-f',
-        'json',
-    )
-    first, second = json.loads(run(*words))
+    first, second = json.loads(run(*CAPACITY))
     assert (first['Hosts'], first['Free']) == (3, 3)
     assert (second['Reserved'], second['Free'], second['Held']) == (1, 2, '')
-    by_project = openstack(admin, 'lease')(*words, '--by-project')
-    assert [row['Projects'] for row in json.loads(by_project)] == [
-        '',
-        'ours: 1',
-    ]
-    assert 'Policy' in run(*words, '--by-project')
+    assert 'Policy' in run(*CAPACITY, '--by-project')
+
+
+def test_capacity_is_shown_by_project(openstack, admin, member, enrolled):
+    member.lease(start_date='2050-01-01 11:00', duration='1h')
+    shown = json.loads(openstack(admin, 'lease')(*CAPACITY, '--by-project'))
+    assert [row['Projects'] for row in shown] == ['', 'ours: 1']
