@@ -138,20 +138,10 @@ class Series:
         except exception.Repeated:
             # It is there now, or was deleted at once.
             return self.create(asked, repeat, now)
-        except exception.NotEnoughResources:
-            if not dry_run:
-                # All of them ask for the same.
-                self.single.demand.record(drafts[0], now)
-            raise
         if not dry_run:
-            self._tell(made, now)
+            for lease in made.leases:
+                self.single.tell_created(lease)
         return made
-
-    def _tell(self, made: Made, now: datetime.datetime) -> None:
-        for lease in made.leases:
-            self.single.tell_created(lease)
-        if made.refused:
-            self.single.demand.record(made.refused[0].lease, now)
 
     def _transaction(
         self, dry_run: bool

@@ -18,7 +18,6 @@ from nova_reservations.db import allocations
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import series
 from nova_reservations.objects import limits
-from nova_reservations.objects import refusal
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
@@ -202,31 +201,6 @@ class TestLimits:
         self.limit(region, leases=2)
         with pytest.raises(exception.OverLimit):
             create(region, 60, 120, partial=True)
-
-
-class TestDemand:
-    """A refusal is remembered once, for the leases are alike."""
-
-    def refused(self, region):
-        found = region.leases.demand.find(refusal.RefusalQuery(limit=10))
-        return [(each.start - region.now) // DAY for each in found]
-
-    def test_of_all_or_none_the_first(self, region):
-        region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60)
-        with pytest.raises(exception.NotEnoughResources):
-            create(region, 0, 60, min=2, max=2)
-        assert self.refused(region) == [0]
-
-    def test_in_part_what_did_not_fit(self, region):
-        region.lease(MINUTES_OF_A_DAY, MINUTES_OF_A_DAY + 60)
-        create(region, 0, 60, partial=True, min=2, max=2)
-        assert self.refused(region) == [1]
-
-    def test_of_a_dry_run_nothing(self, region):
-        region.lease(0, 5 * MINUTES_OF_A_DAY)
-        with pytest.raises(exception.NotEnoughResources):
-            create(region, 0, 60, dry_run=True, min=2, max=2)
-        assert self.refused(region) == []
 
 
 class TestReplanning:
