@@ -87,7 +87,7 @@ class _Steps:
     def points(self) -> Iterable[tuple[datetime.datetime, datetime.datetime]]:
         for number in range(self.count):
             begin = self.start + number * self.step
-            yield begin, min(begin + self.step, self.end)
+            yield begin, begin + min(self.step, self.end - begin)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

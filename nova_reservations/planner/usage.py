@@ -55,8 +55,9 @@ def peaks(
     known = 0
     for number in range(-((start - end) // step)):
         begin = start + number * step
-        until = min(begin + step, end) + longer
-        while known < len(times) and times[known] < until:
+        # Neither sum may be beyond the last date that there is.
+        until = begin + min(step, end - begin)
+        while known < len(times) and times[known] - longer < until:
             while most and counts[most[-1]] <= counts[known]:
                 most.pop()
             most.append(known)
