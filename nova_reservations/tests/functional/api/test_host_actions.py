@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import functools
+import json
+
 import pytest
 
 pytestmark = pytest.mark.usefixtures('enrolled')
@@ -75,3 +78,16 @@ def test_members_do_nothing_to_hosts(member, admin):
             assert member('POST', path, body).status_int == 403
     answer = admin('POST', '/os-hosts/999/action', {'cordon': None})
     assert answer.status_int == 404
+
+
+def test_the_commands_of_operators(openstack, admin, act):
+    run = functools.partial(openstack(admin, 'lease'), 'host')
+    window = ('--from', WINDOW['from'], '--until', WINDOW['until'])
+    assert json.loads(run('maintain', 'h1', *window, '-f', 'json')) == []
+    [lease] = json.loads(run('cordon', 'h1', '-f', 'json'))
+    assert lease['Status'] == 'PENDING'
+    assert act({'cordon': None}).json['leases'][0]['id'] == lease['Lease']
+    assert len(json.loads(run('drain', 'h1', '-f', 'json'))) == 1
+    run('uncordon', 'h1.example.org')
+    [host] = admin('GET', '/os-hosts?name=h1').json['hosts']
+    assert host['reservable']
