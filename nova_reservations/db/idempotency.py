@@ -127,8 +127,9 @@ def _patience(session: orm.Session) -> Iterator[None]:
         yield
     except (db_exc.DBError, sa.exc.OperationalError):
         # PostgreSQL takes back with the transaction what was SET in it; but
-        # connections to MySQL and MariaDB have other users.
-        if dialect != 'postgresql':
+        # connections to MySQL and MariaDB have other users, if they are not
+        # lost.
+        if dialect != 'postgresql' and not session.connection().invalidated:
             session.execute(end)
         raise
     session.execute(end)
