@@ -62,7 +62,8 @@ def update(kind: base.ResourceType, booking: base.Booking) -> Fewer | None:
         kept = shrinking.kept(booking.slots, held, demand.slots, usable)
         _update(kind, _with(booking, kept))
         held = kind.slots_held(booking) or {}
-        if all(
+        there = _not_taken(kind, booking, kept)
+        if not there and all(
             held.get(key, 0) <= count or count == booking.slots[key]
             for key, count in kept.items()
         ):
@@ -70,7 +71,7 @@ def update(kind: base.ResourceType, booking: base.Booking) -> Fewer | None:
         if choice > CHOICES:
             # No fewer than now, anywhere: this comes to an end.
             held = {
-                key: max(count, held.get(key, 0))
+                key: max(count, held.get(key, 0), key in there)
                 for key, count in kept.items()
             }
     count = sum(kept.values())
@@ -122,6 +123,18 @@ def _demand(
     ):
         return None
     return demand
+
+
+def _not_taken(
+    kind: base.ResourceType, booking: base.Booking, kept: Mapping[int, int]
+) -> set[int]:
+    """Return the ids of resources where Nova has all slots still, though none
+    is kept: a server held one when they were to go. It may have left since,
+    and another one come."""
+    if all(kept.values()):
+        return set()
+    offered = kind.slots_offered(booking)
+    return {key for key, count in kept.items() if not count and key in offered}
 
 
 def _with(booking: base.Booking, slots: Mapping[int, int]) -> base.Booking:

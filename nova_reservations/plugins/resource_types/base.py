@@ -334,6 +334,11 @@ class ResourceType(abc.ABC):
         held there; None: nobody can tell, and none is given back."""
         return None
 
+    def slots_offered(self, booking: Booking) -> Collection[int]:
+        """Return the ids of the resources where Nova has slots of an active
+        reservation, of a type that can tell how many are held."""
+        return ()
+
     def remains(self, booking: Booking) -> Remains:
         """Look at what an active reservation had to leave,
         ``booking.left``; nobody else has it before it is vacated."""

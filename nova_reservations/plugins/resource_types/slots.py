@@ -170,6 +170,12 @@ class Slots(offered.WithServers):
         held = self.cloud.slots.slots_held(booking.reservation.id, hosts)
         return {host.id: held[host.name] for host in hosts}
 
+    def slots_offered(self, booking: base.Booking) -> Collection[int]:
+        hosts = (*booking.resources, *booking.left)
+        offered = self.cloud.slots.offered_slots(hosts)
+        names = offered.get(booking.reservation.id, {})
+        return [host.id for host in hosts if host.name in names]
+
     def remains(self, booking: base.Booking) -> base.Remains:
         occupancy = self._servers_left(booking)
         taken = {server.host for server in occupancy.servers}

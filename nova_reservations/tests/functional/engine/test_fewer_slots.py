@@ -246,6 +246,27 @@ class TestServersOnTheirWay:
         region.change(lease, end=90)
         assert region.see(lease).status_reason is None
 
+    @pytest.mark.parametrize('times', [1, 9])
+    def test_those_of_one_that_came_and_left_do_not_stay_unnoticed(
+        self, region, lease, times
+    ):
+        many, few = larger(region, lease)
+        ensure, passing = region.cloud.slots.ensure_slots, [few] * times
+
+        def busy(*asked):
+            # Placement takes away no slots of which one is held.
+            server = passing and boot(region, lease, passing.pop())
+            ensure(*asked)
+            if server:
+                del region.cloud.instances[server]
+
+        region.cloud.slots.ensure_slots = busy
+        region.change(lease, amount=1)
+        region.work()
+        assert_consistent(region, lease)
+        assert held(region, lease)[many] == 1
+        assert sum(held(region, lease).values()) == (1 if times == 1 else 2)
+
     def test_placement_that_is_silent_is_asked_again(self, region, lease):
         region.change(lease, amount=1)
         slots_held, answers = region.cloud.slots.slots_held, [False] * 3
