@@ -6,6 +6,7 @@ import pytest
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api.servers import default_lease
+from nova_reservations.api.servers import lease_params
 
 NOW = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 
@@ -50,3 +51,8 @@ def test_a_name_that_can_not_be_stored_is_refused(switched_on):
 def test_a_name_that_nova_refuses_is_left_to_it(switched_on, name):
     found = default_lease.terms({'server': {'name': name}}, NOW, switched_on)
     assert 0 < len(found.name) <= 255
+
+
+def test_nobody_has_asked_for_it(switched_on):
+    found = default_lease.terms({'server': {'name': 'web'}}, NOW, switched_on)
+    assert lease_params.new_lease(found, 'ours', 'user').by_default
