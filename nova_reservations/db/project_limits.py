@@ -7,6 +7,7 @@ Every function joins the caller's transaction.
 from collections.abc import Iterable
 import dataclasses
 import datetime
+import functools
 from typing import Any
 
 import sqlalchemy as sa
@@ -37,6 +38,13 @@ _ALIVE = tuple(
 may be many, of long ago."""
 
 
+_RAISE = (
+    sa.update(PROJECT)
+    .where(PROJECT.c.project_id == sa.bindparam('project'))
+    .values(generation=PROJECT.c.generation + 1)
+)
+
+
 def raise_generation(session: orm.Session, project_id: str) -> None:
     """Raise the generation of what a project holds: whoever does the same
     waits until the commit, and then sees what was written here.
@@ -46,11 +54,7 @@ def raise_generation(session: orm.Session, project_id: str) -> None:
 
     Decision 0039: doc/source/decisions/0039-limits-in-the-booking
     """
-    done = session.execute(
-        sa.update(PROJECT)
-        .where(PROJECT.c.project_id == project_id)
-        .values(generation=PROJECT.c.generation + 1)
-    )
+    done = session.execute(_RAISE, {'project': project_id})
     if done.rowcount != 1:  # type: ignore[attr-defined]
         # Of those who do it at the same time, all but one begin anew.
         session.execute(
@@ -79,18 +83,16 @@ def look(
     :param wanted: what is not limited does not matter
     :param window: nor does what is held at another time
     """
+    values = {'project_id': project_id, 'since': now - LONGEST_GRACE}
+    if window is not None:
+        values |= {'window_start': window.start, 'window_end': window.end}
     rows = session.execute(
-        _select(wanted, window).where(
-            LEASE.c.project_id == project_id,
-            LEASE.c.by_default == sa.false(),
-            sa.or_(
-                LEASE.c.status.in_(_ALIVE),
-                sa.and_(
-                    LEASE.c.status == states.Lease.ERROR,
-                    LEASE.c.end_date > now - LONGEST_GRACE,
-                ),
-            ),
-        )
+        _of_project(
+            wanted.counts_resources,
+            wanted.slots is not None,
+            window is not None,
+        ),
+        values,
     ).all()
     counted = {
         row.id: row.status == states.Lease.IN_PROGRESS
@@ -110,13 +112,33 @@ def held_by(
 
     :param wanted: what is not limited does not matter
     """
-    rows = session.execute(_select(wanted, None).where(LEASE.c.id == lease.id))
+    statement = _select(
+        wanted.counts_resources, wanted.slots is not None, windowed=False
+    )
+    rows = session.execute(statement.where(LEASE.c.id == lease.id))
     return _held(rows.all())
 
 
-def _select(
-    wanted: limits.Limits, window: interval.Interval | None
+@functools.cache
+def _of_project(
+    resources: bool, slots: bool, windowed: bool
 ) -> sa.Select[Any]:
+    """Return the query for a project. To put it together takes as long as to
+    run it, and each booking does."""
+    return _select(resources, slots, windowed).where(
+        LEASE.c.project_id == sa.bindparam('project_id'),
+        LEASE.c.by_default == sa.false(),
+        sa.or_(
+            LEASE.c.status.in_(_ALIVE),
+            sa.and_(
+                LEASE.c.status == states.Lease.ERROR,
+                LEASE.c.end_date > sa.bindparam('since'),
+            ),
+        ),
+    )
+
+
+def _select(resources: bool, slots: bool, windowed: bool) -> sa.Select[Any]:
     """Return a query for leases, with what each reservation of them holds.
 
     Outer joins, so that a planner begins with the leases: it would begin with
@@ -127,7 +149,7 @@ def _select(
         LEASE.c.status,
         LEASE.c.arrival,
     ]
-    if not wanted.counts_resources:
+    if not resources:
         none = sa.null().label('reservation_id')
         return sa.select(*columns, none).select_from(LEASE)
     columns += [
@@ -144,18 +166,18 @@ def _select(
         ALLOCATION.c.reservation_id == RESERVATION.c.id,
         ALLOCATION.c.released == sa.false(),
     ]
-    if window is not None:
+    if windowed:
         held_then += [
-            ALLOCATION.c.start_date < window.end,
-            ALLOCATION.c.end_date > window.start,
+            ALLOCATION.c.start_date < sa.bindparam('window_end'),
+            ALLOCATION.c.end_date > sa.bindparam('window_start'),
         ]
     tables = (
         sa.outerjoin(LEASE, RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
         .outerjoin(ALLOCATION, sa.and_(*held_then))
         .outerjoin(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
     )
-    slots: sa.ColumnElement[Any] = sa.literal(0)
-    if wanted.slots is not None:
+    number: sa.ColumnElement[Any] = sa.literal(0)
+    if slots:
         # Of each allocation there is one such amount at most: its own.
         is_number = AMOUNT.c.resource_class.startswith(
             objects.SLOTS, autoescape=True
@@ -164,9 +186,9 @@ def _select(
             AMOUNT,
             sa.and_(AMOUNT.c.allocation_id == ALLOCATION.c.id, is_number),
         )
-        slots = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0))
+        number = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0))
     return (
-        sa.select(*columns, hosts, slots.label('slots'))
+        sa.select(*columns, hosts, number.label('slots'))
         .select_from(tables)
         .group_by(*columns)
     )

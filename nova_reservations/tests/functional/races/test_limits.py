@@ -2,9 +2,12 @@
 """Many processes of one project, which together want too much."""
 
 from collections import Counter
+from concurrent import futures
+import threading
 
 import pytest
 
+from nova_reservations.db import project_limits
 from nova_reservations.objects import limits
 from nova_reservations.tests.functional.races import load
 from nova_reservations.tests.functional.races import test_races
@@ -28,6 +31,33 @@ def test_64_creates_at_once_never_exceed_a_limit(party, crowd, gates, what):
     allowed = limits.Limits(**{what: 6})
     assert race(crowd, gates, allowed) == {'done': 6, 'OverLimit': 58}
     assert len(test_races.what_is_held(party.database)) == 6
+
+
+def test_who_comes_second_sees_what_the_first_has_not_committed_yet(
+    party, any_database, monkeypatch
+):
+    """The first stops when it has looked, and before it commits."""
+    allowed = limits.Limits(leases=1)
+    looked, goes_on = threading.Event(), threading.Event()
+    look = project_limits.look
+
+    def stop(*args):
+        found = look(*args)
+        if not looked.is_set():
+            looked.set()
+            assert goes_on.wait(30)
+        return found
+
+    monkeypatch.setattr(project_limits, 'look', stop)
+    with futures.ThreadPoolExecutor(2) as threads:
+        url = any_database.url
+        first = threads.submit(load.within_limits, url, 1, allowed)
+        assert looked.wait(30)
+        second = threads.submit(load.within_limits, url, 1, allowed)
+        # Long enough for it, if it did not wait.
+        futures.wait([second], timeout=2)
+        goes_on.set()
+        assert first.result() + second.result() == {'done': 1, 'OverLimit': 1}
 
 
 @test_races.EVERYWHERE
