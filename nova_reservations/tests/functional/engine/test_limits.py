@@ -128,6 +128,17 @@ def test_nothing_is_written_where_nothing_is_limited(region):
         assert session.scalars(sa.select(models.Project)).all() == []
 
 
+def test_each_booking_of_a_project_with_limits_is_counted(limited):
+    region = limited(hosts=3)
+    lease = region.lease(start=60, end=120)
+    region.lease(project='other')
+    region.change(lease, end=90)
+    region.change(lease, name='renamed')
+    with region.database.reader() as session:
+        [counted] = session.scalars(sa.select(models.Project)).all()
+    assert (counted.project_id, counted.generation) == ('lessee', 2)
+
+
 def test_healing_is_never_refused(limited):
     region = limited(hosts=1)
     lease = region.active_lease()
