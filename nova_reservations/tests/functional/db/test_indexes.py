@@ -34,6 +34,7 @@ from nova_reservations.db import retry_queue
 from nova_reservations.db import server_failures
 from nova_reservations.db import shares
 from nova_reservations.db import slot_servers
+from nova_reservations.db import tenancy
 from nova_reservations.objects import demand
 from nova_reservations.objects import limits
 from nova_reservations.objects import search
@@ -154,6 +155,10 @@ OFTEN = {
         lambda session: calendar.taken(
             session, range(1, 9), DURING, 'project-7'
         ),
+        # On SQLite not ix_nr_allocations_resource, see below.
+    ),
+    'whom it concerns that a host is wanted': listed.Often(
+        lambda session: tenancy.find(session, 7, booking.window(1, 9)),
         # On SQLite not ix_nr_allocations_resource, see below.
     ),
     'whether any lease lacks something': listed.Often(
