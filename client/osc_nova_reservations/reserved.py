@@ -66,18 +66,18 @@ def _amount(reservation: dict[str, Any]) -> str:
     if 'min' in reservation and 'max' in reservation:
         least, most = reservation['min'], reservation['max']
         number = str(most) if least == most else f'{least}-{most}'
-        return _counted(number, 'host' if kind == 'physical:host' else kind)
+        return counted(number, 'host' if kind == 'physical:host' else kind)
     if 'on_end' in reservation:
-        return _counted(len(reservation.get('servers', ())), 'server')
+        return counted(len(reservation.get('servers', ())), 'server')
     if 'amount' not in reservation:
         return kind
     if kind not in _OF_SLOTS:
-        return _counted(reservation['amount'], kind)
+        return counted(reservation['amount'], kind)
     size = _size(reservation)
-    return _counted(reservation['amount'], 'slot') + (size and f' of {size}')
+    return counted(reservation['amount'], 'slot') + (size and f' of {size}')
 
 
-def _counted(number: object, what: str) -> str:
+def counted(number: object, what: str) -> str:
     return f'{number} {what}' + ('' if str(number) == '1' else 's')
 
 

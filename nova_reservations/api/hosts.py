@@ -240,15 +240,20 @@ def calendar(
     )
     _check_order(start, end)
     limit = int(query.get('limit', schemas.CALENDAR_HOSTS))
-    found = req.services.hosts.calendar.of_project(
+    window = interval.Interval(start, end)
+    service = req.services.hosts.calendar
+    found = service.of_project(
         context.project_id,
-        interval.Interval(start, end),
+        window,
         int(query.get('marker', 0)),
         limit + 1,
         now,
     )
     shown = [view.unnamed(host) for host in found[:limit]]
     answer: dict[str, Any] = {'hosts': shown}
+    if 'marker' not in query:
+        bars = service.promised(context.project_id, window, now)
+        answer['promised'] = [view.promised(bar) for bar in bars]
     if len(found) > limit:
         answer['hosts_links'] = req.next_link(
             query, str(found[limit - 1].number)

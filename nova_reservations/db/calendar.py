@@ -42,6 +42,20 @@ class Taken(NamedTuple):
     own: bool
 
 
+class Promised(NamedTuple):
+    """Whole hosts that a lease is to have.
+
+    :ivar hosts: how many: until it begins it has no certain ones.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime
+    reservation_id: str
+    lease_id: str
+    own: bool
+    hosts: int
+
+
 class Described(NamedTuple):
     name: str
     holds: tuple[holds.Hold, ...]
@@ -87,8 +101,10 @@ def taken(
     resource_ids: Collection[int],
     during: allocations.During,
     project_id: str,
+    limit: int,
 ) -> list[Taken]:
-    """Return what leases have of resources, in the order of its start."""
+    """Return what leases have of resources, in the order of its start, as far
+    as the limit goes; not the whole ones that are only promised."""
     query = (
         sa.select(
             ALLOCATION.c.resource_id,
@@ -103,9 +119,57 @@ def taken(
         .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
         .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
         .where(
-            ALLOCATION.c.resource_id.in_(resource_ids), *during.conditions()
+            ALLOCATION.c.resource_id.in_(resource_ids),
+            *during.conditions(),
+            sa.or_(
+                ALLOCATION.c.start_date <= during.now,
+                ALLOCATION.c.exclusive == sa.false(),
+            ),
         )
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
+        .limit(limit)
     )
     rows = session.execute(allocated.by_resource(query, ALLOCATION))
     return [Taken(*row) for row in rows]
+
+
+def promised(
+    session: orm.Session,
+    during: allocations.During,
+    project_id: str,
+    limit: int,
+) -> list[Promised]:
+    """Return the whole hosts that leases are promised which have not begun,
+    as far as the limit goes."""
+    rows = session.execute(
+        sa.select(
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.reservation_id,
+            LEASE.c.id,
+            (LEASE.c.project_id == project_id).label('own'),
+            sa.func.count(),
+        )
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .where(
+            RESOURCE.c.resource_type == objects.HOST,
+            ALLOCATION.c.exclusive == sa.true(),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+            ALLOCATION.c.start_date > during.now,
+            ALLOCATION.c.end_date > during.start,
+            ALLOCATION.c.start_date < during.end,
+        )
+        .group_by(
+            ALLOCATION.c.start_date,
+            ALLOCATION.c.end_date,
+            ALLOCATION.c.reservation_id,
+            LEASE.c.id,
+            LEASE.c.project_id,
+        )
+        .order_by(ALLOCATION.c.start_date, ALLOCATION.c.reservation_id)
+        .limit(limit)
+    )
+    return [Promised(*row) for row in rows]

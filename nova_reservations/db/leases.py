@@ -199,7 +199,8 @@ def change(
 
     :param reservations: the status that all its reservations get
     :param events: the status that each of its events gets
-    :param columns: of the table; ``status_reason`` may be an objects.Reason.
+    :param columns: of the table; ``status_reason`` may be an objects.Reason;
+        ``updated_at``, if it is not to be now.
     :raises: Conflict
     :raises: InvalidTransition before anything is written
     """
@@ -215,7 +216,7 @@ def change(
             LEASE.c.version == seen.version,
             LEASE.c.attempt == seen.attempt,
         )
-        .values(version=seen.version + 1, updated_at=now, **columns)
+        .values({'updated_at': now, **columns, 'version': seen.version + 1})
     )
     if _rowcount(done) != 1:
         raise exception.Conflict(kind='Lease', id=seen.id)

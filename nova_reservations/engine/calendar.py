@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts over time, as a project sees them: its own leases, and of all others
-only that something is taken."""
+only that something is taken.
+
+Whole hosts that are only promised are on none: they may be others tomorrow,
+and nobody is to learn from it that somebody else came.
+
+Decision 0046: doc/source/decisions/0046-what-a-token-reads
+"""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -18,6 +24,10 @@ from nova_reservations.planner import bars
 
 LONGEST = datetime.timedelta(days=366)
 """The longest time of one answer to a project."""
+
+MOST = 20_000
+"""The leases on hosts that are read for one answer, and those that are
+promised."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,18 +65,20 @@ class Calendar:
         :param first: the place of the first host, from 0
         :raises: InvalidInput
         """
-        if window.end - window.start > LONGEST:
-            raise exception.InvalidInput(
-                f'A calendar has at most {LONGEST.days} days: ask for a '
-                'shorter time'
-            )
+        _check(window)
         with self.database.reader() as session:
             ids = rows.members(session, first, limit)
             known = rows.described(session, ids)
             during = allocations.During(window.start, window.end, now)
-            taken = defaultdict[int, list[bars.Taken]](list)
-            for row in rows.taken(session, ids, during, project_id):
-                taken[row.resource_id].append(_taken(row, now))
+            found = rows.taken(session, ids, during, project_id, MOST + 1)
+        if len(found) > MOST:
+            raise exception.InvalidInput(
+                f'More than {MOST} leases are on these hosts between start '
+                'and end: ask for a shorter time, or fewer hosts by limit'
+            )
+        taken = defaultdict[int, list[bars.Taken]](list)
+        for row in found:
+            taken[row.resource_id].append(_taken(row, now))
         return [
             Host(
                 number,
@@ -76,6 +88,41 @@ class Calendar:
             )
             for number, key in enumerate(ids, first + 1)
         ]
+
+    def promised(
+        self,
+        project_id: str,
+        window: interval.Interval,
+        now: datetime.datetime,
+    ) -> list[bars.Bar]:
+        """Return how many hosts are promised to leases that have not begun.
+
+        :raises: InvalidInput
+        """
+        _check(window)
+        with self.database.reader() as session:
+            during = allocations.During(window.start, window.end, now)
+            found = rows.promised(session, during, project_id, MOST + 1)
+        if len(found) > MOST:
+            raise exception.InvalidInput(
+                f'More than {MOST} leases begin between start and end: ask '
+                'for a shorter time'
+            )
+        return bars.promised(map(_promised, found), window)
+
+
+def _check(window: interval.Interval) -> None:
+    """:raises: InvalidInput"""
+    if window.end - window.start > LONGEST:
+        raise exception.InvalidInput(
+            f'A calendar has at most {LONGEST.days} days: ask for a '
+            'shorter time'
+        )
+
+
+def _promised(row: rows.Promised) -> bars.Promised:
+    own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
+    return bars.Promised(row.start, row.end, row.hosts, own)
 
 
 def _taken(row: rows.Taken, now: datetime.datetime) -> bars.Taken:

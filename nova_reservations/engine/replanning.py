@@ -333,6 +333,8 @@ def write(
             now,
             prepared=False,
             due_at=steps.due_at(lease, now, options),
+            # Its owners do not learn of it.
+            updated_at=seen.updated_at,
         )
     for move in found.room.moves:
         promises.move(session, move.reservation_id, move.source, move.target)

@@ -5,10 +5,12 @@ Those of others are joined where they touch: how many they are, and who begins
 when another one ends, is not told.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 import dataclasses
 import datetime
 import enum
+import itertools
 
 from nova_reservations.objects import interval
 
@@ -47,10 +49,26 @@ class Taken:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
+    """:ivar hosts: how many it is of; None: of the one that it is beside."""
+
     kind: Kind
     start: datetime.datetime
     end: datetime.datetime
     own: Own | None = None
+    hosts: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Promised:
+    """Hosts that a lease is to have; which ones may change until it begins.
+
+    :ivar own: None: the lease is another project's.
+    """
+
+    start: datetime.datetime
+    end: datetime.datetime
+    hosts: int
+    own: Own | None
 
 
 def of(
@@ -68,6 +86,31 @@ def of(
             others.setdefault(kind, []).append((each.start, each.end))
     for kind, spans in others.items():
         bars += (Bar(kind, *span) for span in _joined(spans, window))
+    return sorted(bars, key=lambda bar: (bar.start, bar.end, bar.kind))
+
+
+def promised(
+    leases: Iterable[Promised], window: interval.Interval
+) -> list[Bar]:
+    """Return the bars of what is promised, in the order of their start; of
+    others, how many hosts they have together."""
+    bars: list[Bar] = []
+    changes = Counter[datetime.datetime]()
+    for each in leases:
+        if each.own is not None:
+            bars.append(
+                Bar(Kind.OWN, each.start, each.end, each.own, each.hosts)
+            )
+        else:
+            changes[max(each.start, window.start)] += each.hosts
+            changes[min(each.end, window.end)] -= each.hosts
+    times = sorted(time for time, change in changes.items() if change)
+    counts = itertools.accumulate(changes[time] for time in times)
+    for (start, end), hosts in zip(
+        itertools.pairwise(times), counts, strict=False
+    ):
+        if hosts:
+            bars.append(Bar(Kind.TAKEN, start, end, hosts=hosts))
     return sorted(bars, key=lambda bar: (bar.start, bar.end, bar.kind))
 
 

@@ -4,6 +4,7 @@ viewer's token."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 
@@ -115,6 +116,11 @@ def _unnamed(
     query = _within(window)
     while True:
         page = api.request(client, 'GET', '/os-hosts/calendar', params=query)
+        if page.get('promised'):
+            yield model.Row(
+                'promised',
+                tuple(_promised(each, own) for each in page['promised']),
+            )
         for host in page['hosts']:
             bars = (_window(each, own) for each in host['windows'])
             yield model.Row(f'host {host["number"]}', tuple(bars))
@@ -136,6 +142,15 @@ def _window(
         name,
         lease.id if lease else None,
     )
+
+
+def _promised(
+    shown: Mapping[str, Any], own: Mapping[str, model.Lease]
+) -> model.Bar:
+    """Return the bar of hosts, of which nobody knows yet which they are."""
+    bar = _window(shown, own)
+    hosts = reserved.counted(shown['hosts'], 'host')
+    return dataclasses.replace(bar, name=f'{bar.name}: {hosts}')
 
 
 def _allocations(

@@ -30,6 +30,7 @@ class FakeApi(adapters.BaseAdapter):
     :ivar allocations: hosts with what is held of them, for administrators;
         None: the viewer is none
     :ivar unnamed: hosts as anybody sees them
+    :ivar promised: what is on no certain host yet
     :ivar page: how many of these are in an answer
     :ivar refusal: status and body with which all further requests are refused
     """
@@ -46,6 +47,7 @@ class FakeApi(adapters.BaseAdapter):
         self.taken = 0
         self.allocations: list[dict[str, Any]] | None = None
         self.unnamed: list[dict[str, Any]] = []
+        self.promised: list[dict[str, Any]] = []
         self.page = 2
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
 
@@ -155,6 +157,8 @@ class FakeApi(adapters.BaseAdapter):
         else:
             left = self.unnamed[int(query.get('marker', 0)) :]
             shown = {'hosts': left[: self.page]}
+            if 'marker' not in query:
+                shown['promised'] = self.promised
             if left[self.page :]:
                 shown['hosts_links'] = [{'rel': 'next', 'href': ''}]
         return http.HTTPStatus.OK, json.dumps(shown).encode()

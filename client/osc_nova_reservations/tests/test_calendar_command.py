@@ -74,6 +74,19 @@ def test_members_see_hosts_by_number_on_all_pages(show, unnamed):
     assert '[heldxxxxx' in text
 
 
+def test_what_is_promised_is_drawn_beside_the_hosts(show, api, unnamed):
+    later = api.add([HOSTS], name='later', project_id='p', **dates(4, 7))
+    own = {'kind': 'own', 'lease_id': later['id'], 'reservation_id': 'r'}
+    api.promised = [
+        own | dates(4, 7) | {'hosts': 2},
+        {'kind': 'taken', 'hosts': 1, **dates(5, 8)},
+    ]
+    text = show('--hosts')
+    assert text.count('promised') == 1
+    assert '[later: 2 hosts##' in text
+    assert '[taken: 1 host---' in text
+
+
 def test_administrators_see_names_and_reasons(show, api, lease):
     other = api.add(name='theirs', project_id='q', **dates(2, 3))
     api.allocations = [

@@ -261,6 +261,19 @@ ALLOCATION_RESPONSE = validation.Schema(
     parameters.exactly(allocation=_ALLOCATION)
 )
 
+_WINDOW = {
+    'kind': {
+        'enum': [*bars.Kind],
+        'description': 'whether it is a lease of the own project, is taken '
+        'as a whole or shared by others, or is held: no new lease gets the '
+        'host',
+    },
+    'start_date': parameters.SHOWN_DATE,
+    'end_date': parameters.SHOWN_DATE,
+    'lease_id': parameters.UUID,
+    'reservation_id': parameters.UUID,
+}
+
 CALENDAR_RESPONSE = validation.Schema(
     {
         **parameters.optional(
@@ -275,23 +288,29 @@ CALENDAR_RESPONSE = validation.Schema(
                     windows={
                         'type': 'array',
                         'items': {
-                            **parameters.optional(
-                                kind={
-                                    'enum': [*bars.Kind],
-                                    'description': 'whether it is a lease '
-                                    'of the own project, is taken as a whole '
-                                    'or shared by others, or is held: '
-                                    'no new lease gets the host',
-                                },
-                                start_date=parameters.SHOWN_DATE,
-                                end_date=parameters.SHOWN_DATE,
-                                lease_id=parameters.UUID,
-                                reservation_id=parameters.UUID,
-                            ),
+                            **parameters.optional(**_WINDOW),
                             'required': ['kind', 'start_date', 'end_date'],
                         },
                     },
                 ),
+            },
+            promised={
+                'type': 'array',
+                'description': 'the whole hosts of leases that have not '
+                'begun, which are no certain ones until then; on the first '
+                'page only',
+                'items': {
+                    **parameters.optional(
+                        **_WINDOW,
+                        hosts={
+                            'type': 'integer',
+                            'minimum': 1,
+                            'description': 'how many the lease has; or, '
+                            'taken, all leases of others together',
+                        },
+                    ),
+                    'required': ['kind', 'start_date', 'end_date', 'hosts'],
+                },
             },
             hosts_links=parameters.LINKS,
         ),

@@ -10,6 +10,7 @@ from nova_reservations.api import dates
 from nova_reservations.engine import calendar
 from nova_reservations.engine import maintenance
 from nova_reservations.objects import holds
+from nova_reservations.planner import bars
 
 
 def show(host: objects.Host) -> dict[str, Any]:
@@ -72,15 +73,20 @@ def unnamed(host: calendar.Host) -> dict[str, Any]:
     """Show a host of the calendar of a project."""
     return {
         'number': host.number,
-        'windows': [
-            {
-                'kind': bar.kind,
-                'start_date': dates.show(bar.start),
-                'end_date': dates.show(bar.end),
-                **(dataclasses.asdict(bar.own) if bar.own else {}),
-            }
-            for bar in host.bars
-        ],
+        'windows': [_bar(bar) for bar in host.bars],
+    }
+
+
+def promised(bar: bars.Bar) -> dict[str, Any]:
+    return {**_bar(bar), 'hosts': bar.hosts}
+
+
+def _bar(bar: bars.Bar) -> dict[str, Any]:
+    return {
+        'kind': bar.kind,
+        'start_date': dates.show(bar.start),
+        'end_date': dates.show(bar.end),
+        **(dataclasses.asdict(bar.own) if bar.own else {}),
     }
 
 

@@ -3,6 +3,8 @@
 
 import pytest
 
+from nova_reservations.engine import calendar as calendars
+
 HOUR = 'start=2050-01-01 10:00&end=2050-01-01 11:00'
 
 
@@ -113,10 +115,10 @@ def calendar(person, query=HOUR):
 def test_a_member_sees_own_leases_and_that_others_are_taken(
     member, stranger, enrolled
 ):
-    ours = member.lease(start_date='2050-01-01 10:00')
-    theirs = stranger.lease(start_date='2050-01-01 10:30')
+    ours = member.lease(duration='2h')
+    theirs = stranger.lease(duration='2h')
     [reservation] = ours['reservations']
-    query = 'start=2050-01-01 09:00&end=2050-01-01 12:00'
+    query = 'start=2030-05-17 09:00&end=2030-05-17 13:00'
     bars = [bar for bars in calendar(member, query) for bar in bars]
     assert sorted(bars, key=lambda bar: bar['kind']) == [
         {
@@ -130,6 +132,33 @@ def test_a_member_sees_own_leases_and_that_others_are_taken(
             'kind': 'taken',
             'start_date': theirs['start_date'],
             'end_date': theirs['end_date'],
+        },
+    ]
+
+
+def test_what_has_not_begun_is_promised_and_on_no_host(
+    member, stranger, enrolled
+):
+    ours = member.lease(start_date='2050-01-01 10:00')
+    two = {'resource_type': 'physical:host', 'min': 2, 'max': 2}
+    theirs = stranger.lease(start_date='2050-01-01 10:30', reservations=[two])
+    query = 'start=2050-01-01 09:00&end=2050-01-01 12:00'
+    assert calendar(member, query) == [[], [], []]
+    shown = member('GET', f'/os-hosts/calendar?{query}').json['promised']
+    assert shown == [
+        {
+            'kind': 'own',
+            'start_date': ours['start_date'],
+            'end_date': ours['end_date'],
+            'lease_id': ours['id'],
+            'reservation_id': ours['reservations'][0]['id'],
+            'hosts': 1,
+        },
+        {
+            'kind': 'taken',
+            'start_date': theirs['start_date'],
+            'end_date': theirs['end_date'],
+            'hosts': 2,
         },
     ]
 
@@ -175,6 +204,7 @@ def test_a_calendar_comes_in_pages_in_which_hosts_keep_their_numbers(
     first = member('GET', f'/os-hosts/calendar?{HOUR}&limit=2')
     rest = follow(member, first, 'hosts_links')
     assert 'hosts_links' not in rest.json
+    assert ['promised' in page.json for page in (first, rest)] == [True, False]
     shown = first.json['hosts'] + rest.json['hosts']
     assert [host['number'] for host in shown] == [1, 2, 3]
 
@@ -190,3 +220,15 @@ def test_a_calendar_is_of_a_year_at_most(member, enrolled):
     answer = member('GET', f'/os-hosts/calendar?{query}')
     assert answer.status_int == 400
     assert '366 days' in answer.json['error_message']
+
+
+@pytest.mark.parametrize('start', ['now', '2050-01-01 10:00'])
+def test_a_calendar_of_very_many_leases_is_refused(
+    member, enrolled, monkeypatch, start
+):
+    monkeypatch.setattr(calendars, 'MOST', 1)
+    for _ in range(2):
+        member.lease(start_date=start)
+    answer = member('GET', f'/os-hosts/calendar?start={start}')
+    assert answer.status_int == 400
+    assert 'ask for a shorter time' in answer.json['error_message']

@@ -196,6 +196,13 @@ def test_capacity_tells_what_is_free_over_time(admin, member, enrolled):
     assert points[2]['end_date'] == '2050-01-01T12:30:00.000000'
 
 
+@pytest.mark.parametrize('step', ['999999999s', '999999999d', '20000d'])
+def test_capacity_goes_as_far_as_dates_do(member, enrolled, step):
+    query = f'start=1970-01-01 00:00&end=9998-12-31 23:59&step={step}'
+    points = member('GET', f'/os-hosts/capacity?{query}').json['capacity']
+    assert points[-1]['end_date'] == '9998-12-31T23:59:00.000000'
+
+
 @pytest.mark.parametrize(
     'query',
     [

@@ -153,13 +153,17 @@ OFTEN = {
     ),
     'a page of the calendar of a project': listed.Often(
         lambda session: calendar.taken(
-            session, range(1, 9), DURING, 'project-7'
+            session, range(1, 9), DURING, 'project-7', 100
         ),
         # On SQLite not ix_nr_allocations_resource, see below.
     ),
     'whom it concerns that a host is wanted': listed.Often(
         lambda session: tenancy.find(session, 7, booking.window(1, 9)),
         # On SQLite not ix_nr_allocations_resource, see below.
+    ),
+    'what is promised, for the calendar of a project': listed.Often(
+        lambda session: calendar.promised(session, DURING, 'project-7', 100),
+        frozenset({'ix_nr_allocations_start'}),
     ),
     'whether any lease lacks something': listed.Often(
         lambda session: capacity.freed(session, booking.at(9), []),

@@ -29,6 +29,29 @@ def test_an_own_lease_is_shown_as_it_is():
     ]
 
 
+def promised(start, end, hosts, own=None):
+    return bars.Promised(at(start), at(end), hosts, own)
+
+
+def test_promises_to_others_are_told_as_one_number():
+    leases = [promised(0, 20, 2), promised(20, 25, 2), promised(22, 40, 1)]
+    assert bars.promised(leases, WINDOW) == [
+        bars.Bar(bars.Kind.TAKEN, at(10), at(22), hosts=2),
+        bars.Bar(bars.Kind.TAKEN, at(22), at(25), hosts=3),
+        bars.Bar(bars.Kind.TAKEN, at(25), at(30), hosts=1),
+    ]
+
+
+def test_promises_to_others_may_have_a_time_without_any_between():
+    leases = [promised(10, 12, 1), promised(20, 22, 1, OURS)]
+    leases.append(promised(24, 26, 1))
+    assert bars.promised(leases, WINDOW) == [
+        bars.Bar(bars.Kind.TAKEN, at(10), at(12), hosts=1),
+        bars.Bar(bars.Kind.OWN, at(20), at(22), OURS, 1),
+        bars.Bar(bars.Kind.TAKEN, at(24), at(26), hosts=1),
+    ]
+
+
 def test_leases_of_others_that_touch_are_one_bar():
     [bar] = bars.of([taken(0, 15), taken(15, 20)], [], WINDOW)
     assert bar == bars.Bar(bars.Kind.TAKEN, at(10), at(20))
