@@ -223,6 +223,9 @@ class Healing:
                 return None
             if seen.status not in states.OPEN or seen.end_date <= now:
                 return None
+            if seen.is_window:
+                # It is of this host, whatever becomes of that.
+                return None
             repair = self._patient(
                 session, seen, now, attempt, drained=drained
             )

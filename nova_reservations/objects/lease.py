@@ -145,6 +145,11 @@ class Lease:
         return None
 
     @property
+    def is_window(self) -> bool:
+        """Return whether operators keep a host without leases by it."""
+        return self.by_default and self.server_reservation is None
+
+    @property
     def is_used(self) -> bool:
         """Return whether servers may be on its resources.
 

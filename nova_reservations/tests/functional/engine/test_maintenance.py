@@ -194,6 +194,20 @@ class TestWindows:
         maintain(region, 60, 120)
         assert host(region).cordoned_at == region.now
 
+    @pytest.mark.parametrize('why', ['cordon', 'disable'])
+    def test_it_lacks_nothing_for_that_it_is_of_a_host_that_is_withheld(
+        self, region, why
+    ):
+        window = maintain(region, 60, 120).window
+        if why == 'cordon':
+            act(region, 'cordon')
+        else:
+            region.cloud.fail('one', disabled=True)
+            region.look()
+        region.healing.heal(region.now)
+        assert not region.see(window).degraded
+        assert region.hosts_of(window) == {'one'}
+
     def test_it_begins_and_ends_as_any_lease(self, region):
         window = maintain(region, 0, 30).window
         region.work()
@@ -204,8 +218,8 @@ class TestWindows:
         assert region.hosts_of(region.lease(minimum=3)) >= {'one'}
 
     def test_a_reboot_in_it_takes_nothing_from_others(self, region):
-        other = region.lease(minimum=2)
         held = maintain(region, 0, 30)
+        other = region.lease(minimum=2)
         region.work()
         region.cloud.fail('one')
         region.look()
