@@ -164,17 +164,24 @@ def check_none_leaves(
     held = allocations.holdings(
         session, [item.id for item in lease.reservations]
     )
-    if _slots(session, types, lease, params) or any(
+    surplus = _slots(session, types, lease, params)
+    if surplus or any(
         holding.leaving_at is not None
         for holdings in held.values()
         for holding in holdings
     ):
+        reason = (
+            'something of it is just being given back; try again in a few '
+            'seconds'
+        )
+        if surplus and lease.prepared:
+            # A worker of the release before had it, and gives back none.
+            reason = (
+                'it has more slots than amount says: change it to the same '
+                'amount first, by a request of its own, to give them back'
+            )
         raise exception.InvalidState(
-            kind='Lease',
-            id=lease.id,
-            status=lease.status,
-            reason='something of it is just being given back; try again in a '
-            'few seconds',
+            kind='Lease', id=lease.id, status=lease.status, reason=reason
         )
 
 
