@@ -27,6 +27,7 @@ from nova_reservations.engine import resource_types
 from nova_reservations.engine import series_plans
 from nova_reservations.engine import transactions
 from nova_reservations.objects import ids
+from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.planner import recurrence
 
@@ -39,6 +40,9 @@ MOST_RESERVATIONS = 128
 
 MOST_RESOURCES = 4096
 """That all reservations of all leases may take at most: each is a row."""
+
+MOST_COMPARISONS = 2048
+"""Of the requirements of all leases together: each is in some queries."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -192,6 +196,16 @@ class Series:
                 f'A series can ask for {MOST_RESOURCES} hosts or slots in '
                 f'all: {count} leases for {MOST_RESOURCES // count} each, at '
                 'most'
+            )
+        compared = sum(
+            requirements.size(demand.requirements)
+            for demand in demanded.values()
+        )
+        if count * compared > MOST_COMPARISONS:
+            raise exception.InvalidInput(
+                f'The requirements of a series can have {MOST_COMPARISONS} '
+                f'comparisons in all: {count} leases have '
+                f'{MOST_COMPARISONS // count} each, at most'
             )
 
     def delete(self, series_id: str, now: datetime.datetime) -> list[Left]:

@@ -231,6 +231,19 @@ def keys(expression: Expression | None) -> frozenset[str]:
             return frozenset()
 
 
+def size(expression: Expression | None) -> int:
+    """Return how many comparisons it has, with those of traits."""
+    match expression:
+        case AllOf(parts) | AnyOf(parts):
+            return sum(map(size, parts))
+        case Not(part):
+            return size(part)
+        case None:
+            return 0
+        case _:
+            return 1
+
+
 def is_property(key: str) -> bool:
     """Return whether key is for operators to give; the rest has a meaning
     here."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 import uuid
 
 import pytest
@@ -7,6 +8,11 @@ pytestmark = pytest.mark.usefixtures('enrolled')
 
 WEEKLY = {'every': 'P1W', 'count': 3, 'timezone': 'Europe/Rome'}
 HOST = {'resource_type': 'physical:host', 'min': 1, 'max': 1}
+MANY = {
+    'resource_properties': json.dumps(
+        ['or', *(['==', '$id', str(number)] for number in range(250))]
+    )
+}
 
 
 def body(changed=None, hosts=1, **more):
@@ -148,6 +154,8 @@ def test_what_makes_no_sense_is_refused(member, wrong):
         ),
         ({'reservations': [HOST] * 60}, '128 reservations'),
         ({'reservations': [HOST | {'max': 2000}]}, '4096 hosts or slots'),
+        # A refusal of a series in part took 3 s of a processor.
+        ({'reservations': [HOST | MANY] * 3}, 'have 682 each, at most'),
         (
             {'reservations': [{'resource_type': 'virtual:server'}]},
             'virtual:server',

@@ -305,3 +305,16 @@ def test_every_text_and_number_is_a_fact_of_a_host():
     facts = {field.name for field in dataclasses.fields(objects.HostFacts)}
     assert requirements.NUMBERS <= facts | {'id'}
     assert requirements.TEXTS <= facts | {'service_name'}
+
+
+@pytest.mark.parametrize(
+    ('expression', 'size'),
+    [
+        (None, 0),
+        (GPU, 1),
+        (Not(AnyOf((GPU, AllOf((VCPUS, GPU))))), 3),
+        (AllOf((Trait('HW_X', True), GPU)), 2),
+    ],
+)
+def test_the_size_is_the_number_of_comparisons(expression, size):
+    assert requirements.size(expression) == size
