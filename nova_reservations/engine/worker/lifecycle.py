@@ -10,6 +10,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+from typing import Any
 
 from oslo_log import log
 
@@ -249,7 +250,11 @@ class Lifecycle:
                 objects.Reason.join(waits),
                 _between_looks(now - held.lease.created_at),
             )
-        held.record(now, prepared=True, status_reason=None)
+        columns: dict[str, Any] = {'prepared': True, 'status_reason': None}
+        if held.lease.why is None:
+            # Its owners do not see when it is done anew as a promise moved.
+            columns['updated_at'] = held.lease.updated_at
+        held.record(now, **columns)
         return steps.Again()
 
     def _start(self, held: claims.Held, now: datetime.datetime) -> steps.Next:

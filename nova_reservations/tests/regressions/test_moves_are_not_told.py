@@ -56,3 +56,14 @@ def test_a_move_changes_nothing_that_owners_read(make_region):
     region.lease(start=0.5, end=239, project='other')
     assert [region.hosts_of(lease) for lease in crossed] != hosts
     assert _told(region, crossed) == before
+
+
+def test_neither_does_it_tell_that_it_is_prepared_anew(make_region):
+    region = make_region('one', 'two', prepare_ahead=minutes(100))
+    crossed = _on(region, 'one', 60, 90), _on(region, 'two', 150, 180)
+    region.work()
+    before = _told(region, crossed)
+    region.lease(start=0.5, end=239, project='other')
+    region.forward(until=10)
+    assert region.see(crossed[0]).prepared
+    assert [region.see(lease).updated_at for lease in crossed] == before[0]
