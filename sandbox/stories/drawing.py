@@ -29,7 +29,7 @@ class Drawing(planned.Planned):
             self._calendar('demo', f'--html={self.page}')
             _check(
                 self.page.read_text(),
-                (f'>{_MINE}<', '>taken<'),
+                (f'>{_MINE}', '>taken: '),
                 (_THEIRS, theirs, *self.hosts),
             )
             seen(str(self.page))
