@@ -38,13 +38,6 @@ _ALIVE = tuple(
 may be many, of long ago."""
 
 
-_RAISE = (
-    sa.update(PROJECT)
-    .where(PROJECT.c.project_id == sa.bindparam('project'))
-    .values(generation=PROJECT.c.generation + 1)
-)
-
-
 def raise_generation(session: orm.Session, project_id: str) -> None:
     """Raise the generation of what a project holds: whoever does the same
     waits until the commit, and then sees what was written here.
@@ -54,7 +47,11 @@ def raise_generation(session: orm.Session, project_id: str) -> None:
 
     Decision 0039: doc/source/decisions/0039-limits-in-the-booking
     """
-    done = session.execute(_RAISE, {'project': project_id})
+    done = session.execute(
+        sa.update(PROJECT)
+        .where(PROJECT.c.project_id == project_id)
+        .values(generation=PROJECT.c.generation + 1)
+    )
     if done.rowcount != 1:  # type: ignore[attr-defined]
         # Of those who do it at the same time, all but one begin anew.
         session.execute(
