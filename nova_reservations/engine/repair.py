@@ -14,6 +14,7 @@ import datetime
 
 from oslo_log import log
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
@@ -316,6 +317,9 @@ class Repair:
         reservation_id, demand = loss.reservation_id, loss.demand
         slots = self._slots(reservation_id)
         lost = [holding.resource.id for holding in loss.holdings]
+        if not slots.keys() >= set(lost):
+            # Another has moved it since, where each statement sees the latest.
+            raise exception.Conflict(kind='Lease', id=self.lease.id)
         known: list[int] = []
         # Beside the slots that it has of a resource it may get more.
         ignore: list[str] = []

@@ -403,10 +403,11 @@ def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
                 victim.drain()
         if not steps.reached:
             break
-        region.now += regions.minutes(1)
         other_worker = region.worker('another')
         for _ in range(5):
-            # Nothing holds the slots of the failed host later on.
+            # Nothing holds the slots of the failed host later on, and a step
+            # that has failed is done again half a minute after it.
+            region.now += regions.minutes(1)
             region.soon('monitor')
             region.work(other_worker)
         [other] = {'one', 'two'} - {failed}

@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Iterator
 import pathlib
+import re
 import shlex
 
 import pytest
@@ -20,7 +21,9 @@ def _documented() -> Iterator[str]:
         _ROOT / 'README.rst',
         *(_ROOT / 'doc' / 'source').rglob('*.rst'),
     ]:
-        for line in page.read_text().splitlines():
+        # A command may be continued on the next line.
+        text = re.sub(r'\\\n *', '', page.read_text())
+        for line in text.splitlines():
             command = line.lstrip(' ').removeprefix('$ ')
             if line.startswith('    ') and command.startswith(_PROGRAM):
                 yield command.removeprefix(_PROGRAM)
