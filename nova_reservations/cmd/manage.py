@@ -65,6 +65,38 @@ def _add_parsers(commands: Any) -> None:
     _parser(database, 'sync', 'bring them to what this code needs', _db_sync)
     _parser(database, 'version', 'print their revision', _db_version)
 
+    _add_host_parsers(commands)
+    heal = _parser(
+        commands,
+        'heal',
+        'move leases off hosts that failed with many others of their cell, '
+        'for these hosts are lost, and will not come back soon',
+        _heal,
+    )
+    heal.add_argument(
+        'names',
+        nargs='*',
+        metavar='ID|NAME',
+        help='number, service host or hypervisor hostname of an enrolled '
+        'host; without any: all hosts that are not healed for that reason',
+    )
+    _add_demand_parsers(commands)
+    look = _parser(
+        commands,
+        'audit',
+        'report errors of leases, pool and aggregates in the database, in '
+        'Nova and in placement; exit 1 if there are any',
+        _audit,
+    )
+    _add_format(look)
+    look.add_argument(
+        '--repair',
+        action='store_true',
+        help='repair the errors, as far as possible; exit 1 if any is left',
+    )
+
+
+def _add_host_parsers(commands: Any) -> None:
     hosts = _group(commands, 'host', 'the hosts that can be leased')
     listing = _parser(hosts, 'list', 'list them', host_list.show)
     _add_format(listing)
@@ -106,21 +138,8 @@ def _add_parsers(commands: Any) -> None:
         help='number, service host or hypervisor hostname of an enrolled host',
     )
 
-    heal = _parser(
-        commands,
-        'heal',
-        'move leases off hosts that failed with many others of their cell, '
-        'for these hosts are lost, and will not come back soon',
-        _heal,
-    )
-    heal.add_argument(
-        'names',
-        nargs='*',
-        metavar='ID|NAME',
-        help='number, service host or hypervisor hostname of an enrolled '
-        'host; without any: all hosts that are not healed for that reason',
-    )
 
+def _add_demand_parsers(commands: Any) -> None:
     demand = _group(commands, 'demand', 'leases that were refused')
     replay = _parser(
         demand,
@@ -150,20 +169,6 @@ def _add_parsers(commands: Any) -> None:
         replay.add_argument(
             f'--{name}', type=_day, metavar='YYYY-MM-DD', help=text
         )
-
-    look = _parser(
-        commands,
-        'audit',
-        'report errors of leases, pool and aggregates in the database, in '
-        'Nova and in placement; exit 1 if there are any',
-        _audit,
-    )
-    _add_format(look)
-    look.add_argument(
-        '--repair',
-        action='store_true',
-        help='repair the errors, as far as possible; exit 1 if any is left',
-    )
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
