@@ -30,6 +30,7 @@ from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import enforcement as enforcements
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import lease_lists
 from nova_reservations.engine import leases
 from nova_reservations.engine import limits
 from nova_reservations.engine import maintenance
@@ -67,6 +68,7 @@ class Services:
     database: api.Database
     clock: clocks.Clock
     leases: leases.Leases
+    lease_lists: lease_lists.LeaseLists
     series: series.Series
     access: access.Access
     server_leases: server_leases.ServerLeases
@@ -184,6 +186,7 @@ def assemble(parts: Parts) -> Services:
         database=database,
         clock=parts.clock,
         leases=promises,
+        lease_lists=lease_lists.LeaseLists(database, types),
         series=series.Series(promises),
         access=accesses,
         server_leases=server_leases.ServerLeases(promises, accesses, nova),

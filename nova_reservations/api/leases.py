@@ -44,7 +44,7 @@ def index(
         project_id = own
     limit = int(query['limit']) if 'limit' in query else None
     show_all = view_of(req)
-    found = req.services.leases.pages(
+    found = req.services.lease_lists.pages(
         _lease_query(query, project_id, limit, req)
     )
     return listing.Listing(
@@ -112,9 +112,9 @@ def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
     for reservation, shown in zip(
         lease.reservations, answer['lease']['reservations'], strict=True
     ):
-        shown |= req.services.leases.usage(lease, reservation)
+        shown |= req.services.lease_lists.usage(lease, reservation)
         if names_hosts:
-            shown |= view.hosts(req.services.leases.hosts(reservation))
+            shown |= view.hosts(req.services.lease_lists.hosts(reservation))
     return answer
 
 
@@ -416,7 +416,7 @@ def view_of(
     details = _details(req)
 
     def show_all(found: Collection[objects.Lease]) -> list[dict[str, Any]]:
-        positions = req.services.leases.positions(found)
+        positions = req.services.lease_lists.positions(found)
         return [
             view.show(lease, details, in_full, positions.get(lease.id))
             for lease in found

@@ -281,7 +281,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
         leases = Counter(
             lease.status
-            for lease in self.services.leases.find(objects.LeaseQuery())
+            for lease in self.services.lease_lists.find(objects.LeaseQuery())
             if lease.status in states.OPEN or lease.in_nova
         )
         if not hosts and not leases:

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use cases of leases: create, show, list, update, delete.
+"""Use cases of leases: create, show, update, delete.
 
 Each is one transaction, begun anew when another writer was first; none
 calls Nova. Workers find the lease due, and bring Nova in line with it.
 """
 
-from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import dataclasses
 import datetime
-from typing import Any
 
 from oslo_log import log
 
@@ -22,12 +20,9 @@ from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import drainable_hosts as drainable_hosts_db
-from nova_reservations.db import hosts as hosts_db
 from nova_reservations.db import idempotency as idempotency_db
-from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
-from nova_reservations.db import slot_servers
 from nova_reservations.engine import allocations
 from nova_reservations.engine import demand
 from nova_reservations.engine import drain_candidates
@@ -49,9 +44,6 @@ from nova_reservations.engine import transactions
 from nova_reservations.objects import states
 
 LOG = log.getLogger(__name__)
-
-PAGE = 500
-"""The number of leases of a list that are in memory at once."""
 
 _CREATED: Mapping[states.Lease, str] = {
     states.Lease.PENDING: 'Lease %(lease)s of project %(project)s is '
@@ -112,90 +104,6 @@ class Leases:
         """:raises: NotFound"""
         with self.database.reader() as session:
             return leases.get(session, lease_id)
-
-    def find(self, query: objects.LeaseQuery) -> Iterator[objects.Lease]:
-        """Yield leases as they are wanted.
-
-        :raises: InvalidInput if the marker is unknown
-        """
-        for page in self.pages(query):
-            yield from page
-
-    def pages(
-        self, query: objects.LeaseQuery
-    ) -> Iterator[list[objects.Lease]]:
-        """Yield leases a page at a time, as they are wanted.
-
-        Each page is a transaction of its own, so that none is open while
-        somebody reads slowly. A lease that is there from the first page to
-        the last is yielded once, unless what the list is sorted by is
-        changed meanwhile.
-
-        :raises: InvalidInput if the marker is unknown
-        """
-        after, left = None, query.limit
-        while left != 0:
-            size = PAGE if left is None else min(PAGE, left)
-            wanted = dataclasses.replace(query, limit=size)
-            with self.database.reader() as session:
-                page, after = lease_pages.page(session, wanted, after)
-            if page:
-                yield page
-            if after is None:
-                return
-            if left is not None:
-                left -= size
-
-    def positions(self, found: Collection[objects.Lease]) -> Mapping[str, int]:
-        """Return lease id -> its number among all that wait, of those of the
-        leases that do; 1 is the next."""
-        arrivals = {
-            lease.id: lease.arrival
-            for lease in found
-            if lease.arrival is not None
-            and lease.status == states.Lease.CREATING
-        }
-        if not arrivals:
-            return {}
-        with self.database.reader() as session:
-            known = retry_queue.positions(session, {*arrivals.values()})
-        return {
-            lease_id: known[arrival]
-            for lease_id, arrival in arrivals.items()
-            if arrival in known
-        }
-
-    def hosts(self, reservation: objects.Reservation) -> Mapping[int, str]:
-        """Return id -> name of the whole hosts that it has: none before its
-        start, for until then it may be given others.
-
-        Decision 0046: doc/source/decisions/0046-what-a-token-reads
-        """
-        if reservation.status != states.Reservation.ACTIVE:
-            return {}
-        with self.database.reader() as session:
-            return hosts_db.whole(session, reservation.id)
-
-    def usage(
-        self, lease: objects.Lease, reservation: objects.Reservation
-    ) -> Mapping[str, Any]:
-        """Return the present use of the lease's reservation, by its type:
-        nothing if Nova does not answer."""
-        kind = self.types.get(reservation.resource_type)
-        if kind is None or reservation.status != states.Reservation.ACTIVE:
-            return {}
-        with self.database.reader() as session:
-            held = allocations_db.holdings(session, [reservation.id])
-            came = slot_servers.chosen(session, reservation.id)
-        resources = [holding.resource for holding in held[reservation.id]]
-        try:
-            return kind.usage(lease, reservation, resources, came)
-        except exception.CloudUnavailable as error:
-            LOG.warning(
-                'The use of reservation %(id)s is not known: %(reason)s',
-                {'id': reservation.id, 'reason': error},
-            )
-            return {}
 
     def create(
         self,

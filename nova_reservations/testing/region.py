@@ -130,6 +130,7 @@ class Region:
         self.resources = self.services.resources
         self.drainable_hosts = self.services.drainable_hosts
         self.leases = self.services.leases
+        self.lease_lists = self.services.lease_lists
         self.access = self.services.access
         self.server_leases = self.services.server_leases
         self.monitoring = self.services.monitoring
@@ -430,7 +431,7 @@ class Region:
         return {
             'leases': {
                 lease.id: picture.without_times(lease)
-                for lease in self.leases.find(objects.LeaseQuery())
+                for lease in self.lease_lists.find(objects.LeaseQuery())
             },
             'held': picture.held(self.database),
             'notes': sorted(

@@ -122,13 +122,13 @@ class _Side:
 
     def timed_page(self, **query: Any) -> float:
         wanted = objects.LeaseQuery(limit=_PAGE, **query)
-        return measure.seconds(lambda: [*self.region.leases.find(wanted)])
+        return measure.seconds(lambda: [*self.region.lease_lists.find(wanted)])
 
     def timed_next_page(self, **query: Any) -> float:
         """Read on after one of the leases that are to come."""
         query |= {'statuses': (states.Lease.PENDING,)}
         wanted = objects.LeaseQuery(limit=_PAGE, **query)
-        *_, last = self.region.leases.find(wanted)
+        *_, last = self.region.lease_lists.find(wanted)
         return self.timed_page(marker=last.id, **_without_status(query))
 
 

@@ -124,7 +124,9 @@ def an_enrolment(region):
 
 
 def a_removal_that_fails(region):
-    [degraded] = region.leases.find(objects.LeaseQuery(statuses=('ACTIVE',)))
+    [degraded] = region.lease_lists.find(
+        objects.LeaseQuery(statuses=('ACTIVE',))
+    )
     name = min({'one', 'two'} - region.hosts_of(degraded))
 
     def remove():

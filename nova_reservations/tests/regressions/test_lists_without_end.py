@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import models
-from nova_reservations.engine import leases as engine
+from nova_reservations.engine import lease_lists
 from nova_reservations.objects import states
 from nova_reservations.tests.functional.api import conftest
 from nova_reservations.tests.functional.api.conftest import _nova_conf
@@ -103,7 +103,7 @@ def statements(database):
 @pytest.mark.parametrize('order', ['asc', 'desc'])
 def test_a_long_list_is_whole_and_in_order(admin, fill, key, order):
     """Also where many are alike in what it is sorted by."""
-    there = fill(4 * engine.PAGE + 1)
+    there = fill(4 * lease_lists.PAGE + 1)
     answer = admin('GET', f'/leases?sort_key={key}&sort_dir={order}')
     assert sorted(ids(answer)) == sorted(there)
     columns = (key, *(['created_at'] * (key == 'name')), 'id')
@@ -115,7 +115,9 @@ def test_a_long_list_is_whole_and_in_order(admin, fill, key, order):
         assert found == sorted(found, reverse=order == 'desc')
 
 
-@pytest.mark.parametrize('count', [0, 1, engine.PAGE - 1, engine.PAGE])
+@pytest.mark.parametrize(
+    'count', [0, 1, lease_lists.PAGE - 1, lease_lists.PAGE]
+)
 def test_a_short_list_is_an_answer_like_others(admin, fill, count):
     fill(count)
     answer = begin(admin, '/leases')
@@ -132,19 +134,19 @@ def test_a_list_takes_no_more_memory_the_longer_it_is(admin, fill):
             pass
         return tracemalloc.get_traced_memory()[1] - before
 
-    fill(4 * engine.PAGE)
+    fill(4 * lease_lists.PAGE)
     tracemalloc.start()
     try:
         # The first fills caches.
         _, few = peak(), peak()
-        fill(12 * engine.PAGE)
+        fill(12 * lease_lists.PAGE)
         assert peak() < 2 * few
     finally:
         tracemalloc.stop()
 
 
 def test_a_list_that_nobody_listens_to_is_not_read(admin, fill, statements):
-    fill(8 * engine.PAGE)
+    fill(8 * lease_lists.PAGE)
     answer = begin(admin, '/leases')
     listened = iter(answer.app_iter)
     next(listened)
@@ -157,14 +159,14 @@ def test_a_list_that_nobody_listens_to_is_not_read(admin, fill, statements):
 def test_no_transaction_is_open_while_a_client_reads_slowly(
     admin, fill, database
 ):
-    fill(8 * engine.PAGE)
+    fill(8 * lease_lists.PAGE)
     answer = begin(admin, '/leases')
     next(iter(answer.app_iter))
     assert database.engine().pool.checkedout() == 0
 
 
 def test_half_a_list_is_not_taken_for_a_whole_one(admin, fill, database):
-    fill(8 * engine.PAGE)
+    fill(8 * lease_lists.PAGE)
     answer = begin(admin, '/leases')
     assert answer.status_int == 200
     got = []
@@ -185,14 +187,14 @@ def test_a_list_whose_beginning_fails_is_refused_as_ever(unreachable, behind):
 
 
 def test_leases_may_be_deleted_while_they_are_listed(admin, fill, database):
-    fill(8 * engine.PAGE)
+    fill(8 * lease_lists.PAGE)
     answer = begin(admin, '/leases')
     listened = iter(answer.app_iter)
     got = [next(listened)]
     with database.writer() as session:
         session.execute(sa.delete(models.Lease))
     got += listened
-    assert len(json.loads(b''.join(got))['leases']) == 3 * engine.PAGE
+    assert len(json.loads(b''.join(got))['leases']) == 3 * lease_lists.PAGE
 
 
 def test_what_was_over_long_ago_is_not_listed(admin, fill, clock):
@@ -243,8 +245,8 @@ def test_for_how_long_is_the_operators_choice(admin, fill, services, settings):
 
 
 def test_a_limit_larger_than_a_page_is_obeyed(admin, fill):
-    there = fill(3 * engine.PAGE)
-    wanted = 2 * engine.PAGE
+    there = fill(3 * lease_lists.PAGE)
+    wanted = 2 * lease_lists.PAGE
     first = admin('GET', f'/leases?limit={wanted}')
     assert len(ids(first)) == wanted
     [link] = first.json['leases_links']

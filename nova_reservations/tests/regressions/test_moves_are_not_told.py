@@ -32,7 +32,7 @@ def _told(region, leases):
     window = interval.Interval(region.now, region.now + minutes(200))
     calendar = region.services.hosts.calendar
     project_id = leases[0].project_id
-    changed = region.services.leases.find(
+    changed = region.services.lease_lists.find(
         objects.LeaseQuery(changed_since=region.now, sort_key='id')
     )
     return (

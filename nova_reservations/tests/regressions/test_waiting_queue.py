@@ -110,7 +110,9 @@ def full(make_region):
 
 
 def holder_of(region, name):
-    for lease in region.leases.find(objects.LeaseQuery(statuses=('ACTIVE',))):
+    for lease in region.lease_lists.find(
+        objects.LeaseQuery(statuses=('ACTIVE',))
+    ):
         if name in region.hosts_of(lease):
             return lease
     raise AssertionError(f'nobody has {name}')

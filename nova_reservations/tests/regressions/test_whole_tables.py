@@ -168,7 +168,7 @@ def test_a_lease_that_is_deleted_locks_no_other(region, locked):
         region.delete(lease)
     region.work()
     assert not list(
-        region.leases.find(objects.LeaseQuery(project_id='lessee'))
+        region.lease_lists.find(objects.LeaseQuery(project_id='lessee'))
     )
     assert max(locked) < FEW
 

@@ -77,7 +77,7 @@ class World:
         self._tables = sqlite3.connect(':memory:')
         self.leases = {
             lease.name: lease
-            for lease in services.leases.find(objects.LeaseQuery())
+            for lease in services.lease_lists.find(objects.LeaseQuery())
         }
         hidden = self.leases['kept secret']
         self.secrets = {

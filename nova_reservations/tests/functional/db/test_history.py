@@ -169,7 +169,7 @@ def pages(**query):
         marker = None
         for _ in range(3):
             wanted = objects.LeaseQuery(limit=PAGE, marker=marker, **query)
-            found = [*region.leases.find(wanted)]
+            found = [*region.lease_lists.find(wanted)]
             marker = found[-1].id
 
     return run

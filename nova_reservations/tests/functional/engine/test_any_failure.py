@@ -44,7 +44,7 @@ class Machine(test_anything.Machine):
         region = self.region
         region.now += regions.minutes(1)
         region.look()
-        for lease in region.leases.find(objects.LeaseQuery()):
+        for lease in region.lease_lists.find(objects.LeaseQuery()):
             if lease.status == states.Lease.ACTIVE:
                 self._is_healed(lease)
 

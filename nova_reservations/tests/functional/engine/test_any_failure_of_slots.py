@@ -96,7 +96,7 @@ class Machine(stateful.RuleBasedStateMachine):
             region.work(last)
             if region.next_due() is None:
                 break
-        for lease in region.leases.find(objects.LeaseQuery()):
+        for lease in region.lease_lists.find(objects.LeaseQuery()):
             assert lease.status in ('TERMINATED', 'ERROR'), lease
             assert not lease.in_nova
             assert region.hosts_of(lease) == set()
@@ -206,7 +206,7 @@ class Machine(stateful.RuleBasedStateMachine):
         region.now += regions.minutes(1)
         region.look()
         held = self._held()
-        for lease in region.leases.find(objects.LeaseQuery()):
+        for lease in region.lease_lists.find(objects.LeaseQuery()):
             [reservation] = lease.reservations
             if (
                 lease.status == states.Lease.ACTIVE
@@ -306,7 +306,7 @@ class Machine(stateful.RuleBasedStateMachine):
         held = self._held()
         active = {
             lease.reservations[0].id
-            for lease in region.leases.find(objects.LeaseQuery())
+            for lease in region.lease_lists.find(objects.LeaseQuery())
             if lease.status == states.Lease.ACTIVE
         }
         usable = {one: region.access.find(one).hosts for one in sorted(active)}

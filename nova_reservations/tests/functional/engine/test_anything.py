@@ -66,7 +66,7 @@ class Machine(stateful.RuleBasedStateMachine):
             region.work(last)
             if region.next_due() is None:
                 break
-        for lease in region.leases.find(objects.LeaseQuery()):
+        for lease in region.lease_lists.find(objects.LeaseQuery()):
             assert lease.status in ('TERMINATED', 'ERROR'), lease
             assert lease.status_reason or lease.status == 'TERMINATED'
             assert not lease.in_nova
@@ -176,7 +176,7 @@ class Machine(stateful.RuleBasedStateMachine):
         region.work()
         waiting = [
             lease
-            for lease in region.leases.find(objects.LeaseQuery())
+            for lease in region.lease_lists.find(objects.LeaseQuery())
             if lease.status == 'CREATING'
         ]
         if not waiting or any(lease.claimed_by for lease in waiting):
@@ -198,7 +198,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def who_waits_holds_nothing(self):
-        for lease in self.region.leases.find(objects.LeaseQuery()):
+        for lease in self.region.lease_lists.find(objects.LeaseQuery()):
             if lease.status == 'CREATING':
                 assert not self.region.hosts_of(lease)
                 assert not lease.in_nova
@@ -219,7 +219,7 @@ class Machine(stateful.RuleBasedStateMachine):
     def no_host_is_of_two_active_leases(self):
         used = [
             host
-            for lease in self.region.leases.find(objects.LeaseQuery())
+            for lease in self.region.lease_lists.find(objects.LeaseQuery())
             if lease.status == states.Lease.ACTIVE
             for host in self.region.access.find(lease.reservations[0].id).hosts
         ]
@@ -229,7 +229,7 @@ class Machine(stateful.RuleBasedStateMachine):
     def no_server_is_on_a_host_that_is_free(self):
         held = {
             host
-            for lease in self.region.leases.find(objects.LeaseQuery())
+            for lease in self.region.lease_lists.find(objects.LeaseQuery())
             for host in self.region.hosts_of(lease)
         }
         assert {
@@ -238,13 +238,13 @@ class Machine(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def what_is_not_in_nova_has_no_aggregate(self):
-        for lease in self.region.leases.find(objects.LeaseQuery()):
+        for lease in self.region.lease_lists.find(objects.LeaseQuery()):
             if not lease.in_nova:
                 assert self.region.aggregate_of(lease) is None
 
     @stateful.invariant()
     def what_a_worker_must_look_at_is_due_some_time(self):
-        for lease in self.region.leases.find(objects.LeaseQuery()):
+        for lease in self.region.lease_lists.find(objects.LeaseQuery()):
             over = lease.status == 'TERMINATED' or (
                 lease.status == 'ERROR' and not lease.in_nova
             )

@@ -30,7 +30,7 @@ def remembered(region):
 
 
 def all_leases(region):
-    return [*region.leases.find(objects.LeaseQuery())]
+    return [*region.lease_lists.find(objects.LeaseQuery())]
 
 
 def host(region, minimum=1, **more):

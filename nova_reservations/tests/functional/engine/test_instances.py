@@ -272,9 +272,9 @@ def test_an_audit_finds_a_host_that_has_become_too_small(cloud_of_two):
 def test_usage_names_the_servers_that_hold_slots(cloud_of_two):
     lease = active(cloud_of_two, *slots(2))
     [reservation] = lease.reservations
-    assert cloud_of_two.leases.usage(lease, reservation)['used'] == 0
+    assert cloud_of_two.lease_lists.usage(lease, reservation)['used'] == 0
     server = boot(cloud_of_two, lease)
-    assert cloud_of_two.leases.usage(lease, reservation) == {
+    assert cloud_of_two.lease_lists.usage(lease, reservation) == {
         'used': 1,
         'servers': [server],
     }

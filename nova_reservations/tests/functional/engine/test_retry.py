@@ -292,7 +292,9 @@ def test_who_waits_may_start_later(make_region):
 
 
 def positions(region, *waiting):
-    found = region.leases.positions([region.see(lease) for lease in waiting])
+    found = region.lease_lists.positions(
+        [region.see(lease) for lease in waiting]
+    )
     return [found.get(lease.id) for lease in waiting]
 
 
@@ -324,7 +326,7 @@ def test_the_places_of_a_page_are_asked_for_at_once(make_region):
     for count in (2, 20):
         waiting = [region.retry(duration=10) for _ in range(count)]
         with test_waiting_queue.statements(region) as made:
-            positions = region.leases.positions(waiting)
+            positions = region.lease_lists.positions(waiting)
         assert len(positions) == count
         asked.append(len(made))
     assert asked[0] == asked[1]
@@ -335,7 +337,7 @@ def test_a_lease_that_left_since_it_was_read_has_no_place(make_region):
     region.active_lease(end=120)
     lease = region.retry(duration=10)
     region.delete(lease)
-    assert region.leases.positions([lease]) == {}
+    assert region.lease_lists.positions([lease]) == {}
 
 
 # While it waits
@@ -346,7 +348,7 @@ def test_it_can_be_listed_renamed_and_deleted(make_region):
     region.active_lease(end=120)
     lease = region.retry()
     query = objects.LeaseQuery(statuses=(lease.status,))
-    assert [one.id for one in region.leases.find(query)] == [lease.id]
+    assert [one.id for one in region.lease_lists.find(query)] == [lease.id]
     assert region.change(lease, name='patience').name == 'patience'
     region.delete(lease)
     with pytest.raises(exception.NotFound):

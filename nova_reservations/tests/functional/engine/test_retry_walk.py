@@ -78,7 +78,7 @@ def test_who_waits_for_other_hosts_does_not_wait_for_them(make_region):
     region.active_lease(end=120, minimum=2)
     fast = region.retry(end=60, **GPU)
     other = region.retry(end=60)
-    for lease in list(region.leases.find(objects.LeaseQuery())):
+    for lease in list(region.lease_lists.find(objects.LeaseQuery())):
         if lease.status == 'ACTIVE':
             region.delete(lease)
     region.work()

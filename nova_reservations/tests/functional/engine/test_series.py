@@ -183,7 +183,7 @@ class TestLimits:
         self.limit(region, leases=3)
         create(region, 60, 120)
         region.services.series.delete(
-            next(region.leases.find(objects.LeaseQuery())).series_id,
+            next(region.lease_lists.find(objects.LeaseQuery())).series_id,
             region.now,
         )
         before = region.picture()

@@ -196,7 +196,8 @@ def test_whenever_the_request_dies_its_lease_is_resolved(make_region, there):
                 pass
         region.forward(until=6)
         statuses = {
-            str(one.status) for one in region.leases.find(objects.LeaseQuery())
+            str(one.status)
+            for one in region.lease_lists.find(objects.LeaseQuery())
         }
         if region.cloud.instances:
             assert statuses == {'ACTIVE'}

@@ -421,7 +421,7 @@ def test_a_mix_of_leases_fits_at_every_instant_and_refuses_nothing_that_would(
                 region.delete(gone[0])
             check_instants(capacities, held(region))
     finally:
-        for lease in list(region.leases.find(objects.LeaseQuery())):
+        for lease in list(region.lease_lists.find(objects.LeaseQuery())):
             region.delete(lease)
         for known in region.hosts.find(objects.HostQuery()):
             region.hosts.enrolment.remove(known.id, region.now)

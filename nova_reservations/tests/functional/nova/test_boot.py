@@ -22,9 +22,9 @@ class BootTest(shared.SharedNova):
         [reservation] = lease.reservations
         self.assertEqual(
             {'servers': sorted(servers)},
-            self.services.leases.usage(lease, reservation),
+            self.services.lease_lists.usage(lease, reservation),
         )
-        hosts = self.services.leases.hosts(reservation)
+        hosts = self.services.lease_lists.hosts(reservation)
         self.assertCountEqual(['host1', 'host2'], hosts.values())
 
     def test_an_enrolled_host_refuses_an_ordinary_server(self):

@@ -99,7 +99,7 @@ class FromNowOnTest(GuaranteedTestCase):
         self.assertEqual({'lease_params'}, self.stored(server))
         [reservation] = lease.reservations
         self.assertEqual(
-            {'used': 1}, self.services.leases.usage(lease, reservation)
+            {'used': 1}, self.services.lease_lists.usage(lease, reservation)
         )
         self.end_completely(lease)
         self._wait_until_deleted(server)

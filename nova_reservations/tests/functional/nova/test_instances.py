@@ -118,7 +118,7 @@ class TestSlots(InstancesTestCase):
         for server in servers:
             self.assertIn(self.host_of(server), hosts)
         self.assertIn('No valid host', self.refused_in(lease))
-        usage = self.services.leases.usage(lease, lease.reservations[0])
+        usage = self.services.lease_lists.usage(lease, lease.reservations[0])
         self.assertEqual(3, usage['used'])
         self.assertEqual(
             sorted(server['id'] for server in servers), usage['servers']
@@ -260,7 +260,10 @@ class TestEnd(InstancesTestCase):
         self._confirm_resize(server)
         self.assertNotEqual('host1', self.host_of(server))
         self.assertEqual(
-            0, self.services.leases.usage(lease, lease.reservations[0])['used']
+            0,
+            self.services.lease_lists.usage(lease, lease.reservations[0])[
+                'used'
+            ],
         )
         self.end_completely(lease)
         self._wait_until_deleted(server)

@@ -26,7 +26,7 @@ class OpenTestCase(test_instances.InstancesTestCase):
 
     def used(self, lease) -> list[str]:
         """Return the servers in the lease's slots, as it is shown."""
-        return self.services.leases.usage(lease, lease.reservations[0])[
+        return self.services.lease_lists.usage(lease, lease.reservations[0])[
             'servers'
         ]
 

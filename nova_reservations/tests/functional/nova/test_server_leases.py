@@ -64,7 +64,7 @@ class ServerLeaseTestCase(shared.SharedNova):
         return lease
 
     def leases(self) -> list[objects.Lease]:
-        return list(self.services.leases.find(objects.LeaseQuery()))
+        return list(self.services.lease_lists.find(objects.LeaseQuery()))
 
     def servers_of(self, lease: objects.Lease) -> list[str]:
         reservation = self.services.leases.get(lease.id).server_reservation

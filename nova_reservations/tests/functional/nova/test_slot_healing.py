@@ -95,7 +95,7 @@ class TestSlotHealing(SlotHealingTestCase):
             server, {'OS-EXT-SRV-ATTR:host': other, 'status': 'ACTIVE'}
         )
         [reservation] = lease.reservations
-        shown = self.services.leases.usage(lease, reservation)
+        shown = self.services.lease_lists.usage(lease, reservation)
         self.assertEqual([server['id']], shown['servers'])
 
     def test_servers_on_a_failed_host_go_with_the_lease(self):

@@ -59,7 +59,7 @@ def test_each_host_is_had_by_one_and_nobody_has_a_part(region):
     assert {
         region.status(lease) for lease in leases if lease.id not in winners
     } == {states.Lease.TIMEDOUT}
-    for lease in region.leases.find(objects.LeaseQuery()):
+    for lease in region.lease_lists.find(objects.LeaseQuery()):
         region.delete(lease)
     hunt_together(region, workers, 5)
     assert region.fenced() == set()

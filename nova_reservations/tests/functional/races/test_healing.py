@@ -82,7 +82,7 @@ def test_no_host_is_held_twice_and_what_can_be_healed_is(region):
     region.look()
     with region.database.reader() as session:
         assert audit.doubled(session) == []
-    for one in region.leases.find(objects.LeaseQuery()):
+    for one in region.lease_lists.find(objects.LeaseQuery()):
         if one.status == states.Lease.ACTIVE:
             with region.database.reader() as session:
                 [held] = allocations.holdings(

@@ -43,7 +43,7 @@ def test_what_was_begun_at_a_node_that_is_killed_is_whole_or_nothing(
     answers = sum((one.result() for one in lessees), Counter())
     assert answers['create done']
     assert races.used_twice(races.journal(party.database)) == []
-    for lease in party.leases.find(objects.LeaseQuery()):
+    for lease in party.lease_lists.find(objects.LeaseQuery()):
         assert lease.status in {'TERMINATED', 'ERROR'}
         assert lease.reservations
         assert lease.event(states.EventType.START)

@@ -229,7 +229,7 @@ def ended_as_they_began(party, entries):
     } == {1}
     alive = {
         lease.id: str(lease.status)
-        for lease in party.leases.find(objects.LeaseQuery())
+        for lease in party.lease_lists.find(objects.LeaseQuery())
     }
     assert set(alive.values()) <= {'TERMINATED', 'ERROR'}
     for lease_id, status in alive.items():
@@ -386,7 +386,7 @@ def test_all_that_is_freed_is_had_at_once_in_the_order_of_arrival(
         while True:
             left = [
                 lease.arrival
-                for lease in party.leases.find(objects.LeaseQuery())
+                for lease in party.lease_lists.find(objects.LeaseQuery())
                 if lease.status == 'CREATING'
             ]
             assert sorted(left) == [

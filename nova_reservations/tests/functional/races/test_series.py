@@ -28,7 +28,8 @@ def what_there_is(party):
     held = test_races.what_is_held(party.database)
     assert test_races.given_twice(held) == []
     by_series = Counter(
-        lease.series_id for lease in party.leases.find(objects.LeaseQuery())
+        lease.series_id
+        for lease in party.lease_lists.find(objects.LeaseQuery())
     )
     return by_series, Counter(each.start.day - 1 for each in held)
 

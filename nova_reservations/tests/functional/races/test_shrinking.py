@@ -107,7 +107,7 @@ def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
     assert sum(lessee.shrunk for lessee in lessees)
     with region.database.reader() as session:
         assert audit.doubled(session) == []
-    for lease in region.leases.find(objects.LeaseQuery()):
+    for lease in region.lease_lists.find(objects.LeaseQuery()):
         if lease.status == states.Lease.ACTIVE:
             check(region, lease)
 
@@ -226,7 +226,7 @@ def test_no_slot_is_promised_twice_and_each_server_has_one(region_of_slots):
     assert sum(lessee.shrunk for lessee in lessees)
     with region.database.reader() as session:
         assert audit.doubled(session) == audit.overbooked(session) == []
-    for lease in region.leases.find(objects.LeaseQuery()):
+    for lease in region.lease_lists.find(objects.LeaseQuery()):
         if lease.status == states.Lease.ACTIVE:
             check_slots(region, lease)
 

@@ -44,7 +44,7 @@ def test_too_few_are_refused_at_once_and_nothing_is_kept(region):
         'could be emptied, which is too few',
     ):
         region.best_effort(minimum=4)
-    assert list(region.leases.find(objects.LeaseQuery())) == []
+    assert list(region.lease_lists.find(objects.LeaseQuery())) == []
     draining.assert_given_back(region, 'green', 'red')
 
 

@@ -134,7 +134,7 @@ def test_it_is_timed_out_and_all_is_as_it_was(region):
     draining.assert_given_back(region, 'green', 'red')
     assert sorted(region.cloud.instances) == ['0 of green', '0 of red']
     region.delete(lease)
-    assert list(region.leases.find(objects.LeaseQuery())) == []
+    assert list(region.lease_lists.find(objects.LeaseQuery())) == []
 
 
 def test_less_than_a_minute_left_ends_the_hunt(region):

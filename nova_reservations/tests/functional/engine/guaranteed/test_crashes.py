@@ -33,7 +33,7 @@ def test_whenever_the_request_dies_its_place_is_resolved(cloud_of, start):
         if not steps.reached:
             break
         region.forward(until=10)
-        for lease in region.leases.find(objects.LeaseQuery()):
+        for lease in region.lease_lists.find(objects.LeaseQuery()):
             if lease.status == 'ERROR':
                 assert places.of(region, lease) == places.NOTHING
                 assert not lease.server_reservation.servers
@@ -54,7 +54,7 @@ def test_another_worker_finishes_what_a_killed_one_began(cloud_of, start):
     for number in itertools.count(1):
         region = cloud_of('one')
         ask(region, start)
-        [lease] = region.leases.find(objects.LeaseQuery())
+        [lease] = region.lease_lists.find(objects.LeaseQuery())
         with Steps(region, number, kill) as steps:
             victim = region.worker('victim')
             for until in (1, 5, 61, 62):

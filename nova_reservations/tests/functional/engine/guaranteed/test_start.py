@@ -20,7 +20,7 @@ class TestPromise:
             exception.NotEnoughResources, match='room for 0 servers'
         ):
             places.request(region)
-        assert len(list(region.leases.find(objects.LeaseQuery()))) == 1
+        assert len(list(region.lease_lists.find(objects.LeaseQuery()))) == 1
         assert region.cloud.writes == before
 
     def test_it_counts_with_all_other_leases(self, region):
@@ -95,7 +95,7 @@ class TestFromNowOn:
         slots, _ = places.of(region, lease)
         assert {places.host_of(region, one) for one in servers} == set(slots)
         [reservation] = region.see(lease).reservations
-        assert region.leases.usage(region.see(lease), reservation) == {
+        assert region.lease_lists.usage(region.see(lease), reservation) == {
             'used': 3
         }
         assert places.findings(region) == []
