@@ -167,6 +167,19 @@ class CellUnavailable(CloudUnavailable):
         return 'A cell of the cloud can not be reached at this moment'
 
 
+class LimitsUnknown(CloudUnavailable):
+    """Keystone has never told the limits of a project, and does not now."""
+
+    msg_fmt = 'Keystone does not tell the limits of a project: %(reason)s'
+
+    @property
+    def public(self) -> str:
+        return (
+            'The limits of this project are not known: keystone can not be '
+            'reached at this moment'
+        )
+
+
 class CloudRefused(ReservationsError):
     """Nova or placement answered, and the answer is no."""
 

@@ -288,6 +288,7 @@ def _nova(layout: lo.Layout) -> Sections:
         'keystone_authtoken': _authtoken(layout, 'nova'),
         'neutron': _credentials(layout, 'nova'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+        'oslo_limit': _of_limits(layout),
         'placement': _credentials(layout, 'nova') | {'timeout': 30},
         'reservations': {
             'resource_types': 'physical:host,virtual:instance,'
@@ -300,6 +301,23 @@ def _nova(layout: lo.Layout) -> Sections:
     own = _of_one_process(layout) if layout.embedded else _OF_MANY_PROCESSES
     nova = _merged(common, own)
     return _merged(nova, _OF_CELLS) if layout.has_cells else nova
+
+
+def _of_limits(layout: lo.Layout) -> dict[str, Value]:
+    """Return how keystone is asked for limits, which only the stories do that
+    want limits of keystone."""
+    return {
+        'auth_type': 'password',
+        'auth_url': layout.auth_url,
+        'username': 'nova',
+        'password': 'nova',
+        'user_domain_name': 'Default',
+        'system_scope': 'all',
+        # Its id is keystone's to choose.
+        'endpoint_service_type': 'compute',
+        'endpoint_region_name': lo.REGION,
+        'timeout': 5,
+    }
 
 
 def _of_cell(layout: lo.Layout, cell: lo.Cell, nova: Sections) -> Sections:

@@ -48,6 +48,10 @@ def fill(layout: lo.Layout) -> None:
             PROVIDERS.assignment_api.add_role_to_user_and_project(
                 user['id'], projects[project], roles[role]
             )
+        if name in lo.READERS_OF_ALL:
+            PROVIDERS.assignment_api.create_system_grant_for_user(
+                user['id'], roles['reader']
+            )
     for type_, url in layout.catalog().items():
         _create_service(type_, url)
 

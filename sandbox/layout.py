@@ -33,6 +33,9 @@ USERS = {
     'alt': ('alt', ('member',)),
 }
 
+#: They see what keystone has of all projects: the limits of these.
+READERS_OF_ALL = ('nova',)
+
 REGION = 'RegionOne'
 
 HOSTS = ('compute-1', 'compute-2', 'compute-3', 'compute-4')

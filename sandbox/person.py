@@ -151,6 +151,10 @@ class Operator(Person):
     def __init__(self, auth_url: str) -> None:
         super().__init__(auth_url, 'admin')
 
+    @functools.cached_property
+    def identity(self) -> adapter.Adapter:
+        return self._adapter('identity')
+
     def hosts(self) -> list[str]:
         """Return the names of all compute hosts, sorted."""
         hypervisors = body(self.compute.get('/os-hypervisors'))['hypervisors']

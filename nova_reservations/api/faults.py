@@ -37,6 +37,7 @@ STATUS: Mapping[type[Exception], int] = {
     exception.DatabaseUnavailable: 503,
     exception.CloudUnavailable: 503,
     exception.CellUnavailable: 503,
+    exception.LimitsUnknown: 503,
 }
 """Subclasses have the status of the class that they are made from."""
 

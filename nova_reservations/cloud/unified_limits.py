@@ -27,6 +27,9 @@ PREFIX = 'reservations:'
 MOST = 10_000
 """Projects whose limits are remembered."""
 
+PAUSE = 10
+"""Seconds for which keystone is not asked after it has not answered."""
+
 _FAILURES = (
     limit_exceptions.SessionInitError,
     sdk_exceptions.SDKException,
@@ -59,35 +62,55 @@ class UnifiedLimits:
         self._clock = clock
         self._enforcer: limit.Enforcer | None = None
         self._known: dict[str, _Known] = {}
+        self._silent_until: float | None = None
         self._lock = threading.Lock()
 
     def __call__(self, project_id: str) -> limits.Limits:
         """Return the limits of a project: as keystone has said lately, or, if
         it does not answer, as it has said last.
 
-        :raises: CloudUnavailable if that is not known
+        :raises: LimitsUnknown if that is not known
         """
         with self._lock:
             known = self._known.get(project_id)
-            if known is not None:
-                if self._clock() < known.until:
-                    return known.limits
+            if known is not None and self._clock() < known.until:
+                return known.limits
+            asks = not self._is_silent()
+            if known is not None and asks:
                 # Others do not wait for the answer, nor ask too.
                 self._remember(project_id, known.limits)
-        try:
-            found = self._ask(project_id)
-        except _FAILURES as error:
-            if known is None:
-                raise exception.CloudUnavailable(
-                    service='Keystone', reason=error
-                ) from error
-            LOG.warning(
-                'Keystone does not tell limits; those that it has told last '
-                'hold on: %s',
-                error,
-            )
-            return known.limits
+        if asks:
+            try:
+                return self._heard(project_id, self._ask(project_id))
+            except _FAILURES as error:
+                self._has_failed(error)
+        if known is None:
+            raise exception.LimitsUnknown(reason='it does not answer')
+        return known.limits
+
+    def _is_silent(self) -> bool:
+        """Return whether keystone is not to be asked: a request that waits
+        for it keeps one of nova-api's threads for the whole time-out."""
+        if self._silent_until is None:
+            return False
+        if self._clock() < self._silent_until:
+            return True
+        # One request finds out whether it is back; no other waits meanwhile.
+        self._silent_until = self._clock() + PAUSE
+        return False
+
+    def _has_failed(self, error: Exception) -> None:
         with self._lock:
+            self._silent_until = self._clock() + PAUSE
+        LOG.warning(
+            'Keystone does not tell limits, and is not asked for %(pause)d '
+            'seconds; those that it has told last hold on: %(error)s',
+            {'pause': PAUSE, 'error': error},
+        )
+
+    def _heard(self, project_id: str, found: limits.Limits) -> limits.Limits:
+        with self._lock:
+            self._silent_until = None
             self._remember(project_id, found)
         return found
 

@@ -10,6 +10,7 @@ from sandbox.stories import cells
 from sandbox.stories import clients
 from sandbox.stories import default_reservation
 from sandbox.stories import end_actions
+from sandbox.stories import governed
 from sandbox.stories import healing
 from sandbox.stories import host_lease
 from sandbox.stories import instance_lease
@@ -32,11 +33,13 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'resources': resources.tell,
     'end-actions': end_actions.tell,
     'cells': cells.tell,
+    'governed': governed.tell,
 }
 
 CONF: Mapping[str, config.Sections] = {
     'default-reservation': default_reservation.CONF,
     'cells': cells.CONF,
+    'governed': governed.CONF,
 }
 """What nova.conf has for the stories that want it otherwise."""
 

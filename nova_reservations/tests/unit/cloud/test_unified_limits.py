@@ -100,11 +100,49 @@ def test_without_an_answer_nobody_is_let_in_and_no_address_is_told(
     keystone, source
 ):
     silence(keystone)
-    with pytest.raises(exception.CloudUnavailable) as refusal:
+    with pytest.raises(exception.LimitsUnknown) as refusal:
         source('small')
     assert refusal.value.public == (
-        'Keystone can not be reached at this moment'
+        'The limits of this project are not known: keystone can not be '
+        'reached at this moment'
     )
+
+
+def test_who_comes_after_a_silence_does_not_wait_for_it_too(
+    keystone, source, clock
+):
+    source('small')
+    silence(keystone)
+    clock.now += 100
+    asked = keystone.mock_conn.registered_limits.call_count
+    for project in 'large', 'other', 'large':
+        with pytest.raises(exception.LimitsUnknown):
+            source(project)
+    assert source('small').hosts == 8
+    assert keystone.mock_conn.registered_limits.call_count == asked + 1
+
+
+def test_one_request_finds_out_whether_keystone_is_back(
+    keystone, source, clock
+):
+    silence(keystone)
+    for seconds in 0, unified_limits.PAUSE - 1:
+        clock.now += seconds
+        with pytest.raises(exception.LimitsUnknown):
+            source('large')
+    answers = keystone.mock_conn.registered_limits
+
+    def others_do_not_wait(**_):
+        with pytest.raises(exception.LimitsUnknown):
+            source('other')
+        return answers.return_value
+
+    answers.side_effect = others_do_not_wait
+    answers.return_value = []
+    clock.now += 1
+    assert source('large').hosts == 80
+    answers.side_effect = None
+    assert source('other') == limits.Limits()
 
 
 def test_no_more_projects_are_remembered_than_are_worth_it(

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud that members share, and what its operators do about it."""
+
+from sandbox import config
+from sandbox import story
+from sandbox.stories import limiting
+
+CONF: config.Sections = limiting.CONF
+
+
+def tell(auth_url: str, timeline: story.Timeline) -> None:
+    """Govern a shared cloud: limits."""
+    limited = limiting.Limiting(auth_url, timeline)
+    limited.enrol()
+    limited.tell()

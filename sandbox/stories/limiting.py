@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members meet limits: those of all leases, and those that keystone has of
+their projects, while it answers and while it does not."""
+
+import os
+import signal
+import time
+from typing import Any
+
+import requests
+
+from sandbox import config
+from sandbox import person
+from sandbox import story
+from sandbox.person import body
+from sandbox.stories import cast
+from sandbox.stories import planned
+from sandbox.story import expect
+from sandbox.story import until
+
+#: What holds for a project without limits of its own.
+DEFAULTS = {
+    'leases': 3,
+    'waiting': 1,
+    'hosts': 2,
+    'slots': 4,
+    'host_hours': 30,
+}
+
+#: What demo has of its own.
+HOSTS_OF_DEMO = 3
+
+TIMEOUT = 2
+
+#: What the operator has in nova.conf beside.
+CONF: config.Sections = {
+    'reservations': {
+        'limits': 'unified',
+        'limits_cache_time': 1,
+        'max_lease_duration': 12 * 3600,
+        'max_start_ahead': 7 * 24 * 3600,
+        'reservation_extension_window': 600,
+    },
+    'oslo_limit': {'timeout': TIMEOUT},
+}
+
+
+class Limiting(planned.Planned):
+    """The chapters, in the order in which they are told."""
+
+    def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
+        super().__init__(auth_url, timeline)
+        self.services = timeline.services
+        self.own = ''
+        """The id of the limit that demo has of its own."""
+
+    def tell(self) -> None:
+        self.register()
+        self.meet_terms()
+        self.meet_numbers()
+        self.meet_what_waits()
+        self.clean_up()
+        self.change()
+        self.stop_keystone()
+        self.clean_up()
+
+    def register(self) -> None:
+        with self.step('the operator registers limits in keystone') as seen:
+            service = self._only('services?type=compute')
+            where = {'service_id': service['id'], 'region_id': 'RegionOne'}
+            registered = [
+                where
+                | {
+                    'resource_name': f'reservations:{name}',
+                    'default_limit': number,
+                }
+                for name, number in DEFAULTS.items()
+            ]
+            self._post('registered_limits', registered)
+            own = where | {
+                'project_id': self._only('projects?name=demo')['id'],
+                'resource_name': 'reservations:hosts',
+                'resource_limit': HOSTS_OF_DEMO,
+            }
+            (limit,) = self._post('limits', [own])
+            self.own = limit['id']
+            seen(', '.join(f'{n} {name}' for name, n in DEFAULTS.items()))
+            seen(f'{HOSTS_OF_DEMO} hosts for demo')
+        with self.step('each project sees its own') as seen:
+            for who, hosts in ((self.demo, HOSTS_OF_DEMO), (self.alt, 2)):
+                shown = body(who.reservation.get('/limits'))['limits']
+                expect('hosts', hosts, shown['absolute']['maxReservedHosts'])
+                seen(f'{who.name}: {hosts}')
+
+    def _only(self, path: str) -> Any:
+        (found,) = body(self.operator.identity.get(f'/{path}'))[
+            path.partition('?')[0]
+        ]
+        return found
+
+    def _post(self, name: str, wanted: list[dict[str, Any]]) -> Any:
+        answer = self.operator.identity.post(f'/{name}', json={name: wanted})
+        return body(answer, 201)[name]
+
+    def meet_terms(self) -> None:
+        with self.step('a lease may last 12 hours') as seen:
+            seen(cast.refusal(self.ask(self.demo, 0, 13, 1), 403))
+        with self.step('and begin within a week') as seen:
+            seen(cast.refusal(self.ask(self.demo, 168, 169, 1), 403))
+        with self.step('it is prolonged in its last ten minutes') as seen:
+            answer = self.demo.ask_lease(
+                'short', None, cast.now() + cast.hours(1), 1
+            )
+            lease = body(answer, 201)['lease']
+            self.leases.append(lease['id'])
+            self.wait_for(lease['id'], 'ACTIVE')
+            later = cast.end_of(lease) + cast.hours(1)
+            answer = self.demo.reservation.put(
+                f'/leases/{lease["id"]}', json={'end_date': later.isoformat()}
+            )
+            seen(cast.refusal(answer, 403))
+
+    def meet_numbers(self) -> None:
+        """One lease there is since the chapter before."""
+        with self.step('demo has 3 hosts at any instant') as seen:
+            seen(cast.refusal(self.ask(self.demo, 1, 2, 4), 403))
+            self.lease(self.demo, 1, 2, 3)
+            seen(cast.refusal(self.ask(self.demo, 1.5, 3, 1), 403))
+        with self.step('30 host hours') as seen:
+            seen(cast.refusal(self.ask(self.demo, 2, 14, 3), 403))
+        with self.step('4 slots') as seen:
+            self._refuse_slots(5, seen)
+        with self.step('and 3 leases') as seen:
+            self.lease(self.demo, 3, 4, 1)
+            seen(cast.refusal(self.ask(self.demo, 5, 6, 1), 403))
+            self._delete_last()
+        with self.step('alt, of which nothing is said, has 2 hosts') as seen:
+            seen(cast.refusal(self.ask(self.alt, 3, 4, 3), 403))
+
+    def _refuse_slots(self, count: int, seen: Any) -> None:
+        answer = self.demo.ask_lease_of(
+            'slots',
+            self.at(3),
+            self.at(4),
+            {
+                'resource_type': 'virtual:instance',
+                'vcpus': 1,
+                'memory_mb': 256,
+                'disk_gb': 1,
+                'amount': count,
+                'affinity': None,
+                'resource_properties': '',
+            },
+        )
+        seen(cast.refusal(answer, 403))
+
+    def _delete_last(self) -> None:
+        self.delete_lease(self.leases.pop())
+
+    def meet_what_waits(self) -> None:
+        with self.step('one lease may wait') as seen:
+            (host,) = self.hosts_of(self.leases[0])
+            self._delete_last()
+            waits = body(self._wait(host), 201)['lease']
+            self.leases.append(waits['id'])
+            expect('status', 'CREATING', waits['status'])
+            seen(cast.refusal(self._wait(host), 403))
+
+    def _wait(self, host: str) -> requests.Response:
+        return self.demo.reservation.post(
+            '/leases',
+            json={
+                'name': 'patience',
+                'lease_type': 'retry',
+                'start_date': 'now',
+                'duration': '10m',
+                'reservations': [planned.of_hosts(1, host)],
+            },
+        )
+
+    def change(self) -> None:
+        with self.step('the operator changes it to 1 in keystone') as seen:
+            answer = self.operator.identity.patch(
+                f'/limits/{self.own}', json={'limit': {'resource_limit': 1}}
+            )
+            body(answer)
+            began = time.monotonic()
+            answer = until(
+                'refused',
+                lambda: self._rehearse(self.demo, 2),
+                lambda answer: answer.status_code == 403,
+            )
+            seen(cast.refusal(answer, 403))
+            seen(f'{time.monotonic() - began:.1f} s later')
+
+    def _rehearse(self, who: person.Person, hosts: int) -> requests.Response:
+        return self.ask(who, 1, 2, hosts, '?dry_run=true')
+
+    def stop_keystone(self) -> None:
+        """Nova knows the tokens of the persons that it has seen before."""
+        body(self.operator.reservation.get('/leases'))
+        time.sleep(CONF['reservations']['limits_cache_time'])  # type: ignore[arg-type]
+        keystone = self.services.process('keystone')
+        with self.step('keystone hangs: what it has said last holds') as seen:
+            os.killpg(keystone.pid, signal.SIGSTOP)
+            seen(cast.refusal(self._rehearse(self.demo, 2), 403))
+            self.lease(self.demo, 1, 2, 1)
+        with self.step('of other projects it has said nothing') as seen:
+            self._unknown(seen, TIMEOUT)
+        self.services.kill('keystone')
+        with self.step('keystone is killed: it is the same') as seen:
+            seen(cast.refusal(self._rehearse(self.demo, 2), 403))
+            self._unknown(seen, 0)
+        with self.step('keystone is back, and says all') as seen:
+            self.services.restart('keystone')
+            self.services.wait_for_answer('keystone')
+            until(
+                'accepted',
+                lambda: self._rehearse(self.operator, 2),
+                lambda answer: answer.status_code == 201,
+            )
+            answer = self._rehearse(self.operator, 3)
+            seen(cast.refusal(answer, 403))
+
+    def _unknown(self, seen: Any, seconds: float) -> None:
+        began = time.monotonic()
+        seen(cast.refusal(self._rehearse(self.operator, 1), 503))
+        took = time.monotonic() - began
+        seen(f'after {took:.1f} s')
