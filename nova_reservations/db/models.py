@@ -697,6 +697,97 @@ class Counter(Base):
     value: orm.Mapped[int] = orm.mapped_column(sa.Integer)
 
 
+class Recorded:
+    """A part of the record of what a lease had, from when to when.
+
+    It refers to no lease, which it outlives. ended_at is not set while it
+    goes on.
+    """
+
+    id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
+    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    reservation_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    user_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    started_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    ended_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+
+
+class Usage(Base, Recorded):
+    """The amount of a resource class that a reservation held.
+
+    degraded: what of it could not be used, for what it is of had failed.
+    """
+
+    __tablename__ = 'nr_usage'
+    __table_args__ = _table_args(
+        # Reports of a window: of one project, of all.
+        sa.Index('ix_nr_usage_project', 'project_id', 'ended_at', 'id'),
+        # Which are to be forgotten, too?
+        sa.Index('ix_nr_usage_ended', 'ended_at', 'id'),
+        # What does a reservation have now, by the record?
+        sa.Index('ix_nr_usage_reservation', 'reservation_id', 'ended_at'),
+    )
+
+    lease_name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    lease_type: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    resource_type: orm.Mapped[str] = orm.mapped_column(sa.String(64))
+    resource_class: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    amount: orm.Mapped[int] = orm.mapped_column(sa.BigInteger)
+    degraded: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
+
+
+class ServerUsage(Base, Recorded):
+    """A server that was let into a reservation, by the flavor it had."""
+
+    __tablename__ = 'nr_server_usage'
+    __table_args__ = _table_args(
+        sa.Index('ix_nr_server_usage_project', 'project_id', 'ended_at', 'id'),
+        sa.Index('ix_nr_server_usage_ended', 'ended_at', 'id'),
+        sa.Index(
+            'ix_nr_server_usage_reservation', 'reservation_id', 'ended_at'
+        ),
+        # Is it recorded already, and where?
+        sa.Index('ix_nr_server_usage_server', 'server_uuid', 'ended_at'),
+    )
+
+    server_uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    flavor: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    vcpus: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    memory_mb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    disk_gb: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+
+
+class DeletedLease(Base):
+    """A lease as it was when it was deleted, for administrators.
+
+    A table of its own: nothing that asks for leases has to pass it over.
+    """
+
+    __tablename__ = 'nr_deleted_leases'
+    __table_args__ = _table_args(
+        # Lists, in the order of those of leases.
+        sa.Index('ix_nr_deleted_leases_listed', 'created_at', 'id'),
+        sa.Index(
+            'ix_nr_deleted_leases_project', 'project_id', 'created_at', 'id'
+        ),
+        # Which were deleted since; which are to be forgotten?
+        sa.Index('ix_nr_deleted_leases_deleted', 'deleted_at', 'id'),
+    )
+
+    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
+    start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    end_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    created_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    deleted_at: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    document: orm.Mapped[dict[str, Any]] = orm.mapped_column(sa.JSON)
+
+
 class Project(Base):
     """A project whose leases are limited; what can raise what it holds
     raises its generation first, and so waits for others that do.
