@@ -87,7 +87,7 @@ def _pages(
 
 def _beyond(table: sa.Table, last: sa.Row[Any]) -> sa.ColumnElement[bool]:
     if last.ended_at is None:
-        return table.c.id > last.id
+        return sa.and_(table.c.id > last.id)
     return sa.and_(
         table.c.ended_at >= last.ended_at,
         sa.or_(table.c.ended_at > last.ended_at, table.c.id > last.id),

@@ -5,6 +5,8 @@ Revision ID: 0029
 Revises: 0028
 """
 
+from typing import Any
+
 from alembic import op
 import sqlalchemy as sa
 
@@ -91,7 +93,7 @@ def upgrade() -> None:
                 op.create_index(op.f(name), table, columns)
 
 
-def _of_a_lease() -> list[sa.Column[object]]:
+def _of_a_lease() -> list[sa.Column[Any]]:
     return [
         sa.Column('lease_id', sa.String(36), nullable=False),
         sa.Column('reservation_id', sa.String(36), nullable=False),
