@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leases and their servers had, and leases that were deleted
+"""The record of what leases and servers had, and deleted leases
 
 Revision ID: 0029
 Revises: 0028
