@@ -46,13 +46,14 @@ from nova_reservations.engine import settings
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import worker
+from nova_reservations.objects import names
 from nova_reservations.plugins.drain_strategies import base as drain
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.enforcement import base as enforcing
 from nova_reservations.plugins.monitors import base as monitor
 from nova_reservations.plugins.resource_types import base
 
-NAMESPACE = 'nova_reservations.resources'
+NAMESPACE = names.RESOURCE_TYPES
 ENFORCEMENT = 'nova_reservations.enforcement'
 MONITORS = 'nova_reservations.monitors'
 

@@ -217,6 +217,8 @@ nova-api
     nova.api.wsgi:Request is type
   refusals in the words of Nova
     nova.api.openstack.wsgi:Fault.__init__(self, exception)
+  projects that others lease for
+    nova.api.openstack.identity:verify_project_id(context, project_id)
   our policy rules
     nova.context:RequestContext.can(self, action, target, fatal)
     nova.policies.servers:SERVERS is str

@@ -15,6 +15,7 @@ from osc_lib.command import command
 
 from osc_nova_reservations import api
 from osc_nova_reservations import options
+from osc_nova_reservations import projects
 from osc_nova_reservations import reserved
 
 _COLUMNS = {
@@ -96,6 +97,7 @@ class CreateLease(command.ShowOne):
         options.add_hosts(parser)
         options.add_end_actions(parser)
         options.add_reservations(parser)
+        options.add_project(parser)
         options.add_dry_run(parser)
         parser.add_argument(
             '--idempotency-key',
@@ -109,7 +111,9 @@ class CreateLease(command.ShowOne):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        body = options.create_body(parsed_args)
+        body = options.create_body(parsed_args) | _for_project(
+            self, parsed_args
+        )
         query = options.query(parsed_args)
         client = api.client_of(self)
         if parsed_args.first_free:
@@ -121,6 +125,8 @@ class CreateLease(command.ShowOne):
             wanted = options.offers_body(
                 parsed_args, after=parsed_args.start, limit=1
             )
+            if 'project_id' in body:
+                wanted['project_id'] = body['project_id']
             return _display(_create_first(client, wanted, body, query))
         key = parsed_args.idempotency_key or str(uuid.uuid4())
         made = _create(client, body, query, key)
@@ -158,6 +164,7 @@ class ListOffer(command.Lister):
             metavar='<count>',
             help='Maximum number of windows, up to 20 (default: 5)',
         )
+        options.add_project(parser)
         options.add_hosts(parser)
         options.add_end_actions(parser)
         options.add_reservations(parser)
@@ -168,7 +175,7 @@ class ListOffer(command.Lister):
     ) -> tuple[Sequence[str], Any]:
         body = options.offers_body(
             parsed_args, after=parsed_args.start_after, limit=parsed_args.limit
-        )
+        ) | _for_project(self, parsed_args)
         found = api.request(
             api.client_of(self), 'POST', '/leases/offers', body
         )
@@ -342,6 +349,18 @@ class SetLease(command.ShowOne):
         query = options.query(parsed_args)
         path = f'/leases/{lease["id"]}'
         return _display(api.request(client, 'PUT', path, body, query)['lease'])
+
+
+def _for_project(
+    caller: command.Command, args: argparse.Namespace
+) -> dict[str, str]:
+    """Return what a request says of the project that it is for.
+
+    :raises: CommandError
+    """
+    if not args.project:
+        return {}
+    return {'project_id': projects.find(caller, args.project)}
 
 
 def _create(

@@ -31,6 +31,15 @@ def add_lease(parser: argparse.ArgumentParser, **more: Any) -> None:
     )
 
 
+def add_project(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--project',
+        metavar='<project>',
+        help='Whose lease it is to be, by name or ID (administrators; '
+        'default: the own project)',
+    )
+
+
 def add_dates(
     parser: argparse.ArgumentParser, start: str | None = None
 ) -> None:

@@ -13,6 +13,7 @@ from oslo_utils import uuidutils
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.api import creation
 from nova_reservations.api import dates
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
@@ -133,7 +134,7 @@ def create(
     start = dates.parse(body['start_date'], now)
     asked = lease_requests.NewLease(
         name=body['name'],
-        project_id=context.project_id,
+        project_id=creation.project_of(context, body.get('project_id')),
         user_id=context.user_id,
         start=start,
         end=_end(body, start, now),
@@ -150,6 +151,7 @@ def create(
         else None,
         key=_key(req, query, headers, body),
     )
+    _check_types(context, asked, now, repeated='repeat' in body)
     dry_run = _is_dry_run(query)
     if 'repeat' in body:
         made = req.services.series.create(
@@ -170,6 +172,23 @@ CREATE = Action(
     response=schemas.CREATE_RESPONSE,
     refusals=(409, 422),
 )
+
+
+def _check_types(
+    context: Any,
+    asked: lease_requests.NewLease,
+    now: datetime.datetime,
+    repeated: bool,
+) -> None:
+    """:raises: PolicyNotAuthorized, InvalidInput"""
+    creation.check_resource_types(
+        context, (item.resource_type for item in asked.reservations)
+    )
+    types = {asked.lease_type or lease_requests.lease_type(asked, now)}
+    if repeated and asked.lease_type is None:
+        # As the ones after the first are.
+        types.add(states.LeaseType.SCHEDULED)
+    creation.check_lease_types(context, types)
 
 
 def _key(

@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from nova_reservations.api import creation
 from nova_reservations.api import dates
 from nova_reservations.api import leases
 from nova_reservations.api import request as api_request
@@ -27,7 +28,7 @@ def find(
     dates.after(start, duration)
     found = req.services.leases.offers.find(
         lease_offers.Wanted(
-            project_id=context.project_id,
+            project_id=creation.project_of(context, body.get('project_id')),
             user_id=context.user_id,
             reservations=tuple(
                 leases.new_reservation(req, item)

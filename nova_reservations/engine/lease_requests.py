@@ -150,7 +150,7 @@ class LeaseRequests:
     ) -> objects.Lease:
         """:raises: InvalidInput, OverLimit"""
         lease_id = ids.new()
-        kind = _lease_type(asked, now)
+        kind = lease_type(asked, now)
         lease = objects.Lease(
             id=lease_id,
             name=asked.name,
@@ -388,8 +388,11 @@ def new_dates(
     return interval.Interval(start, end)
 
 
-def _lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
-    """:raises: InvalidInput"""
+def lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
+    """Return the type that is asked for, or that it has by its start.
+
+    :raises: InvalidInput
+    """
     if asked.lease_type is None:
         if asked.start <= now:
             return states.LeaseType.IMMEDIATE

@@ -53,3 +53,7 @@ HOST = 'physical:host'
 SERVER = 'virtual:server'
 """The type of reservation of a lease that servers carry. Clients know it as
 one of virtual:instance."""
+
+
+RESOURCE_TYPES = 'nova_reservations.resources'
+"""The entry points of the types of resource that can be leased."""

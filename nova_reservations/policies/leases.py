@@ -1,4 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Rules of leases.
+
+What may be created has a rule for each type of resource that an installed
+package offers, and for each type of lease; whoever may create may all, unless
+an operator says otherwise.
+"""
+
+from collections.abc import Iterator
+from importlib import metadata
+
+from oslo_policy import policy
+
+from nova_reservations.objects import names
+from nova_reservations.objects import states
 from nova_reservations.policies import base
 
 INDEX = 'reservations:leases:index'
@@ -7,10 +21,39 @@ SHOW = 'reservations:leases:show'
 SHOW_HOSTS = 'reservations:leases:show:hosts'
 OFFERS = 'reservations:leases:offers'
 CREATE = 'reservations:leases:create'
+CREATE_ALL_PROJECTS = 'reservations:leases:create:all_projects'
 UPDATE = 'reservations:leases:update'
 DELETE = 'reservations:leases:delete'
 CELL = 'reservations:leases:cell'
 REASON_IN_FULL = 'reservations:leases:reason_in_full'
+
+
+def create_of(kind: str) -> str:
+    """Return the rule for what is of this type of resource, or of lease.
+
+    The names of both are taken as they are; of ours, only those of resources
+    have a colon.
+    """
+    return f'{CREATE}:{kind}'
+
+
+def _of_types() -> Iterator[policy.DocumentedRuleDefault]:
+    for kind in states.LeaseType:
+        yield base.rule(
+            create_of(kind),
+            f'rule:{CREATE}',
+            f'Create a lease of type {kind}.',
+            ('POST', '/leases'),
+        )
+    points = metadata.entry_points(group=names.RESOURCE_TYPES)
+    for name in sorted(points.names):
+        yield base.rule(
+            create_of(name),
+            f'rule:{CREATE}',
+            f'Create a lease with a reservation of type {name}.',
+            ('POST', '/leases'),
+        )
+
 
 RULES = [
     base.rule(
@@ -54,6 +97,14 @@ RULES = [
         ('POST', '/leases'),
     ),
     base.rule(
+        CREATE_ALL_PROJECTS,
+        base.ADMIN,
+        'Create a lease, or find windows for one, in the name of another '
+        'project, as ``project_id``.',
+        ('POST', '/leases'),
+        ('POST', '/leases/offers'),
+    ),
+    base.rule(
         UPDATE,
         base.PROJECT_MEMBER_OR_ADMIN,
         'Change or end a lease.',
@@ -84,4 +135,5 @@ RULES = [
         ('PUT', '/leases/{lease_id}'),
         ('GET', '/lease-series/{series_id}'),
     ),
+    *_of_types(),
 ]

@@ -63,12 +63,16 @@ def stdout() -> io.StringIO:
 
 
 @pytest.fixture
+def manager(instance: Instance) -> types.SimpleNamespace:
+    """The clients that commands share."""
+    return types.SimpleNamespace(lease=plugin.make_client(instance))
+
+
+@pytest.fixture
 def run(
-    instance: Instance, stderr: io.StringIO, stdout: io.StringIO
+    manager: types.SimpleNamespace, stderr: io.StringIO, stdout: io.StringIO
 ) -> Callable[..., Any]:
     """Run a command; return a lease by column, or a list of those."""
-    client = plugin.make_client(instance)
-    manager = types.SimpleNamespace(lease=client)
     app = types.SimpleNamespace(
         client_manager=manager, options=None, stderr=stderr, stdout=stdout
     )

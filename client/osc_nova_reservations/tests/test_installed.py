@@ -75,6 +75,7 @@ def test_only_declared_requirements_are_imported():
         == required
         == {
             'keystoneauth1',
+            'openstacksdk',
             'osc-lib',
             'wcwidth',
         }

@@ -144,6 +144,11 @@ CREATE = validation.Schema(
             duration=parameters.DURATION,
             lease_type={'enum': [str(kind) for kind in states.LeaseType]},
             max_retries={'type': 'integer', 'minimum': 0, 'maximum': 10**6},
+            project_id={
+                **parameters.PROJECT,
+                'description': 'whose lease it is to be; by default of the '
+                'own project',
+            },
             before_end_date=_BEFORE_END_DATE,
             reservations={
                 'type': 'array',

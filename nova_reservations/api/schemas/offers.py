@@ -10,6 +10,7 @@ FIND = validation.Schema(
         'title': 'WantedOffers',
         **parameters.optional(
             duration=parameters.DURATION,
+            project_id=parameters.PROJECT,
             start_after={
                 **parameters.DATE,
                 'description': 'the earliest start; by default now',

@@ -11,6 +11,13 @@ UUID = {
     'pattern': r'\A[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z',
     'description': 'a UUID in its lower case form',
 }
+PROJECT = {
+    'type': 'string',
+    'minLength': 1,
+    'maxLength': 255,
+    'pattern': r'\A[a-zA-Z0-9-]*\Z',
+    'description': 'the id of a project: letters, digits and hyphens',
+}
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 DATE = {
     'type': 'string',

@@ -25,6 +25,7 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
+from nova_reservations.api import creation
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.api.servers import lease_params
@@ -80,10 +81,16 @@ def make(
     :param body: of the request, as Nova would read it
     :param terms: of the body and the time, returns what lease that is
     :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
-        ClocksDisagree, CloudRefused, CloudUnavailable, DatabaseUnavailable
+        ClocksDisagree, CloudRefused, CloudUnavailable, DatabaseUnavailable,
+        PolicyNotAuthorized
     """
     now = services.clock.now()
     asked = _asked(request, body, terms(body, now), services)
+    if not asked.by_default:
+        creation.check_lease_types(
+            request.environ['nova.context'],
+            {lease_requests.lease_type(asked, now)},
+        )
     lease = services.server_leases.request(asked, now)
     [reservation] = lease.reservations
     scheduler_hints.put(body, scheduler_hints.LEASE, reservation.id)

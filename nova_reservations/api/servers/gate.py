@@ -14,6 +14,8 @@ import webob
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.api import creation
 from nova_reservations.api import faults
 from nova_reservations.api.servers import actions
 from nova_reservations.api.servers import create
@@ -72,6 +74,7 @@ def _create(
     if scheduler_hints.LEASE in scheduler_hints.given(body):
         target = {'project_id': context.project_id}
         context.can(policies.CREATE, target=target)
+        creation.check_resource_types(context, [objects.SERVER])
         terms = lease_params.asked
     elif default_lease.is_due(
         body, context.project_id, options, services.access
