@@ -4,12 +4,14 @@
 from sandbox import config
 from sandbox import story
 from sandbox.stories import limiting
+from sandbox.stories import upkeep
 
 CONF: config.Sections = limiting.CONF
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
-    """Govern a shared cloud: limits."""
+    """Govern a shared cloud: limits, and hosts that are taken out."""
     limited = limiting.Limiting(auth_url, timeline)
     limited.enrol()
     limited.tell()
+    upkeep.Upkeep(auth_url, timeline).tell()
