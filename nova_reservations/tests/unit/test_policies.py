@@ -5,9 +5,7 @@ import pytest
 
 from nova_reservations import policies
 from nova_reservations.api import routes
-
-# For whoever has a token.
-OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
+from nova_reservations.tests import permissions
 
 
 def documented():
@@ -24,8 +22,35 @@ def test_every_route_has_a_documented_rule_and_no_rule_is_left_over():
         (method, f'{routes.MOUNT}{path}')
         for path, actions in routes.ROUTES.items()
         for method in actions
-        if path not in OPEN
+        if path not in permissions.OPEN
     }
+
+
+def test_it_is_said_of_every_route_and_rule_who_is_let_in():
+    asked = {
+        (request.method, f'{routes.MOUNT}/v1{request.path}')
+        for requests in permissions.REQUESTS.values()
+        for request in requests
+    }
+    rules = {rule.name for rule in policies.list_rules()}
+    said = {*permissions.REQUESTS, *permissions.OF_ANSWERS}
+    assert (documented() - asked, rules ^ said) == (set(), set()), (
+        'tests/permissions.py must have a request for each of them'
+    )
+
+
+@pytest.mark.parametrize('rule', permissions.REQUESTS)
+def test_a_rule_documents_what_it_decides_about(rule):
+    [found] = (each for each in policies.list_rules() if each.name == rule)
+    operations = {
+        (operation['method'], operation['path'].partition('?')[0])
+        for operation in found.operations
+    }
+    asked = {
+        (request.method, f'{routes.MOUNT}/v1{request.path}')
+        for request in permissions.REQUESTS[rule]
+    }
+    assert asked <= operations
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each route and each rule, asked by each kind of person."""
+
+from nova import policy as nova_policy
+from nova.api import auth
+from oslo_policy import policy as oslo_policy
+import pytest
+import webob
+
+from nova_reservations.api import routes
+from nova_reservations.tests import permissions
+from nova_reservations.tests.functional.api import conftest
+
+PERSONS = ('nobody', 'service', 'reader', 'stranger', 'member', 'admin')
+"""Those who may less come first: what they ask for is there all the same."""
+
+EVERY = [
+    pytest.param(rule, request, id=f'{rule} {request.method} {request.path}')
+    for rule, requests in permissions.REQUESTS.items()
+    for request in requests
+]
+
+
+@pytest.fixture
+def persons(app, admin, member, reader, stranger, nobody):
+    return {
+        'admin': admin,
+        'member': member,
+        'reader': reader,
+        'stranger': stranger,
+        'nobody': nobody,
+        'service': conftest.Person(app, 'service', 'service'),
+    }
+
+
+@pytest.fixture
+def ask(admin, member):
+    """Make a request for a host, and for a lease that is new each time."""
+    host = admin('POST', '/os-hosts', {'name': 'h1', 'gpu': 'A100'})
+    host_id = host.json['host']['id']
+    # One is left for who asks for a lease.
+    admin('POST', '/os-hosts', {'name': 'h3'})
+
+    def ask(person, request):
+        lease = {'id': '', 'series_id': ''}
+        if '{lease_id}' in request.path or '{series_id}' in request.path:
+            repeat = {'every': 'P1D', 'count': 1}
+            lease = member.lease(reservations=[], repeat=repeat)
+        path = request.path.format(
+            lease_id=lease['id'],
+            series_id=lease['series_id'],
+            name='gpu',
+            host_id=host_id,
+        )
+        return person(request.method, path + request.query, request.body)
+
+    return ask
+
+
+@pytest.mark.parametrize(('rule', 'request_'), EVERY)
+def test_who_is_let_in_by_default(persons, ask, rule, request_):
+    for name in PERSONS:
+        answer = ask(persons[name], request_)
+        seen = (name, answer.status_int, answer.text)
+        if name in request_.who:
+            assert answer.status_int < 300, seen
+        elif request_.hidden and name in ('stranger', 'service'):
+            assert answer.status_int == 404, seen
+        else:
+            assert answer.status_int == 403, seen
+            assert "Policy doesn't allow" in answer.json['error_message']
+
+
+@pytest.fixture
+def closed(ask):
+    """Have a rule let nobody in, as policy.yaml can."""
+
+    def close(rule):
+        closed = oslo_policy.Rules.from_dict({rule: '!'})
+        nova_policy.set_rules(closed, overwrite=False)
+
+    yield close
+    nova_policy.reset()
+
+
+@pytest.mark.parametrize(('rule', 'request_'), EVERY)
+def test_a_rule_that_lets_nobody_in_refuses_administrators_too(
+    persons, ask, closed, rule, request_
+):
+    closed(rule)
+    answer = ask(persons['admin'], request_)
+    assert answer.status_int in ((403, 404) if request_.hidden else (403,))
+
+
+def test_who_has_no_token_gets_as_far_as_novas_own_check(app):
+    guarded = auth.NovaKeystoneContext(app)
+    for path, actions in routes.ROUTES.items():
+        filled = path.format(lease_id=1, series_id=1, name='gpu', host_id=1)
+        for method in actions:
+            request = webob.Request.blank(
+                f'{routes.MOUNT}{filled}', method=method
+            )
+            request.script_name = '/v2.1'
+            answer = request.get_response(guarded)
+            assert (path, answer.status_int) == (path, 401)

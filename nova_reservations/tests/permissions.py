@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that rules decide about, and who may make them by default.
+
+``unit/test_policies.py`` finds the route, and the rule, of which nothing is
+said here; ``functional/api/test_permissions.py`` makes the requests.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
+"""The paths that whoever has a token may read."""
+
+OF_ANSWERS = {
+    'reservations:leases:show:hosts': 'test_leased_hosts.py',
+    'reservations:leases:reason_in_full': 'test_leases.py',
+}
+"""Rules that refuse no request, but leave things out of answers; the tests of
+these are in functional/api."""
+
+ADMINS = frozenset({'admin'})
+OWNERS = frozenset({'admin', 'member'})
+READERS = OWNERS | {'reader'}
+MEMBERS = OWNERS | {'stranger'}
+"""Members in a project of their own, where that is what is asked for."""
+USERS = READERS | MEMBERS
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A request that is well formed, so that only a policy can refuse it.
+
+    :ivar path: below the version, with the names of ids in it.
+    :ivar who: may make it, of the persons in functional/api.
+    :ivar hidden: whoever is of another project gets 404, so as not to learn
+        that there is such a thing.
+    """
+
+    method: str
+    path: str
+    who: frozenset[str]
+    body: Mapping[str, Any] | None = None
+    query: str = ''
+    hidden: bool = False
+
+    @property
+    def route(self) -> tuple[str, str]:
+        return self.method, f'/v1{self.path}'
+
+
+def _lease(properties: str = '') -> dict[str, Any]:
+    return {
+        'name': 'a',
+        'start_date': 'now',
+        'duration': 60,
+        'reservations': [
+            {
+                'resource_type': 'physical:host',
+                'min': 1,
+                'max': 1,
+                'resource_properties': properties,
+            }
+        ],
+    }
+
+
+_CELL = '["!=", "$cell", "moon"]'
+_OFFERS = {
+    'duration': 60,
+    'reservations': [{'resource_type': 'physical:host', 'min': 1, 'max': 1}],
+}
+_LEASE = '/leases/{lease_id}'
+_SERIES = '/lease-series/{series_id}'
+_HOST = '/os-hosts/{host_id}'
+_CAPACITY = '?start=now&end=2050-01-01 10:00&step=365d'
+
+REQUESTS: Mapping[str, tuple[Request, ...]] = {
+    'reservations:leases:index': (Request('GET', '/leases', USERS),),
+    'reservations:leases:index:all_projects': (
+        Request('GET', '/leases', ADMINS, query='?project_id=elsewhere'),
+    ),
+    'reservations:leases:show': (
+        Request('GET', _LEASE, READERS, hidden=True),
+        Request('GET', _SERIES, READERS, hidden=True),
+    ),
+    'reservations:leases:offers': (
+        Request('POST', '/leases/offers', USERS, _OFFERS),
+    ),
+    'reservations:leases:create': (
+        Request('POST', '/leases', MEMBERS, _lease(), '?dry_run=true'),
+    ),
+    'reservations:leases:update': (
+        Request('PUT', _LEASE, OWNERS, {'name': 'b'}, hidden=True),
+    ),
+    'reservations:leases:delete': (
+        Request('DELETE', _LEASE, OWNERS, hidden=True),
+        Request('DELETE', _SERIES, OWNERS, hidden=True),
+    ),
+    'reservations:leases:cell': (
+        Request('POST', '/leases', ADMINS, _lease(_CELL), '?dry_run=true'),
+    ),
+    'reservations:limits:show': (Request('GET', '/limits', USERS),),
+    'reservations:limits:show:all_projects': (
+        Request('GET', '/limits', ADMINS, query='?project_id=elsewhere'),
+    ),
+    'reservations:hosts:index': (Request('GET', '/os-hosts', ADMINS),),
+    'reservations:hosts:show': (Request('GET', _HOST, ADMINS),),
+    'reservations:hosts:create': (
+        Request('POST', '/os-hosts', ADMINS, {'name': 'h2'}),
+    ),
+    'reservations:hosts:update': (
+        Request('PUT', _HOST, ADMINS, {'gpu': 'H100'}),
+    ),
+    'reservations:hosts:delete': (Request('DELETE', _HOST, ADMINS),),
+    'reservations:hosts:maintain': (
+        Request('POST', f'{_HOST}/action', ADMINS, {'cordon': None}),
+    ),
+    'reservations:hosts:allocations': (
+        Request('GET', '/os-hosts/allocations', ADMINS),
+        Request('GET', f'{_HOST}/allocation', ADMINS),
+    ),
+    'reservations:hosts:calendar': (
+        Request('GET', '/os-hosts/calendar', USERS),
+    ),
+    'reservations:hosts:capacity': (
+        Request('GET', '/os-hosts/capacity', USERS, query=_CAPACITY),
+    ),
+    'reservations:hosts:capacity:projects': (
+        Request(
+            *('GET', '/os-hosts/capacity', ADMINS),
+            query=f'{_CAPACITY}&by_project=True',
+        ),
+    ),
+    'reservations:hosts:properties': (
+        Request('GET', '/os-hosts/properties', USERS),
+    ),
+    'reservations:hosts:properties:private': (
+        Request('GET', '/os-hosts/properties', ADMINS, query='?all=True'),
+    ),
+    'reservations:hosts:properties:update': (
+        Request(
+            'PATCH', '/os-hosts/properties/{name}', ADMINS, {'private': True}
+        ),
+    ),
+    'reservations:demand:index': (Request('GET', '/demand', ADMINS),),
+}
