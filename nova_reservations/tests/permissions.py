@@ -12,12 +12,30 @@ from typing import Any
 OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
 """The paths that whoever has a token may read."""
 
-OF_ANSWERS = {
+_CREATES = 'reservations:leases:create'
+
+ELSEWHERE = {
+    # It leaves things out of answers, and refuses no request.
     'reservations:leases:show:hosts': 'test_leased_hosts.py',
     'reservations:leases:reason_in_full': 'test_leases.py',
+    # Keystone is asked, too.
+    f'{_CREATES}:all_projects': 'test_creation.py',
+    # They let in whom the rule does that they are named after.
+    **{
+        f'{_CREATES}:{kind}': 'test_creation.py'
+        for kind in (
+            'best_effort',
+            'immediate',
+            'retry',
+            'scheduled',
+            'flavor:instance',
+            'physical:host',
+            'virtual:instance',
+            'virtual:server',
+        )
+    },
 }
-"""Rules that refuse no request, but leave things out of answers; the tests of
-these are in functional/api."""
+"""Rules that have tests of their own, in functional/api."""
 
 ADMINS = frozenset({'admin'})
 OWNERS = frozenset({'admin', 'member'})
@@ -87,7 +105,7 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     'reservations:leases:offers': (
         Request('POST', '/leases/offers', USERS, _OFFERS),
     ),
-    'reservations:leases:create': (
+    _CREATES: (
         Request('POST', '/leases', MEMBERS, _lease(), '?dry_run=true'),
     ),
     'reservations:leases:update': (
