@@ -25,7 +25,7 @@ EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
 RESOURCE = models.table(models.Resource)
 AMOUNT = models.table(models.AllocationAmount)
-INVENTORY = models.table(models.HostInventory)
+INVENTORY = models.table(models.Inventory)
 
 MOVING = frozenset(states.Lease) - {
     states.Lease.TERMINATED,
@@ -239,6 +239,7 @@ def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
             LEASE.c.prepared == sa.true(),
             LEASE.c.claimed_by.is_(None),
             ALLOCATION.c.released == sa.false(),
+            RESOURCE.c.resource_type == objects.HOST,
         )
     ):
         if row.resource_class == objects.slot_class(row.id):

@@ -86,7 +86,7 @@ def find(
     if wanted.held:
         kept = offers.query().where(_keepable(demand), offers.free)
         if wanted.recheck:
-            kept = _required(demand.requirements, kept)
+            kept = _required(demand, kept)
         statements.append(kept.where(models.Resource.id.in_(wanted.held)))
     rows = [
         row for statement in statements for row in session.execute(statement)
@@ -135,7 +135,7 @@ def not_taken(
         )
         .order_by(models.Resource.id)
     )
-    return list(session.scalars(_required(expression, query)))
+    return list(session.scalars(sql.meeting(query, resource_type, expression)))
 
 
 def meeting_all(
@@ -144,9 +144,7 @@ def meeting_all(
     """Return the ids of all resources that meet the requirements, whoever has
     them."""
     query = sa.select(models.Resource.id).where(_of_type(ask.resource_type))
-    return list(
-        session.scalars(_required(ask.requirements, query).limit(limit))
-    )
+    return list(session.scalars(_required(ask, query).limit(limit)))
 
 
 def could_have(
@@ -167,21 +165,23 @@ def could_have(
         _keepable(wanted.demand), models.Resource.id.in_(wanted.held)
     )
     if wanted.recheck:
-        kept = _required(wanted.demand.requirements, kept)
+        kept = _required(wanted.demand, kept)
     known = session.scalars(kept) if wanted.held else ()
     return list(dict.fromkeys([*found, *known]))
 
 
 def meeting(
     session: orm.Session,
+    resource_type: str,
     expression: requirements.Expression | None,
     resource_ids: Collection[int],
 ) -> set[int]:
-    """Return those of the resources that meet the requirements."""
+    """Return those of the resources, of one type, that meet the
+    requirements."""
     query = sa.select(models.Resource.id).where(
         models.Resource.id.in_(resource_ids)
     )
-    return set(session.scalars(_required(expression, query)))
+    return set(session.scalars(sql.meeting(query, resource_type, expression)))
 
 
 def cells(session: orm.Session, resource_ids: Collection[int]) -> set[str]:
@@ -336,17 +336,11 @@ def _of_type(resource_type: str) -> sa.ColumnElement[bool]:
 
 def _meeting(demand: demand.Ask, query: sa.Select[Any]) -> sa.Select[Any]:
     offered = query.where(_of_type(demand.resource_type))
-    return _required(demand.requirements, offered)
+    return _required(demand, offered)
 
 
-def _required(
-    expression: requirements.Expression | None, query: sa.Select[Any]
-) -> sa.Select[Any]:
-    if expression is None:
-        return query
-    return query.join(
-        models.Host, models.Host.resource_id == models.Resource.id
-    ).where(sql.clause(expression))
+def _required(ask: demand.Ask, query: sa.Select[Any]) -> sa.Select[Any]:
+    return sql.meeting(query, ask.resource_type, ask.requirements)
 
 
 def _spread(

@@ -68,15 +68,10 @@ def meeting(
 ) -> set[int]:
     """Return the ids of resources that meet the requirements, whatever holds
     them."""
-    query = (
-        sa.select(models.Resource.id)
-        .join(models.Host, models.Host.resource_id == models.Resource.id)
-        .where(
-            models.Resource.resource_type == resource_type,
-            sql.clause(expression),
-        )
+    query = sa.select(models.Resource.id).where(
+        models.Resource.resource_type == resource_type
     )
-    return set(session.scalars(query))
+    return set(session.scalars(sql.meeting(query, resource_type, expression)))
 
 
 def held(

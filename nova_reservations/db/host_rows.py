@@ -17,9 +17,9 @@ from nova_reservations.objects import states
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 TRAIT = models.table(models.HostTrait)
-INVENTORY = models.table(models.HostInventory)
+INVENTORY = models.table(models.Inventory)
 PROPERTY = models.table(models.Property)
-HOST_PROPERTY = models.table(models.HostProperty)
+RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 CLOSING = models.table(models.Closing)
 
 
@@ -56,12 +56,12 @@ def assembled(
             inventories[row.resource_id].append(objects.Inventory(*row[1:]))
         for row in session.execute(
             sa.select(
-                HOST_PROPERTY.c.resource_id,
+                RESOURCE_PROPERTY.c.resource_id,
                 PROPERTY.c.name,
-                HOST_PROPERTY.c.value,
+                RESOURCE_PROPERTY.c.value,
             )
-            .join(PROPERTY, PROPERTY.c.id == HOST_PROPERTY.c.property_id)
-            .where(HOST_PROPERTY.c.resource_id.in_(ids))
+            .join(PROPERTY, PROPERTY.c.id == RESOURCE_PROPERTY.c.property_id)
+            .where(RESOURCE_PROPERTY.c.resource_id.in_(ids))
             .order_by(PROPERTY.c.name)
         ):
             properties[row.resource_id][row.name] = row.value

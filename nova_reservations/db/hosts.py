@@ -28,8 +28,8 @@ from nova_reservations.objects import states
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 TRAIT = models.table(models.HostTrait)
-INVENTORY = models.table(models.HostInventory)
-HOST_PROPERTY = models.table(models.HostProperty)
+INVENTORY = models.table(models.Inventory)
+RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 
@@ -225,7 +225,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
             ),
         )
     closings.delete(session, resource_id)
-    for table in (UNFIT, HOST_PROPERTY, INVENTORY, TRAIT, HOST):
+    for table in (UNFIT, RESOURCE_PROPERTY, INVENTORY, TRAIT, HOST):
         session.execute(
             sa.delete(table).where(table.c.resource_id == resource_id)
         )

@@ -192,17 +192,6 @@ class Host(Base):
         sa.String(36), server_default=sa.text("''")
     )
 
-    resource: orm.Mapped[Resource] = orm.relationship(lazy='raise')
-    traits: orm.Mapped[list['HostTrait']] = orm.relationship(
-        lazy='raise', cascade='all, delete-orphan'
-    )
-    inventories: orm.Mapped[list['HostInventory']] = orm.relationship(
-        lazy='raise', cascade='all, delete-orphan'
-    )
-    properties: orm.Mapped[list['HostProperty']] = orm.relationship(
-        lazy='raise', cascade='all, delete-orphan'
-    )
-
 
 class HostTrait(Base):
     __tablename__ = 'nr_host_traits'
@@ -215,11 +204,17 @@ class HostTrait(Base):
     )
 
 
-class HostInventory(Base):
+class Inventory(Base):
+    """The inventory that a resource has of one resource class: a host as
+    placement has it, any other as its operator has said.
+
+    The table is named as it was when only hosts had any.
+    """
+
     __tablename__ = 'nr_host_inventories'
 
     resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
+        sa.ForeignKey('nr_resources.id'), primary_key=True
     )
     resource_class: orm.Mapped[str] = orm.mapped_column(
         sa.String(255), primary_key=True
@@ -233,7 +228,7 @@ class HostInventory(Base):
 
 
 class Property(Base, Timestamps):
-    """The name of a property that operators give to hosts."""
+    """The name of a property that operators give to resources."""
 
     __tablename__ = 'nr_properties'
     __table_args__ = _table_args(sa.UniqueConstraint('name'))
@@ -243,17 +238,17 @@ class Property(Base, Timestamps):
     private: orm.Mapped[bool] = orm.mapped_column(sa.Boolean)
 
 
-class HostProperty(Base):
-    """A property that an operator has given to one host.
+class ResourceProperty(Base):
+    """A property that an operator has given to one resource.
 
     number is value as a number, where it is one: numbers compare as
-    numbers.
+    numbers. The table is named as it was when only hosts had any.
     """
 
     __tablename__ = 'nr_host_properties'
 
     resource_id: orm.Mapped[int] = orm.mapped_column(
-        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
+        sa.ForeignKey('nr_resources.id'), primary_key=True
     )
     property_id: orm.Mapped[int] = orm.mapped_column(
         sa.ForeignKey('nr_properties.id'), primary_key=True, index=True

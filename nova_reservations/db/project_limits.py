@@ -181,7 +181,12 @@ def _select(resources: bool, slots: bool, windowed: bool) -> sa.Select[Any]:
         )
         tables = tables.outerjoin(
             AMOUNT,
-            sa.and_(AMOUNT.c.allocation_id == ALLOCATION.c.id, is_number),
+            sa.and_(
+                AMOUNT.c.allocation_id == ALLOCATION.c.id,
+                is_number,
+                # Amounts of what is no host are no slots of servers.
+                RESOURCE.c.resource_type == objects.HOST,
+            ),
         )
         number = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0))
     return (

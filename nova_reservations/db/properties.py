@@ -18,7 +18,7 @@ from nova_reservations.db import models
 from nova_reservations.objects import requirements
 
 PROPERTY = models.table(models.Property)
-HOST_PROPERTY = models.table(models.HostProperty)
+RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 
@@ -51,9 +51,9 @@ def assign(
     """Give the host properties; a value of None removes one."""
     ids = _property_ids(session, properties, now)
     session.execute(
-        sa.delete(HOST_PROPERTY).where(
-            HOST_PROPERTY.c.resource_id == resource_id,
-            HOST_PROPERTY.c.property_id.in_(ids.values()),
+        sa.delete(RESOURCE_PROPERTY).where(
+            RESOURCE_PROPERTY.c.resource_id == resource_id,
+            RESOURCE_PROPERTY.c.property_id.in_(ids.values()),
         )
     )
     given = [
@@ -67,7 +67,7 @@ def assign(
         if value is not None
     ]
     if given:
-        session.execute(sa.insert(HOST_PROPERTY), given)
+        session.execute(sa.insert(RESOURCE_PROPERTY), given)
 
 
 def _property_ids(
@@ -97,7 +97,7 @@ def find(
     given: dict[int, set[str]] = defaultdict(set)
     for row in session.execute(
         sa.select(
-            HOST_PROPERTY.c.property_id, HOST_PROPERTY.c.value
+            RESOURCE_PROPERTY.c.property_id, RESOURCE_PROPERTY.c.value
         ).distinct()
     ):
         given[row.property_id].add(row.value)

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of requirements as SQL.
+"""Requirements of resources as SQL.
 
 Text is compared character by character, whatever the collation of the
 database: MySQL's own comparison takes "A" for "a", and "a " for "a".
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
+from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.objects import requirements
 
-_FACTS: dict[str, Any] = {
+_Facts = Mapping[str, Any]
+
+_OF_HOSTS: _Facts = {
     'id': models.Resource.id,
     'service_name': models.Resource.name,
     'hypervisor_hostname': models.Host.hypervisor_hostname,
@@ -29,6 +33,8 @@ _FACTS: dict[str, Any] = {
     'free_memory_mb': models.Host.free_memory_mb,
     'free_disk_gb': models.Host.free_disk_gb,
 }
+
+_OF_OTHERS: _Facts = {'id': models.Resource.id, 'name': models.Resource.name}
 
 
 class _bytewise(functions.FunctionElement[str]):
@@ -70,35 +76,58 @@ def _postgresql_position(element: _position, compiler: Any, **kw: Any) -> str:
     return f'strpos({compiler.process(element.clauses, **kw)})'
 
 
-def clause(expression: requirements.Expression) -> sa.ColumnElement[bool]:
+def meeting(
+    query: sa.Select[Any],
+    resource_type: str,
+    expression: requirements.Expression | None,
+) -> sa.Select[Any]:
+    """Return a query for resources of a type, of those that meet the
+    requirements.
+
+    :param query: of models.Resource
+    """
+    if expression is None:
+        return query
+    if resource_type != objects.HOST:
+        return query.where(clause(expression, _OF_OTHERS))
+    return query.join(
+        models.Host, models.Host.resource_id == models.Resource.id
+    ).where(clause(expression))
+
+
+def clause(
+    expression: requirements.Expression, facts: _Facts = _OF_HOSTS
+) -> sa.ColumnElement[bool]:
     """Return the condition on a join of nr_resources and nr_hosts.
 
     It is never NULL, so that it may be negated.
     """
     match expression:
         case requirements.AllOf(parts):
-            return sa.and_(sa.true(), *map(clause, parts))
+            return sa.and_(sa.true(), *(clause(part, facts) for part in parts))
         case requirements.AnyOf(parts):
-            return sa.or_(sa.false(), *map(clause, parts))
+            return sa.or_(sa.false(), *(clause(part, facts) for part in parts))
         case requirements.Not(part):
-            return sa.not_(clause(part))
+            return sa.not_(clause(part, facts))
         case requirements.Trait(name, required):
             has = _exists(models.HostTrait, models.HostTrait.trait == name)
             return has if required else sa.not_(has)
         case requirements.Comparison():
-            return _comparison(expression)
+            return _comparison(expression, facts)
 
 
-def _comparison(comparison: requirements.Comparison) -> sa.ColumnElement[bool]:
+def _comparison(
+    comparison: requirements.Comparison, facts: _Facts
+) -> sa.ColumnElement[bool]:
     if comparison.key.startswith(requirements.INVENTORY):
         return _inventory(comparison)
-    if comparison.key in _FACTS:
-        return _compare(comparison, _FACTS[comparison.key])
+    if comparison.key in facts:
+        return _compare(comparison, facts[comparison.key])
     return _property(comparison)
 
 
 def _inventory(comparison: requirements.Comparison) -> sa.ColumnElement[bool]:
-    inventory = models.HostInventory
+    inventory = models.Inventory
     capacity = (
         inventory.total - inventory.reserved
     ) * inventory.allocation_ratio
@@ -111,7 +140,7 @@ def _inventory(comparison: requirements.Comparison) -> sa.ColumnElement[bool]:
 
 
 def _property(comparison: requirements.Comparison) -> sa.ColumnElement[bool]:
-    prop = models.HostProperty
+    prop = models.ResourceProperty
     if isinstance(comparison.value, str):
         holds = _compare(comparison, prop.value)
     else:

@@ -27,7 +27,7 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import search
 
 RESOURCE = models.table(models.Resource)
-INVENTORY = models.table(models.HostInventory)
+INVENTORY = models.table(models.Inventory)
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 
@@ -299,11 +299,9 @@ def _fitting(
         query = query.where(
             large.correlate(models.Resource).limit(1).offset(0).exists()
         )
-    if share.requirements is None or not requirements:
+    if not requirements:
         return query
-    return query.join(
-        models.Host, models.Host.resource_id == models.Resource.id
-    ).where(sql.clause(share.requirements))
+    return sql.meeting(query, share.resource_type, share.requirements)
 
 
 def _pages(

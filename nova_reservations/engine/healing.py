@@ -92,11 +92,15 @@ class Healing:
                     )
                 demand = demanded[held.reservation_id]
                 if demand is not None and demand.requirements is not None:
-                    asking[demand.requirements].append(held)
+                    alike = demand.resource_type, demand.requirements
+                    asking[alike].append(held)
         unfit = set()
-        for requirements, held_by in asking.items():
+        for (resource_type, requirements), held_by in asking.items():
             fit = candidates.meeting(
-                session, requirements, {held.resource_id for held in held_by}
+                session,
+                resource_type,
+                requirements,
+                {held.resource_id for held in held_by},
             )
             unfit |= {
                 held.lease_id

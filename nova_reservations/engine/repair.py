@@ -124,11 +124,15 @@ class Repair:
         for reservation_id, holdings in self.held().items():
             current = [holding for holding in holdings if holding.stays]
             demand = self.case.demanded[reservation_id]
-            fit = candidates.meeting(
-                self.session,
-                demand.requirements if demand else None,
-                {holding.resource.id for holding in current},
-            )
+            ids = {holding.resource.id for holding in current}
+            fit = ids
+            if demand is not None:
+                fit = candidates.meeting(
+                    self.session,
+                    demand.resource_type,
+                    demand.requirements,
+                    ids,
+                )
             broken[reservation_id] = sorted(
                 (
                     holding

@@ -130,11 +130,10 @@ def agrees_with_the_oracle(
     session: orm.Session, enrolled: list[objects.Host], tree: object
 ) -> None:
     expression = requirements.parse(json.dumps(tree))
-    found = session.scalars(
-        sa.select(models.Resource.id)
-        .join(models.Host, models.Host.resource_id == models.Resource.id)
-        .where(sql.clause(expression))
+    query = sa.select(models.Resource.id).where(
+        models.Resource.resource_type == objects.HOST
     )
+    found = session.scalars(sql.meeting(query, objects.HOST, expression))
     wanted = {
         host.id for host in enrolled if brute_force.matches(expression, host)
     }
