@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the parts together, as configured, in any of Nova's processes."""
 
-from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -36,6 +35,7 @@ from nova_reservations.engine import limits
 from nova_reservations.engine import maintenance
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import replay
+from nova_reservations.engine import resource_types
 from nova_reservations.engine import resources
 from nova_reservations.engine import retry
 from nova_reservations.engine import retry_walk
@@ -192,7 +192,7 @@ def assemble(parts: Parts) -> Services:
         access=accesses,
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
-        resources=resources.Resources(database),
+        resources=resources.Resources(database, types),
         replay=replay.Replay(database, parts.plugins.types, options),
         lifecycle=_lifecycle(parts, queue, project_limits),
         drainable_hosts=drainables,
@@ -344,9 +344,9 @@ def _resource_types(
 def _monitors(
     conf: cfg.ConfigOpts,
     nova: ports.Cloud,
-    types: Collection[str],
+    types: resource_types.Types,
 ) -> list[monitor.Monitor]:
-    """Return the monitors of the types that can be leased."""
+    """Return the monitors of what can be leased."""
     monitors = plugin_loader.make(
         MONITORS,
         plugin_loader.installed(MONITORS),
@@ -356,8 +356,9 @@ def _monitors(
         nova,
         conf,
     )
+    known = resource_types.of_resources(types)
     return [
         monitor
         for monitor in monitors.values()
-        if monitor.resource_type in types
+        if monitor.resource_type in known
     ]

@@ -53,7 +53,10 @@ class NotEnoughResources(ReservationsError):
         when the lease would find room.
     """
 
-    msg_fmt = 'Not enough hosts available: %(reason)s'
+    msg_fmt = 'Not enough %(what)s available: %(reason)s'
+
+    def __init__(self, message: str | None = None, **values: Any) -> None:
+        super().__init__(message, **{'what': 'hosts', **values})
 
 
 class OverLimit(ReservationsError):
@@ -70,6 +73,19 @@ class HostInUse(ReservationsError):
 
 class AlreadyEnrolled(ReservationsError):
     msg_fmt = 'Host %(host)s is enrolled already, as host %(id)s'
+
+
+class ResourceInUse(ReservationsError):
+    """Leases hold the resource, or have been promised it."""
+
+    msg_fmt = 'Resource %(name)s is in use: %(reason)s'
+
+
+class ResourceExists(ReservationsError):
+    msg_fmt = (
+        'There is a resource %(name)s of type %(type)s already, as resource '
+        '%(id)s'
+    )
 
 
 class AmbiguousHost(ReservationsError):

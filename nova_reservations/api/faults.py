@@ -27,6 +27,8 @@ STATUS: Mapping[type[Exception], int] = {
     exception.NotEnoughResources: 409,
     exception.HostInUse: 409,
     exception.AlreadyEnrolled: 409,
+    exception.ResourceInUse: 409,
+    exception.ResourceExists: 409,
     exception.AmbiguousHost: 409,
     exception.Conflict: 409,
     exception.CloudRefused: 409,

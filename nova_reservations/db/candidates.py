@@ -210,11 +210,12 @@ def all_cells(session: orm.Session) -> list[str]:
     )
 
 
-def unknown_keys(
-    session: orm.Session, expression: requirements.Expression | None
-) -> list[str]:
-    """Return, sorted, the properties compared that no host has ever had."""
-    names = requirements.properties(expression)
+def unknown_keys(session: orm.Session, ask: demand.Ask) -> list[str]:
+    """Return, sorted, the properties compared that no resource has ever
+    had."""
+    names = requirements.properties(
+        ask.requirements, requirements.facts_of(ask.resource_type)
+    )
     if not names:
         return []
     known = session.scalars(

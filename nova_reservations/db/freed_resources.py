@@ -6,6 +6,7 @@ Every function joins the caller's transaction.
 
 from collections import defaultdict
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from nova_reservations import objects
 from nova_reservations.db import holds
 from nova_reservations.db import hosts
 from nova_reservations.db import models
+from nova_reservations.db import resource_rows
 from nova_reservations.objects import requirements
 from nova_reservations.objects import wishes
 
@@ -28,22 +30,37 @@ def load(
 ) -> Iterator[wishes.FreedResource]:
     """Yield those of the resources that new leases may have."""
     rows = session.execute(
-        sa.select(RESOURCE.c.id, RESOURCE.c.resource_type).where(
+        sa.select(
+            RESOURCE.c.id, RESOURCE.c.resource_type, RESOURCE.c.name
+        ).where(
             RESOURCE.c.id.in_(resource_ids),
             holds.free(holds.Use.PROMISE),
         )
     )
-    known = {row.id: row.resource_type for row in rows}
+    known = {row.id: row for row in rows}
     described = {host.id: host for host in hosts.get_all(session, known)}
+    others = known.keys() - described.keys()
+    inventories = resource_rows.inventories(session, others)
+    properties = resource_rows.properties(session, others)
     uses = _uses(session, known)
-    for resource_id, resource_type in known.items():
+    for resource_id, row in known.items():
         host = described.get(resource_id)
+        if host is not None:
+            facts, has = facts_of(host), host.facts.inventories
+        else:
+            has = tuple(inventories.get(resource_id, ()))
+            facts = {
+                **properties.get(resource_id, {}),
+                **_capacities(has),
+                'id': resource_id,
+                'name': row.name,
+            }
         yield wishes.FreedResource(
             id=resource_id,
-            resource_type=resource_type,
-            facts=facts_of(host) if host else None,
+            resource_type=row.resource_type,
+            facts=facts,
             traits=host.facts.traits if host else (),
-            inventories=host.facts.inventories if host else (),
+            inventories=has,
             uses=uses.get(resource_id, ()),
         )
 
@@ -58,16 +75,22 @@ def facts_of(host: objects.Host) -> dict[str, float | str]:
     }
     return {
         **host.properties,
-        **{
-            requirements.INVENTORY + inventory.resource_class: (
-                inventory.total - inventory.reserved
-            )
-            * inventory.allocation_ratio
-            for inventory in host.facts.inventories
-        },
+        **_capacities(host.facts.inventories),
         **named,
         'id': host.id,
         'service_name': host.facts.service_host,
+    }
+
+
+def _capacities(
+    inventories: Iterable[objects.Inventory],
+) -> dict[str, float | str]:
+    return {
+        requirements.INVENTORY + inventory.resource_class: (
+            inventory.total - inventory.reserved
+        )
+        * inventory.allocation_ratio
+        for inventory in inventories
     }
 
 

@@ -12,14 +12,12 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import resource_rows
 from nova_reservations.objects import states
 
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 TRAIT = models.table(models.HostTrait)
-INVENTORY = models.table(models.Inventory)
-PROPERTY = models.table(models.Property)
-RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 CLOSING = models.table(models.Closing)
 
 
@@ -40,37 +38,22 @@ def assembled(
     """
     rows = session.execute(statement).all()
     traits: dict[int, set[str]] = defaultdict(set)
-    inventories: dict[int, list[objects.Inventory]] = defaultdict(list)
-    properties: dict[int, dict[str, str]] = defaultdict(dict)
+    inventories: dict[int, list[objects.Inventory]] = {}
+    properties: dict[int, dict[str, str]] = {}
     for start in range(0, len(rows), 500):
         ids = [row.id for row in rows[start : start + 500]]
         for row in session.execute(
             sa.select(TRAIT).where(TRAIT.c.resource_id.in_(ids))
         ):
             traits[row.resource_id].add(row.trait)
-        for row in session.execute(
-            sa.select(INVENTORY)
-            .where(INVENTORY.c.resource_id.in_(ids))
-            .order_by(INVENTORY.c.resource_class)
-        ):
-            inventories[row.resource_id].append(objects.Inventory(*row[1:]))
-        for row in session.execute(
-            sa.select(
-                RESOURCE_PROPERTY.c.resource_id,
-                PROPERTY.c.name,
-                RESOURCE_PROPERTY.c.value,
-            )
-            .join(PROPERTY, PROPERTY.c.id == RESOURCE_PROPERTY.c.property_id)
-            .where(RESOURCE_PROPERTY.c.resource_id.in_(ids))
-            .order_by(PROPERTY.c.name)
-        ):
-            properties[row.resource_id][row.name] = row.value
+        inventories |= resource_rows.inventories(session, ids)
+        properties |= resource_rows.properties(session, ids)
     return [
         _host(
             row,
             frozenset(traits[row.id]),
-            tuple(inventories[row.id]),
-            properties[row.id],
+            tuple(inventories.get(row.id, ())),
+            properties.get(row.id, {}),
         )
         for row in rows
     ]

@@ -29,7 +29,6 @@ RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 TRAIT = models.table(models.HostTrait)
 INVENTORY = models.table(models.Inventory)
-RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 
@@ -225,7 +224,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
             ),
         )
     closings.delete(session, resource_id)
-    for table in (UNFIT, RESOURCE_PROPERTY, INVENTORY, TRAIT, HOST):
+    for table in (UNFIT, TRAIT, HOST):
         session.execute(
             sa.delete(table).where(table.c.resource_id == resource_id)
         )
@@ -409,14 +408,3 @@ def whole(session: orm.Session, reservation_id: str) -> dict[int, str]:
             .order_by(RESOURCE.c.id)
         )
     }
-
-
-def advance(
-    session: orm.Session, resource_id: int, now: datetime.datetime
-) -> None:
-    """Make plans fail that were made on an older state of the host."""
-    session.execute(
-        sa.update(RESOURCE)
-        .where(RESOURCE.c.id == resource_id)
-        .values(generation=RESOURCE.c.generation + 1, updated_at=now)
-    )

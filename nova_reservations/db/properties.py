@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties that operators give to hosts, and leases may require.
+"""Properties that operators give to resources, and leases may require.
 
 Every function joins the caller's transaction.
 """
@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
+from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -19,27 +21,36 @@ from nova_reservations.objects import requirements
 
 PROPERTY = models.table(models.Property)
 RESOURCE_PROPERTY = models.table(models.ResourceProperty)
+RESOURCE = models.table(models.Resource)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 
 
-def required_properties(session: orm.Session, resource_id: int) -> set[str]:
-    """Return the names that reservations which hold the host ask about."""
-    wanted: set[str] = set()
-    for params in session.scalars(
-        sa.select(RESERVATION.c.params)
+class Holder(NamedTuple):
+    """A reservation that holds a resource."""
+
+    lease_id: str
+    resource_type: str
+    params: Mapping[str, Any]
+
+
+def holders(session: orm.Session, resource_id: int) -> list[Holder]:
+    """Return the reservations that hold the resource, for those who see what
+    they ask of it."""
+    rows = session.execute(
+        sa.select(
+            RESERVATION.c.lease_id,
+            RESERVATION.c.resource_type,
+            RESERVATION.c.params,
+        )
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
         .where(
             ALLOCATION.c.resource_id == resource_id,
             ALLOCATION.c.released == sa.false(),
         )
-    ):
-        expression = requirements.parse(
-            params.get('hypervisor_properties'),
-            params.get('resource_properties'),
-        )
-        wanted |= requirements.properties(expression)
-    return wanted
+        .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
+    )
+    return [Holder(*row) for row in rows]
 
 
 def assign(
@@ -48,7 +59,7 @@ def assign(
     properties: Mapping[str, str | None],
     now: datetime.datetime,
 ) -> None:
-    """Give the host properties; a value of None removes one."""
+    """Give the resource properties; a value of None removes one."""
     ids = _property_ids(session, properties, now)
     session.execute(
         sa.delete(RESOURCE_PROPERTY).where(
@@ -91,14 +102,17 @@ def _property_ids(
 
 
 def find(
-    session: orm.Session, include_private: bool
+    session: orm.Session,
+    include_private: bool,
+    resource_type: str = objects.HOST,
 ) -> list[objects.Property]:
-    """Return all that some host has."""
+    """Return all that some resource of the type has."""
     given: dict[int, set[str]] = defaultdict(set)
     for row in session.execute(
-        sa.select(
-            RESOURCE_PROPERTY.c.property_id, RESOURCE_PROPERTY.c.value
-        ).distinct()
+        sa.select(RESOURCE_PROPERTY.c.property_id, RESOURCE_PROPERTY.c.value)
+        .join(RESOURCE, RESOURCE.c.id == RESOURCE_PROPERTY.c.resource_id)
+        .where(RESOURCE.c.resource_type == resource_type)
+        .distinct()
     ):
         given[row.property_id].add(row.value)
     return [

@@ -219,12 +219,14 @@ class Allocations:
             )
 
     def _check_keys(self, session: api.Session, demand: demands.Ask) -> None:
-        """:raises: InvalidInput for a property that no host has"""
-        unknown = candidates.unknown_keys(session, demand.requirements)
+        """:raises: InvalidInput for a property that no resource has"""
+        unknown = candidates.unknown_keys(session, demand)
         if unknown:
+            one, many = _nouns(demand)
+            listed = 'os-hosts' if one == 'host' else many
             raise exception.InvalidInput(
-                'Malformed requirements: no host has a property '
-                f'{", ".join(unknown)}; "os-hosts/properties" lists all'
+                f'Malformed requirements: no {one} has a property '
+                f'{", ".join(unknown)}; "{listed}/properties" lists all'
             )
 
     def _plan(
@@ -262,7 +264,9 @@ class Allocations:
             'Lease %(id)s is refused: %(reason)s',
             {'id': lease.id, 'reason': reason},
         )
-        raise exception.NotEnoughResources(reason=reason)
+        raise exception.NotEnoughResources(
+            reason=reason, what=_nouns(refused.wanted.demand)[1]
+        )
 
     def make_room(
         self,
@@ -363,6 +367,18 @@ def _in_one_cell(
     )
 
 
+def _nouns(ask: demands.Ask) -> tuple[str, str]:
+    """Return what one resource of the type is called, and what many are."""
+    if ask.resource_type == objects.HOST:
+        return 'host', 'hosts'
+    return 'resource', 'resources'
+
+
+def _matching(count: int, ask: demands.Ask) -> str:
+    one, many = _nouns(ask)
+    return objects.plural(count, f'{one} matches', f'{many} match')
+
+
 def _whole_refusal(
     session: api.Session,
     wanted: search.Wanted,
@@ -376,7 +392,7 @@ def _whole_refusal(
         for ask in asks
         if ask.wanted.demand.exclusive and ask.wanted is not wanted
     ]
-    matching = objects.plural(shortage.matching, 'host matches', 'hosts match')
+    matching = _matching(shortage.matching, wanted.demand)
     taken = objects.plural(shortage.taken, 'is taken', 'are taken')
     reason = (
         f'{matching}, {taken} in this window, {wanted.demand.least} wanted'
@@ -404,20 +420,22 @@ def _share_refusal(
         min(share.slot.times_in(offer.left), share.slots)
         for offer in ask.offers
     ]
-    matching = objects.plural(
-        shares.matching(session, share), 'host matches', 'hosts match'
-    )
+    matching = _matching(shares.matching(session, share), share)
+    one, many, each = 'server', 'servers', ''
+    if share.resource_type != objects.HOST:
+        units = (f'{units} {name}' for name, units in share.amounts.items())
+        one, many, each = 'share', 'shares', f' of {" and ".join(units)}'
     if share.affinity:
-        room = 'none of them has room for all servers'
+        room = f'none of them has room for all {many}{each}'
     elif share.affinity is False:
         room = objects.plural(
             sum(1 for slots in fit if slots),
-            'has room for a server',
-            'have room for a server',
+            f'has room for a {one}{each}',
+            f'have room for a {one}{each}',
         )
     else:
-        servers = objects.plural(sum(fit), 'server', 'servers')
-        room = f'there is room for {servers}'
+        count = objects.plural(sum(fit), one, many)
+        room = f'there is room for {count}{each}'
     reason = f'{matching}, {room} in this window, {share.slots} wanted'
     if siblings:
         reason += ', beside what other reservations of the lease take'

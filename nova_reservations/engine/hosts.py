@@ -19,6 +19,7 @@ from nova_reservations.db import capacity as freed_capacity
 from nova_reservations.db import hosts
 from nova_reservations.db import pages
 from nova_reservations.db import properties as properties_db
+from nova_reservations.db import resources
 from nova_reservations.engine import calendar
 from nova_reservations.engine import capacity
 from nova_reservations.engine import enrolment
@@ -52,6 +53,7 @@ class Hosts:
         self.database = database
         self.cloud = cloud
         self.options = options
+        self.types = types
         self.capacity = capacity.Capacity(database, types, options).find
         self.enrolment = enrolment.Enrolment(database, cloud, options)
         self.calendar = calendar.Calendar(database)
@@ -98,15 +100,15 @@ class Hosts:
     ) -> objects.Host:
         with self.database.writer() as session:
             # First: no booking comes between what is read and the commit.
-            hosts.advance(session, host_id, now)
+            resources.advance(session, host_id, now)
             host = hosts.get(session, host_id)
             changed = {
                 name
                 for name, value in properties.items()
                 if name in host.properties and host.properties[name] != value
             }
-            wanted = changed & properties_db.required_properties(
-                session, host_id
+            wanted = changed & resource_types.compared(
+                self.types, properties_db.holders(session, host_id)
             )
             if wanted:
                 raise exception.HostInUse(

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The resource types that are switched on, and their part in leases."""
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import properties
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
+from nova_reservations.objects import requirements
 from nova_reservations.plugins.resource_types import base
 
 Types = Mapping[str, base.ResourceType]
@@ -22,6 +25,11 @@ def get(types: Types, name: str) -> base.ResourceType:
         raise exception.InvalidInput(
             f'The {name} resource type is not supported'
         ) from None
+
+
+def of_resources(types: Types) -> set[str]:
+    """Return the types of the resources that these lease."""
+    return {kind.resource_type or name for name, kind in types.items()}
 
 
 def demand(
@@ -57,6 +65,22 @@ def window(
     return interval.Interval(
         lease.start_date, lease.end_date + kind.aftermath(reservation.params)
     )
+
+
+def compared(types: Types, holders: Iterable[properties.Holder]) -> set[str]:
+    """Return what reservations which hold a resource compare of it, by the
+    keys of requirements."""
+    found: set[str] = set()
+    for holder in holders:
+        if holder.resource_type in types:
+            ask = base.stored_demand(
+                types[holder.resource_type],
+                holder.params,
+                f'lease {holder.lease_id}',
+            )
+            if ask is not None:
+                found |= requirements.keys(ask.requirements)
+    return found
 
 
 def asks(types: Types, lease: objects.Lease) -> Iterator[demands.Ask]:

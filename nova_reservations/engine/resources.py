@@ -1,77 +1,310 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources of types that other packages bring: these say what there is. Hosts
-are enrolled instead (``hosts.py``)."""
+"""Resources that are no hosts: operators, or programs for them, say what
+there is, and how much of it. Hosts are enrolled instead (``hosts.py``).
 
+What is promised stays: an inventory never becomes less than leases hold at
+some instant, and no property changes that a lease was planned with.
+
+Decision 0049: doc/source/decisions/0049-inventories-of-any-resource
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
 import datetime
+import uuid
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import capacity
+from nova_reservations.db import counters
+from nova_reservations.db import properties as properties_db
 from nova_reservations.db import resources
+from nova_reservations.engine import resource_types
 from nova_reservations.engine import transactions
+from nova_reservations.objects import amounts
+from nova_reservations.objects import interval
+from nova_reservations.objects import inventoried
+from nova_reservations.objects import requirements
+
+NAMED = 5
+"""Leases that a refusal names."""
+
+_IDS = uuid.UUID('5f2b9a0e-6d3c-4c62-9a51-6d6a1f5c2e07')
+"""The namespace of the UUIDs of resources that have none in the cloud."""
+
+_NOTHING: Mapping[str, None] = {}
 
 
 class Resources:
-    def __init__(self, database: api.Database) -> None:
+    def __init__(
+        self, database: api.Database, types: resource_types.Types
+    ) -> None:
         self.database = database
+        self.types = types
 
-    def find(self, resource_type: str) -> list[objects.Resource]:
-        """Return all of the type, by name."""
+    def find(self, query: objects.ResourceQuery) -> list[objects.Inventoried]:
+        """:raises: InvalidInput for a type that has no such resources"""
+        self._check_type(query.resource_type)
         with self.database.reader() as session:
-            return resources.find(session, resource_type)
+            return resources.find(session, query)
+
+    def get(self, resource_id: int) -> objects.Inventoried:
+        """:raises: NotFound"""
+        with self.database.reader() as session:
+            return resources.get(session, resource_id)
+
+    def named(self, resource_type: str, name: str) -> objects.Inventoried:
+        """:raises: NotFound, InvalidInput"""
+        found = self.find(objects.ResourceQuery(resource_type, name))
+        if not found:
+            raise exception.NotFound(kind='Resource', id=name)
+        return found[0]
+
+    def properties(
+        self, resource_type: str, include_private: bool
+    ) -> list[objects.Property]:
+        """Return those that resources of a type have.
+
+        :raises: InvalidInput for a type that has no such resources
+        """
+        self._check_type(resource_type)
+        with self.database.reader() as session:
+            return properties_db.find(session, include_private, resource_type)
 
     def add(
-        self, resource_type: str, name: str, uuid: str, now: datetime.datetime
-    ) -> objects.Resource:
-        """Add a resource that can be leased; one that is there already is left
-        as it is.
+        self,
+        resource_type: str,
+        name: str,
+        now: datetime.datetime,
+        inventories: Mapping[str, int] = _NOTHING,  # type: ignore[assignment]
+        properties: Mapping[str, str] = _NOTHING,  # type: ignore[assignment]
+        uuid: str | None = None,
+    ) -> objects.Inventoried:
+        """Add a resource that can be leased.
 
-        :param name: as its monitor names it, at most 255 characters.
-        :param uuid: at most 36 characters, unique among those of the type.
-        :raises: InvalidInput if it is a host
+        :param name: as its monitor names it, at most 255 characters; no two
+            of the type have the same.
+        :param inventories: resource class -> how many units of it leases can
+            have shares of; without any, only the resource as a whole.
+        :param uuid: of it in the cloud, at most 36 characters, no two of the
+            type have the same; None: it has none there.
+        :raises: InvalidInput
+        :raises: ResourceExists if there is one of this name, or UUID
         :raises: Contended, DatabaseUnavailable
         """
-        _check(resource_type)
+        self._check_type(resource_type)
+        _check_name(name)
+        _check(resource_type, inventories, properties)
+        uuid = uuid or _uuid_of(resource_type, name)
 
-        def insert(_: transactions.Attempt) -> objects.Resource:
+        def insert(_: transactions.Attempt) -> int:
             with self.database.writer() as session:
-                known = resources.find(session, resource_type, uuid)
-                if known:
-                    return known[0]
+                # Two may add the same at the same moment: one waits here.
+                counters.increment(session, 'booking')
+                self._check_new(session, resource_type, name, uuid)
                 resource_id = resources.insert(
                     session, resource_type, name, uuid, now, reservable=True
                 )
+                resources.set_inventories(session, resource_id, inventories)
+                properties_db.assign(session, resource_id, properties, now)
                 capacity.freed(session, now, [resource_id])
-            return objects.Resource(resource_id, resource_type, name, uuid)
+                return resource_id
 
-        return transactions.retry(insert)
+        return self.get(transactions.retry(insert))
 
-    def remove(self, resource: objects.Resource) -> None:
-        """Remove a resource that can be leased, if it is there.
+    def _check_new(
+        self, session: api.Session, resource_type: str, name: str, uuid: str
+    ) -> None:
+        known = resources.find(
+            session, objects.ResourceQuery(resource_type, name)
+        ) or resources.of_uuid(session, resource_type, uuid)
+        if known:
+            raise exception.ResourceExists(
+                type=resource_type, name=known[0].name, id=known[0].id
+            )
 
-        :raises: InvalidInput if it is a host
-        :raises: InvalidState if leases have it, or will
+    def update(
+        self,
+        resource_id: int,
+        now: datetime.datetime,
+        inventories: Mapping[str, int | None] = _NOTHING,
+        properties: Mapping[str, str | None] = _NOTHING,
+    ) -> objects.Inventoried:
+        """Change how much there is of a resource, and its properties.
+
+        :param inventories: of these resource classes alone; a value of None
+            takes the inventory away
+        :param properties: the same
+        :raises: NotFound, InvalidInput, Contended, DatabaseUnavailable
+        :raises: ResourceInUse if less would be left than is promised, or a
+            lease was planned with what changes
+        """
+
+        def write(_: transactions.Attempt) -> None:
+            with self.database.writer() as session:
+                # First: no booking comes between what is read and the commit.
+                resources.advance(session, resource_id, now)
+                known = resources.get(session, resource_id)
+                _check(known.resource.resource_type, inventories, properties)
+                self._check_promised(session, known, inventories, now)
+                self._check_compared(session, known, inventories, properties)
+                resources.set_inventories(session, resource_id, inventories)
+                properties_db.assign(session, resource_id, properties, now)
+                capacity.freed(session, now, [resource_id])
+
+        transactions.retry(write)
+        return self.get(resource_id)
+
+    def _check_promised(
+        self,
+        session: api.Session,
+        known: objects.Inventoried,
+        inventories: Mapping[str, int | None],
+        now: datetime.datetime,
+    ) -> None:
+        """:raises: ResourceInUse"""
+        lower = {
+            name: total or 0
+            for name, total in inventories.items()
+            if (total or 0) < known.inventories.get(name, 0)
+        }
+        if not lower:
+            return
+        held = resources.shares(session, known.id)
+        most = _peak(held, now)
+        for name, total in sorted(lower.items()):
+            if most[name] > total:
+                leases = [
+                    each.lease_id
+                    for each in held
+                    if each.resource_class == name
+                ]
+                raise exception.ResourceInUse(
+                    name=known.name,
+                    reason=f'{most[name]} {name} are promised at some '
+                    f'instant, {total} would be left; leases that have some: '
+                    f'{_named(leases)}',
+                )
+
+    def _check_compared(
+        self,
+        session: api.Session,
+        known: objects.Inventoried,
+        inventories: Mapping[str, int | None],
+        properties: Mapping[str, str | None],
+    ) -> None:
+        """:raises: ResourceInUse"""
+        changed = {
+            requirements.INVENTORY + name
+            for name, total in inventories.items()
+            if known.inventories.get(name) not in (None, total)
+        } | {
+            name
+            for name, value in properties.items()
+            if known.properties.get(name) not in (None, value)
+        }
+        if not changed:
+            return
+        holders = properties_db.holders(session, known.id)
+        wanted = changed & resource_types.compared(self.types, holders)
+        if wanted:
+            leases = [holder.lease_id for holder in holders]
+            raise exception.ResourceInUse(
+                name=known.name,
+                reason=f'leases were planned with {", ".join(sorted(wanted))}'
+                f'; leases that have it: {_named(leases)}',
+            )
+
+    def remove(self, resource_id: int) -> None:
+        """Remove a resource that no lease holds.
+
+        :raises: NotFound
+        :raises: ResourceInUse if leases have it, or will
         :raises: DatabaseUnavailable
         """
-        _check(resource.resource_type)
         with self.database.writer() as session:
-            held = resources.withdraw(session, resource.id)
+            held = resources.withdraw(session, resource_id)
+            known = resources.get(session, resource_id)
             if held:
-                raise exception.InvalidState(
-                    kind='Resource',
-                    id=resource.name,
-                    status='in use',
-                    reason=objects.plural(
-                        held, 'reservation holds it', 'reservations hold it'
-                    ),
+                holders = properties_db.holders(session, resource_id)
+                leases = [holder.lease_id for holder in holders]
+                raise exception.ResourceInUse(
+                    name=known.name, reason=f'leases have it: {_named(leases)}'
                 )
-            resources.delete(session, resource.id)
+            resources.delete(session, resource_id)
+
+    def _check_type(self, resource_type: str) -> None:
+        if resource_type == objects.HOST:
+            raise exception.InvalidInput(
+                'Hosts are enrolled and removed by os-hosts, or by '
+                'nova-reservations-manage host'
+            )
+        known = resource_types.of_resources(self.types) - {objects.HOST}
+        if resource_type not in known:
+            raise exception.InvalidInput(
+                f'No resource has the type {resource_type}; there are: '
+                f'{", ".join(sorted(known)) or "none beside hosts"}'
+            )
 
 
-def _check(resource_type: str) -> None:
-    if resource_type == objects.HOST:
+def _uuid_of(resource_type: str, name: str) -> str:
+    return str(uuid.uuid5(_IDS, f'{resource_type}/{name}'))
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= 255:
         raise exception.InvalidInput(
-            'Hosts are enrolled and removed by os-hosts, or by '
-            'nova-reservations-manage'
+            'The name of a resource has 1 to 255 characters'
         )
+
+
+def _check(
+    resource_type: str,
+    inventories: Mapping[str, int | None],
+    properties: Mapping[str, str | None],
+) -> None:
+    """:raises: InvalidInput"""
+    for name, total in sorted(inventories.items()):
+        if not inventoried.is_class(name):
+            raise exception.InvalidInput(
+                f'{name} is no resource class: they are of A-Z, 0-9 and _, '
+                f'and do not begin with {objects.SLOTS}'
+            )
+        if total is not None and not 0 < total <= inventoried.MOST:
+            raise exception.InvalidInput(
+                f'The inventory of {name} must be from 1 to '
+                f'{inventoried.MOST}: none is taken away by null'
+            )
+    facts = requirements.facts_of(resource_type)
+    for name in sorted(properties):
+        if not (facts.is_property(name) and 0 < len(name) <= 64):
+            raise exception.InvalidInput(
+                f'{name} is no name of a property: they have 1 to 64 '
+                'characters, and requirements do not read them as facts'
+            )
+
+
+def _peak(
+    held: Collection[resources.Share], now: datetime.datetime
+) -> amounts.Amounts:
+    """Return the most that is held at any instant from now on; what is over
+    but not released is held now."""
+    soon = now + datetime.timedelta(seconds=1)
+    windows = [
+        amounts.Held(
+            interval.Interval(each.start, max(each.end, soon)),
+            {each.resource_class: each.amount},
+        )
+        for each in held
+    ]
+    last = max((each.window.end for each in windows), default=soon)
+    return amounts.peak(windows, interval.Interval(now, last))
+
+
+def _named(leases: Collection[str]) -> str:
+    known = list(dict.fromkeys(leases))
+    named = ', '.join(known[:NAMED])
+    if len(known) > NAMED:
+        named += f' and {len(known) - NAMED} more'
+    return named

@@ -15,6 +15,8 @@ from nova_reservations.objects.host import Inventory
 from nova_reservations.objects.host import Property
 from nova_reservations.objects.host import Resource
 from nova_reservations.objects.idempotency import IdempotencyKey
+from nova_reservations.objects.inventoried import Inventoried
+from nova_reservations.objects.inventoried import ResourceQuery
 from nova_reservations.objects.lease import Event
 from nova_reservations.objects.lease import Lease
 from nova_reservations.objects.lease import LeasedServer
@@ -52,6 +54,7 @@ __all__ = (
     'HostFacts',
     'HostQuery',
     'IdempotencyKey',
+    'Inventoried',
     'Inventory',
     'Lease',
     'LeaseQuery',
@@ -61,6 +64,7 @@ __all__ = (
     'Reason',
     'Reservation',
     'Resource',
+    'ResourceQuery',
     'Tenancy',
     'group_id',
     'is_id',

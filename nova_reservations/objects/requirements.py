@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements that a user may make of a host, from text to an expression.
+"""Requirements that a user may make of a resource, from text to an
+expression.
 
 Two notations, which nest in each other, as JSON in a string or as such:
 
@@ -22,6 +23,9 @@ capacity: (total - reserved) x allocation ratio), ``trait:NAME`` (equal to
 ``required`` or ``forbidden``), the caller's constants, and else properties
 that operators gave their hosts. A host that lacks a property, or an
 inventory, matches no comparison with it, not even ``!=``.
+
+A resource that is no host has the facts ``id`` and ``name``, inventories and
+properties, and no traits.
 """
 
 from collections.abc import Callable
@@ -37,6 +41,7 @@ from typing import Any
 from typing import TypeAlias
 
 from nova_reservations import exception
+from nova_reservations.objects import names
 
 NUMBERS = frozenset(
     {
@@ -61,6 +66,36 @@ TEXTS = frozenset(
 )
 INVENTORY = 'inventory:'
 TRAIT = 'trait:'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of a type of resource that have a meaning here; all other keys
+    are properties.
+
+    :ivar traits: whether it has any.
+    """
+
+    numbers: frozenset[str]
+    texts: frozenset[str]
+    traits: bool
+
+    def is_property(self, key: str) -> bool:
+        """Return whether key is for operators to give."""
+        return not (
+            key in self.numbers
+            or key in self.texts
+            or key.startswith((INVENTORY, TRAIT))
+        )
+
+
+OF_HOSTS = Facts(NUMBERS, TEXTS, traits=True)
+OF_OTHERS = Facts(frozenset({'id'}), frozenset({'name'}), traits=False)
+
+
+def facts_of(resource_type: str) -> Facts:
+    return OF_HOSTS if resource_type == names.HOST else OF_OTHERS
+
 
 MAX_DEPTH = 16
 MAX_COMPARISONS = 256
@@ -140,7 +175,9 @@ Expression: TypeAlias = AllOf | AnyOf | Not | Comparison | Trait
 
 
 def parse(
-    *sources: Any, constants: Mapping[str, str] | None = None
+    *sources: Any,
+    constants: Mapping[str, str] | None = None,
+    facts: Facts = OF_HOSTS,
 ) -> Expression | None:
     """Return the requirements of all sources together; None: nothing is
     required.
@@ -148,11 +185,12 @@ def parse(
     :param sources: strings, lists, objects or None, as the request has them.
     :param constants: what is the same for all hosts here, such as the region;
         comparing with another value than the one given is refused.
+    :param facts: of the type of resource that is asked for.
     :raises: InvalidInput
     """
     parts = []
     for source in sources:
-        parser = _Parser(source, constants or {})
+        parser = _Parser(source, constants or {}, facts)
         tree = parser.load()
         if tree:
             parts.append(parser.expression(tree, depth=1))
@@ -213,13 +251,15 @@ def within(
     return AllOf((one_of,) if expression is None else (expression, one_of))
 
 
-def properties(expression: Expression | None) -> frozenset[str]:
+def properties(
+    expression: Expression | None, facts: Facts = OF_HOSTS
+) -> frozenset[str]:
     """Return the names of the operator's properties that it compares."""
-    return frozenset(filter(is_property, keys(expression)))
+    return frozenset(filter(facts.is_property, keys(expression)))
 
 
 def keys(expression: Expression | None) -> frozenset[str]:
-    """Return what it compares of hosts, traits aside."""
+    """Return what it compares of resources, traits aside."""
     match expression:
         case AllOf(parts) | AnyOf(parts):
             return frozenset().union(*map(keys, parts))
@@ -244,18 +284,13 @@ def size(expression: Expression | None) -> int:
             return 1
 
 
-def is_property(key: str) -> bool:
-    """Return whether key is for operators to give; the rest has a meaning
-    here."""
-    return not (
-        key in NUMBERS or key in TEXTS or key.startswith((INVENTORY, TRAIT))
-    )
-
-
 class _Parser:
-    def __init__(self, source: Any, constants: Mapping[str, str]) -> None:
+    def __init__(
+        self, source: Any, constants: Mapping[str, str], facts: Facts
+    ) -> None:
         self.source = source
         self.constants = constants
+        self.facts = facts
         self.comparisons = 0
 
     def malformed(self, reason: str) -> exception.InvalidInput:
@@ -352,8 +387,8 @@ class _Parser:
     def operand(self, key: str, value: str, as_text: bool) -> float | str:
         if key.startswith(INVENTORY):
             self.check_placement_name(key.removeprefix(INVENTORY))
-        elif key not in NUMBERS:
-            if as_text or key in TEXTS:
+        elif key not in self.facts.numbers:
+            if as_text or key in self.facts.texts:
                 return value
             as_number = number(value)
             return value if as_number is None else as_number
@@ -376,6 +411,8 @@ class _Parser:
 
     def trait(self, name: str, trait: str, value: str) -> Expression:
         self.check_placement_name(trait)
+        if not self.facts.traits:
+            raise self.malformed(f'only hosts have traits, such as {trait}')
         if name != '==' or value not in ('required', 'forbidden'):
             raise self.malformed(
                 f'trait:{trait} must be == required or == forbidden'

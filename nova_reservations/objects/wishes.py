@@ -77,13 +77,12 @@ class Use:
 class FreedResource:
     """A resource that new leases may have, and who uses it when.
 
-    :ivar facts: what requirements compare, by key; None: it is no host, and
-        meets none.
+    :ivar facts: what requirements compare, by key.
     """
 
     id: int
     resource_type: str
-    facts: Mapping[str, float | str] | None
+    facts: Mapping[str, float | str]
     traits: Collection[str]
     inventories: Collection[host.Inventory]
     uses: Collection[Use]
@@ -93,9 +92,7 @@ class FreedResource:
             return False
         if kind.requirements is None:
             return True
-        return self.facts is not None and requirements.meets(
-            kind.requirements, self.facts, self.traits
-        )
+        return requirements.meets(kind.requirements, self.facts, self.traits)
 
     def is_free(
         self,

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 import functools
 from typing import Any
+from typing import ClassVar
 
 from oslo_config import cfg
 
@@ -109,6 +110,8 @@ class WithServers(base.ResourceType):
     Beside this base it takes ``PROPERTIES`` into its schemas, and what
     ``actions.validate`` returns into its params.
     """
+
+    resource_type: ClassVar[str | None] = objects.HOST
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         super().__init__(cloud, conf)

@@ -181,11 +181,14 @@ class ResourceType(abc.ABC):
     :cvar update_schema: the same at update, without ``id``.
     :cvar comes_alone: no request for a lease can ask for it: it comes with
         something else that is asked for.
+    :cvar resource_type: of the resources that its demands name, which is what
+        operators add them as; None: the name of the type itself.
     """
 
     schema: ClassVar[Mapping[str, Any]]
     update_schema: ClassVar[Mapping[str, Any]]
     comes_alone: ClassVar[bool] = False
+    resource_type: ClassVar[str | None] = None
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         self.cloud = cloud
@@ -341,8 +344,9 @@ class ResourceType(abc.ABC):
 
     def remains(self, booking: Booking) -> Remains:
         """Look at what an active reservation had to leave,
-        ``booking.left``; nobody else has it before it is vacated."""
-        return Remains(booking.left)
+        ``booking.left``; nobody else has it before it is vacated. Unless a
+        type knows better, it is when heal() is over."""
+        return Remains(booking.left if booking.prepared else ())
 
     def usage(
         self,

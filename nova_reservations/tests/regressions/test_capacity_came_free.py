@@ -171,7 +171,7 @@ def a_recovery(region):
 
 def a_resource_of_another_type(region):
     return lambda: region.resources.add(
-        licences.NAME, 'a licence', 'licence', region.now
+        licences.NAME, 'a licence', region.now, {'SEATS': 1}
     )
 
 

@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A type of resource that the core knows nothing of, as an example."""
+"""Seats of licences: a type of resource that the core knows nothing of."""
 
-from collections.abc import Collection
 from collections.abc import Mapping
-from collections.abc import Sequence
-import datetime
 import pathlib
 from typing import Any
 from typing import ClassVar
 
 from oslo_config import cfg
 
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import demand
-from nova_reservations.plugins.monitors import base as monitor
+from nova_reservations.objects import requirements
 from nova_reservations.plugins.resource_types import base
 
 NAME = 'example:licence'
-EXCHANGE = 'licences'
 # Clients that know no other type send everything as text.
 SEATS = {'enum': [*range(1, 11), *map(str, range(1, 11))]}
 
 
 class Licence(base.ResourceType):
-    """Licences of some software; a file says who may use which."""
+    """Seats of any licences; files say who may use how many of which."""
 
     update_schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
-        'properties': {'seats': SEATS},
+        'properties': {
+            'seats': SEATS,
+            'resource_properties': {'type': 'string', 'maxLength': 4096},
+        },
         'additionalProperties': False,
     }
     schema: ClassVar[Mapping[str, Any]] = {
@@ -40,71 +40,42 @@ class Licence(base.ResourceType):
         conf.register_opt(cfg.StrOpt('folder'), group='licences')
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return {'seats': int(asked['seats'])}
+        params = {'resource_properties': '', **asked}
+        params['seats'] = int(asked['seats'])
+        self.demand(params)
+        return params
 
-    def demand(self, params: Mapping[str, Any]) -> demand.Demand:
-        return demand.Demand(NAME, params['seats'], params['seats'])
+    def demand(self, params: Mapping[str, Any]) -> demand.Share:
+        required = requirements.parse(
+            params['resource_properties'], facts=requirements.OF_OTHERS
+        )
+        seat = {'SEATS': 1}
+        return demand.Share(NAME, params['seats'], seat, None, required)
 
     def start(self, booking: base.Booking) -> None:
-        for file in self._files(booking):
+        for licence in booking.resources:
             booking.check()
-            file.write_text(booking.lease.project_id)
+            seats = booking.slots[licence.id]
+            line = f'{booking.lease.project_id}: {seats}'
+            self._file(booking, licence).write_text(line)
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        for file in self._files(booking):
+        for licence in booking.resources:
+            file = self._file(booking, licence)
             if file.with_suffix('.in-use').exists():
-                return base.Waiting(f'Somebody works with {file.stem}')
+                return base.Waiting(f'Somebody works with {licence.name}')
             booking.check()
             file.unlink(missing_ok=True)
         return None
 
     def heal(self, booking: base.Booking) -> None:
         super().heal(booking)
-        for file in self._files_of(booking, booking.left):
+        for licence in booking.left:
             booking.check()
-            file.unlink(missing_ok=True)
+            self._file(booking, licence).unlink(missing_ok=True)
 
-    def _files(self, booking: base.Booking) -> list[pathlib.Path]:
-        return self._files_of(booking, booking.resources)
-
-    def _files_of(
-        self, booking: base.Booking, resources: base.Resources
-    ) -> list[pathlib.Path]:
-        folder = pathlib.Path(self.conf.licences.folder)
-        key = booking.reservation.id
-        return [folder / f'{each.name}.{key}' for each in resources]
-
-
-class LicenceMonitor(monitor.Monitor):
-    """A licence has failed while there is a file that says so; its server
-    also tells when it revokes one."""
-
-    resource_type = NAME
-
-    @property
-    def subscriptions(self) -> Sequence[monitor.Subscription]:
-        return [
-            monitor.Subscription(
-                'notifications',
-                ['licence.revoked'],
-                exchange=EXCHANGE,
-                priorities=['warn', 'error'],
-            )
-        ]
-
-    def on_notification(
-        self,
-        event_type: str,
-        payload: Mapping[str, Any],
-        now: datetime.datetime,
-    ) -> monitor.Changes:
-        return monitor.Changes(failed=[payload['licence']])
-
-    def check_states(
-        self, known: Collection[str], now: datetime.datetime
-    ) -> monitor.Changes:
-        folder = pathlib.Path(self.conf.licences.folder)
-        revoked = {
-            name for name in known if (folder / f'{name}.revoked').exists()
-        }
-        return monitor.Changes(revoked, set(known) - revoked)
+    def _file(
+        self, booking: base.Booking, licence: objects.Resource
+    ) -> pathlib.Path:
+        name = f'{licence.name}.{booking.reservation.id}'
+        return pathlib.Path(self.conf.licences.folder, name)

@@ -215,6 +215,6 @@ def test_properties_that_no_host_has_had_are_told(any_database):
             '["==", "$gpu ", "A100"], [">", "$vcpus", "1"], '
             '["==", "$a", "1"]]'
         )
-        unknown = candidates.unknown_keys(session, asked.requirements)
+        unknown = candidates.unknown_keys(session, asked)
         assert unknown == ['GPU', 'a', 'gpu ']
-        assert candidates.unknown_keys(session, None) == []
+        assert candidates.unknown_keys(session, booking.wanted()) == []

@@ -41,6 +41,7 @@ from nova_reservations.db import models
 from nova_reservations.db import project_limits
 from nova_reservations.db import promises
 from nova_reservations.db import properties
+from nova_reservations.db import resources
 from nova_reservations.db import server_failures
 from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
@@ -206,7 +207,10 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: hosts.move_provider_generations(
         session, {str(number): (0, 1) for number in HOSTS}
     ),
-    lambda session: hosts.advance(session, 7, NOW),
+    lambda session: resources.advance(session, 7, NOW),
+    lambda session: resources.set_inventories(
+        session, 7, {'VCPU': None, 'SEATS': 4}
+    ),
     lambda session: properties.assign(
         session, 7, {'rack': '8', 'row': None}, NOW
     ),

@@ -187,7 +187,8 @@ class TestMonitorOfAnotherPackage:
         site = tmp_path / 'site'
         site.mkdir()
         project = pathlib.Path(examples.__file__).parent
-        shutil.copy(project / 'licences.py', site)
+        for name in ('licences.py', 'licence_monitor.py'):
+            shutil.copy(project / name, site)
         installed.leave(project, site)
         monkeypatch.syspath_prepend(site)
         # Who looked before remembers what there was.
@@ -195,7 +196,8 @@ class TestMonitorOfAnotherPackage:
             extension.ExtensionManager, 'ENTRY_POINT_CACHE', {}
         )
         yield site
-        sys.modules.pop('licences', None)
+        for name in ('licences', 'licence_monitor'):
+            sys.modules.pop(name, None)
 
     @pytest.fixture
     def services(self, site, tmp_path):
@@ -216,10 +218,12 @@ class TestMonitorOfAnotherPackage:
     def test_it_is_loaded_by_its_entry_point_and_hears(
         self, site, services, transport, monkeypatch
     ):
-        licences = sys.modules['licences']
-        assert pathlib.Path(licences.__file__).parent == site
+        for name in ('licences', 'licence_monitor'):
+            assert pathlib.Path(sys.modules[name].__file__).parent == site
         exchange = f'test-{uuid.uuid4()}'
-        monkeypatch.setattr(licences, 'EXCHANGE', exchange)
+        monkeypatch.setattr(
+            sys.modules['licence_monitor'], 'EXCHANGE', exchange
+        )
         monkeypatch.setattr(rpc, 'NOTIFICATION_TRANSPORT', transport)
         heard = threading.Event()
         record = services.monitoring.record
@@ -230,7 +234,7 @@ class TestMonitorOfAnotherPackage:
 
         monkeypatch.setattr(services.monitoring, 'record', recorded)
         services.resources.add(
-            'example:licence', 'one', 'uuid', services.database.now()
+            'example:licence', 'one', services.database.now(), {'SEATS': 5}
         )
         ours = loop._listener(services)
         ours.start()
