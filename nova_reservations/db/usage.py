@@ -1,21 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of what leases had, as reports read it.
+"""The record of what leases had: how it is written, and as reports read it.
 
 Every function joins the caller's transaction.
 
 Decision 0040: doc/source/decisions/0040-the-record-of-what-was-held
 """
 
+from collections import Counter
+from collections import defaultdict
+from collections.abc import Collection
 from collections.abc import Iterator
+from collections.abc import Mapping
 import dataclasses
+import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import holds
 from nova_reservations.db import models
+from nova_reservations.db import pages
+from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 
+ALLOCATION = models.table(models.Allocation)
+AMOUNT = models.table(models.AllocationAmount)
+HOST = models.table(models.Host)
+RESOURCE = models.table(models.Resource)
 USAGE = models.table(models.Usage)
 SERVER_USAGE = models.table(models.ServerUsage)
 
@@ -92,3 +106,260 @@ def _beyond(table: sa.Table, last: sa.Row[Any]) -> sa.ColumnElement[bool]:
         table.c.ended_at >= last.ended_at,
         sa.or_(table.c.ended_at > last.ended_at, table.c.id > last.id),
     )
+
+
+_OF_HOSTS: Mapping[str, sa.ColumnElement[Any]] = {
+    records.VCPU: HOST.c.vcpus,
+    records.MEMORY_MB: HOST.c.memory_mb,
+    records.DISK_GB: HOST.c.local_gb,
+}
+"""Resource class -> how much of it a whole host counts."""
+
+Key = tuple[str, bool]
+"""A resource class, and whether it is degraded."""
+
+Held = Mapping[str, Mapping[Key, int]]
+"""Reservation id -> what it holds."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Changes:
+    """Changes of the record.
+
+    :ivar ended: when -> the ids of rows that end then.
+    :ivar undone: the ids of rows that have not lasted.
+    :ivar amounts: of rows that have only begun, as they are now.
+    """
+
+    ended: dict[datetime.datetime, list[int]] = dataclasses.field(
+        default_factory=lambda: defaultdict(list)
+    )
+    undone: list[int] = dataclasses.field(default_factory=list)
+    amounts: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    begun: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+
+def settle(
+    session: orm.Session,
+    leases: Collection[objects.Lease],
+    now: datetime.datetime,
+) -> bool:
+    """Write what the leases hold from now on, and what they do not hold any
+    more; return whether that was not so before.
+
+    The last thing in a transaction that changes it, and has compared and set
+    the leases' versions: nobody else does this at the same time.
+
+    :param leases: as the transaction leaves them
+    """
+    ids = [item.id for lease in leases for item in lease.reservations]
+    holdings = held(
+        session,
+        [
+            item.id
+            for lease in leases
+            if lease.status == states.Lease.ACTIVE and not lease.is_window
+            for item in lease.reservations
+        ],
+    )
+    known = going_on(session, ids)
+    begins = _begins(session, leases, holdings.keys() - known.keys(), now)
+    changes = _Changes()
+    for lease in leases:
+        # What is late is no time that anybody was promised.
+        at = min(now, lease.end_date)
+        for item in lease.reservations:
+            row = {
+                **_of_lease(lease, item),
+                'started_at': begins.get(item.id, at),
+            }
+            _compare(
+                changes,
+                holdings.get(item.id, {}),
+                known.get(item.id, {}),
+                at,
+                row,
+            )
+    _write(session, changes)
+    return changes != _Changes()
+
+
+def _of_lease(
+    lease: objects.Lease, reservation: objects.Reservation
+) -> dict[str, Any]:
+    return {
+        'lease_id': lease.id,
+        'reservation_id': reservation.id,
+        'project_id': lease.project_id,
+        'user_id': lease.user_id,
+        'lease_name': lease.name,
+        'lease_type': lease.lease_type,
+        'resource_type': reservation.resource_type,
+    }
+
+
+def _compare(
+    changes: _Changes,
+    holding: Mapping[Key, int],
+    recorded: Mapping[Key, sa.Row[Any]],
+    at: datetime.datetime,
+    row: Mapping[str, Any],
+) -> None:
+    """Note what is to change of the record of a reservation.
+
+    :param row: of what begins
+    """
+    for key in sorted({*holding, *recorded}):
+        amount, known = holding.get(key, 0), recorded.get(key)
+        if known is not None:
+            if known.amount == amount:
+                continue
+            if known.started_at < at:
+                changes.ended[at].append(known.id)
+            elif amount:
+                changes.amounts.append({'row': known.id, 'units': amount})
+                continue
+            else:
+                changes.undone.append(known.id)
+        if amount:
+            resource_class, degraded = key
+            changes.begun.append(
+                {
+                    **row,
+                    'resource_class': resource_class,
+                    'degraded': degraded,
+                    'amount': amount,
+                }
+            )
+
+
+def _write(session: orm.Session, changes: _Changes) -> None:
+    for at, ids in sorted(changes.ended.items()):
+        for page in pages.of(ids):
+            session.execute(
+                sa.update(USAGE)
+                .where(USAGE.c.id.in_(page))
+                .values(ended_at=at)
+            )
+    for page in pages.of(changes.undone):
+        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(page)))
+    if changes.amounts:
+        session.execute(
+            sa.update(USAGE)
+            .where(USAGE.c.id == sa.bindparam('row'))
+            .values(amount=sa.bindparam('units')),
+            changes.amounts,
+        )
+    if changes.begun:
+        session.execute(sa.insert(USAGE), changes.begun)
+
+
+def going_on(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, dict[Key, sa.Row[Any]]]:
+    """Return reservation id -> what it holds by the record."""
+    found: dict[str, dict[Key, sa.Row[Any]]] = defaultdict(dict)
+    for row in session.execute(
+        sa.select(
+            USAGE.c.id,
+            USAGE.c.reservation_id,
+            USAGE.c.resource_class,
+            USAGE.c.degraded,
+            USAGE.c.amount,
+            USAGE.c.started_at,
+        ).where(
+            USAGE.c.reservation_id.in_(reservation_ids),
+            USAGE.c.ended_at.is_(None),
+        )
+    ):
+        found[row.reservation_id][row.resource_class, row.degraded] = row
+    return found
+
+
+def _begins(
+    session: orm.Session,
+    leases: Collection[objects.Lease],
+    unknown: Collection[str],
+    now: datetime.datetime,
+) -> dict[str, datetime.datetime]:
+    """Return reservation id -> when it began, of those that began before and
+    have no record: a worker of an earlier release has started them.
+
+    :param unknown: reservations that hold something, by no record
+    """
+    begins = {
+        item.id: start.updated_at
+        for lease in leases
+        for item in lease.reservations
+        if item.id in unknown
+        and (start := lease.event(states.EventType.START)) is not None
+        and start.updated_at is not None
+        and start.updated_at < now
+    }
+    if begins:
+        for reservation_id in session.scalars(
+            sa.select(USAGE.c.reservation_id.distinct()).where(
+                USAGE.c.reservation_id.in_(begins)
+            )
+        ):
+            del begins[reservation_id]
+    return begins
+
+
+def held(session: orm.Session, reservation_ids: Collection[str]) -> Held:
+    """Return what the reservations hold in this transaction."""
+    found: dict[str, Counter[Key]] = defaultdict(Counter)
+    if not reservation_ids:
+        return found
+    shares: dict[int, tuple[str, bool]] = {}
+    for row in session.execute(
+        sa.select(
+            ALLOCATION.c.id,
+            ALLOCATION.c.reservation_id,
+            ALLOCATION.c.exclusive,
+            RESOURCE.c.resource_type,
+            sa.and_(holds.free(holds.Use.RUN), ~allocations.occupied()).label(
+                'usable'
+            ),
+            *(column.label(name) for name, column in _OF_HOSTS.items()),
+        )
+        .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+        .outerjoin(HOST, HOST.c.resource_id == RESOURCE.c.id)
+        .where(
+            ALLOCATION.c.reservation_id.in_(reservation_ids),
+            ALLOCATION.c.released == sa.false(),
+            ALLOCATION.c.replaced_at.is_(None),
+        )
+    ):
+        degraded = not row.usable
+        if not row.exclusive:
+            shares[row.id] = (row.reservation_id, degraded)
+            continue
+        its = found[row.reservation_id]
+        its[row.resource_type, degraded] += 1
+        for name in _OF_HOSTS:
+            its[name, degraded] += getattr(row, name) or 0
+    if shares:
+        _add_shares(session, reservation_ids, shares, found)
+    return found
+
+
+def _add_shares(
+    session: orm.Session,
+    reservation_ids: Collection[str],
+    shares: Mapping[int, tuple[str, bool]],
+    found: dict[str, Counter[Key]],
+) -> None:
+    for row in session.execute(
+        sa.select(AMOUNT)
+        .join(ALLOCATION, ALLOCATION.c.id == AMOUNT.c.allocation_id)
+        .where(
+            ALLOCATION.c.reservation_id.in_(reservation_ids),
+            ALLOCATION.c.released == sa.false(),
+        )
+    ):
+        if row.allocation_id in shares:
+            reservation_id, degraded = shares[row.allocation_id]
+            is_count = objects.slots_of(row.resource_class) is not None
+            name = records.SLOTS if is_count else row.resource_class
+            found[reservation_id][name, degraded] += row.amount

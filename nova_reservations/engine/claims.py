@@ -31,6 +31,7 @@ from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
+from nova_reservations.db import usage
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
 from nova_reservations.objects import states
@@ -149,6 +150,8 @@ class Held:
             if then is not None:
                 then(session)
             recorded = leases.get(session, before.id)
+            if before.status == states.Lease.ACTIVE:
+                usage.settle(session, [recorded], now)
         self.lease = recorded
         if recorded.status != before.status:
             LOG.info(
@@ -266,6 +269,7 @@ def activate(
     }
     with kept(*seen.values()), database.writer() as session:
         leases.activate(session, seen, due_at, now)
+        usage.settle(session, active.values(), now)
     for held in started:
         held.lease = active[held.lease.id]
         LOG.info(

@@ -25,6 +25,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import healing
 from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
+from nova_reservations.db import usage
 from nova_reservations.engine import allocations as plans
 from nova_reservations.engine import notifications
 from nova_reservations.engine import repair
@@ -312,6 +313,9 @@ class Healing:
         False if all is as it was."""
         held = allocations.holdings(session, list(after))
         degraded = changed = False
+        recorded = seen.status == states.Lease.ACTIVE and usage.settle(
+            session, [seen], now
+        )
         for reservation in seen.reservations:
             missing = bool(after[reservation.id])
             given = any(
@@ -337,7 +341,7 @@ class Healing:
                         else 'has those that it had at first',
                     },
                 )
-        if not changed and not moved and degraded == seen.degraded:
+        if not (changed or moved or recorded or degraded != seen.degraded):
             return False
         lease = dataclasses.replace(seen, prepared=seen.prepared and not moved)
         leases.change(

@@ -23,6 +23,7 @@ from nova_reservations.db import drainable_hosts as drainable_hosts_db
 from nova_reservations.db import idempotency as idempotency_db
 from nova_reservations.db import leases
 from nova_reservations.db import retry_queue
+from nova_reservations.db import usage
 from nova_reservations.engine import allocations
 from nova_reservations.engine import demand
 from nova_reservations.engine import drain_candidates
@@ -319,6 +320,8 @@ class Leases:
                     replanning.Replan.of(attempt),
                 )
                 lease = leases.get(session, lease_id)
+                if lease.status == states.Lease.ACTIVE:
+                    usage.settle(session, [lease], now)
                 self.limits.check_changed(guard, session, before, lease, now)
                 return seen, lease
 
@@ -389,6 +392,7 @@ class Leases:
                     events={states.EventType.END: states.Event.IN_PROGRESS},
                     due_at=lease_changes.due_at(deleting, now, self.options),
                 )
+                usage.settle(session, [deleting], now)
                 return None
 
         gone = transactions.retry(remove)

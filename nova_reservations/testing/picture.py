@@ -36,3 +36,22 @@ def held(database: api.Database) -> list[tuple[str, int, bool]]:
                 )
             )
         ]
+
+
+def recorded(database: api.Database) -> list[tuple[Any, ...]]:
+    """Return what leases have by the record. What they had differs by how long
+    it was until somebody went on."""
+    with database.reader() as session:
+        return sorted(
+            (
+                row.lease_id,
+                row.resource_class,
+                row.amount,
+                row.degraded,
+            )
+            for row in session.execute(
+                sa.select(models.Usage.__table__).where(
+                    models.Usage.ended_at.is_(None)
+                )
+            )
+        )

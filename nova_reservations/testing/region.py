@@ -434,6 +434,7 @@ class Region:
                 for lease in self.lease_lists.find(objects.LeaseQuery())
             },
             'held': picture.held(self.database),
+            'recorded': picture.recorded(self.database),
             'notes': sorted(
                 (kind, payload.get('lease_id')) for kind, payload in self.notes
             ),

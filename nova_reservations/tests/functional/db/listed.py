@@ -8,6 +8,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import lease_pages
+from nova_reservations.db import leases
 from nova_reservations.objects import states
 from nova_reservations.tests import booking
 
@@ -113,6 +114,10 @@ OFTEN = {
             marker=lease_id(2007),
         ),
         OF_A_LEASE | {'ix_nr_leases_status'},
+    ),
+    'the leases of a series': Often(
+        lambda session: leases.of_series(session, lease_id(7)),
+        frozenset({'ix_nr_leases_series'}),
     ),
     'leases that were changed': Often(
         list_leases(changed_since=booking.at(LEASES / 3600 - 0.01)),

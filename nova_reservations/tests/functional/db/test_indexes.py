@@ -45,6 +45,7 @@ from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import refused
+from nova_reservations.tests.functional.db import used
 
 HOSTS = 1000
 PROJECTS = 100
@@ -95,6 +96,7 @@ OF_CANDIDATES = frozenset(
 OFTEN = {
     **listed.OFTEN,
     **refused.OFTEN,
+    **used.OFTEN,
     'who waits, in order': listed.Often(
         retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
@@ -168,10 +170,6 @@ OFTEN = {
     'whether any lease lacks something': listed.Often(
         lambda session: capacity.freed(session, booking.at(9), []),
         frozenset({'ix_nr_leases_degraded'}),
-    ),
-    'the leases of a series': listed.Often(
-        lambda session: leases.of_series(session, listed.lease_id(7)),
-        frozenset({'ix_nr_leases_series'}),
     ),
     'what was replaced': listed.Often(
         lambda session: healing.replaced(session, booking.at(9)),
@@ -289,6 +287,7 @@ def fill(session: orm.Session) -> None:
         (models.Allocation, _allocations()),
         (models.AllocationAmount, _amounts()),
         (models.Refusal, refused.rows()),
+        (models.Usage, used.rows()),
         (models.IdempotencyKey, _keys()),
     ):
         session.execute(sa.insert(model), list(rows))

@@ -51,6 +51,7 @@ from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import test_indexes
+from nova_reservations.tests.functional.db import used
 
 lease_id = listed.lease_id
 
@@ -270,6 +271,11 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: idempotency.remove(session, LATER, 7),
     lambda session: demand.remove(session, LATER, 7),
     lambda session: project_limits.raise_generation(session, 'project-7'),
+    lambda session: used.settle(
+        session, MANY, states.Lease.TERMINATING, LATER
+    ),
+    lambda session: used.settle(session, MANY, states.Lease.TERMINATING),
+    lambda session: used.settle(session, MANY, states.Lease.ACTIVE),
 ]
 
 FOLDER = pathlib.Path(api.__file__).parent

@@ -12,6 +12,7 @@ from nova_reservations.db import allocations
 from nova_reservations.objects import states
 from nova_reservations.testing import region as regions
 from nova_reservations.tests import profile
+from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_anything
 
 pytestmark = pytest.mark.fuzz
@@ -44,6 +45,7 @@ class Machine(test_anything.Machine):
         region = self.region
         region.now += regions.minutes(1)
         region.look()
+        assert recorded.going_on(region) == recorded.held(region)
         for lease in region.lease_lists.find(objects.LeaseQuery()):
             if lease.status == states.Lease.ACTIVE:
                 self._is_healed(lease)

@@ -23,6 +23,7 @@ from nova_reservations.testing import region as regions
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
+from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_instances
 
 pytestmark = pytest.mark.fuzz
@@ -73,6 +74,7 @@ class Machine(stateful.RuleBasedStateMachine):
         self.region.opts.set_override(
             'heal_evacuate', True, group='reservations'
         )
+        self.record = recorded.Oracle(self.region)
         self.made: list[objects.Lease | None] = []
         self.crashes = 0
 
@@ -94,8 +96,10 @@ class Machine(stateful.RuleBasedStateMachine):
         for _ in range(3 + 6 * len(self.made)):
             region.now += regions.minutes(600)
             region.work(last)
+            self.record.look()
             if region.next_due() is None:
                 break
+        assert recorded.totals(region) == self.record.totals()
         for lease in region.lease_lists.find(objects.LeaseQuery()):
             assert lease.status in ('TERMINATED', 'ERROR'), lease
             assert not lease.in_nova
@@ -205,6 +209,7 @@ class Machine(stateful.RuleBasedStateMachine):
         region = self.region
         region.now += regions.minutes(1)
         region.look()
+        assert recorded.going_on(region) == recorded.held(region)
         held = self._held()
         for lease in region.lease_lists.find(objects.LeaseQuery()):
             [reservation] = lease.reservations
@@ -284,6 +289,10 @@ class Machine(stateful.RuleBasedStateMachine):
             if one.start <= instant
             and (instant < one.end or one.end <= self.region.now)
         )
+
+    @stateful.invariant()
+    def the_record_says_what_is_held(self):
+        self.record.look()
 
     @stateful.invariant()
     def no_host_is_promised_beyond_what_it_has(self):

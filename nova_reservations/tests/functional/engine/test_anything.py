@@ -19,6 +19,7 @@ from nova_reservations.testing import region as regions
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
+from nova_reservations.tests.functional.engine import recorded
 
 pytestmark = pytest.mark.fuzz
 
@@ -44,6 +45,7 @@ class Machine(stateful.RuleBasedStateMachine):
         self.directory = tempfile.TemporaryDirectory()
         self.factory = regions.Factory(pathlib.Path(self.directory.name))
         self.region = self.factory(*HOSTS)
+        self.record = recorded.Oracle(self.region)
         self.made: list[objects.Lease | None] = []
         self.crashes = 0
 
@@ -64,8 +66,10 @@ class Machine(stateful.RuleBasedStateMachine):
             # that waits: each needs a while.
             region.now += regions.minutes(600)
             region.work(last)
+            self.record.look()
             if region.next_due() is None:
                 break
+        assert recorded.totals(region) == self.record.totals()
         for lease in region.lease_lists.find(objects.LeaseQuery()):
             assert lease.status in ('TERMINATED', 'ERROR'), lease
             assert lease.status_reason or lease.status == 'TERMINATED'
@@ -202,6 +206,10 @@ class Machine(stateful.RuleBasedStateMachine):
             if lease.status == 'CREATING':
                 assert not self.region.hosts_of(lease)
                 assert not lease.in_nova
+
+    @stateful.invariant()
+    def the_record_says_what_is_held(self):
+        self.record.look()
 
     @stateful.invariant()
     def no_host_is_promised_twice(self):

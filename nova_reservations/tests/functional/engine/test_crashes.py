@@ -18,6 +18,7 @@ from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import stories
 
 pytestmark = pytest.mark.fuzz
@@ -34,6 +35,7 @@ def outcome(region, worker=None):
         region.now += minutes(pause)
         region.work(worker)
     soon = comparable(region)
+    assert recorded.going_on(region) == recorded.held(region)
     region.forward(until=stories.THE_END, by=worker)
     return soon, comparable(region)
 

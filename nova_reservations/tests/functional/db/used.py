@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries for the record of what leases had, and the indexes they need."""
+
+from collections.abc import Iterator
+import dataclasses
+import datetime
+from typing import Any
+
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import leases
+from nova_reservations.db import usage
+from nova_reservations.objects import states
+from nova_reservations.objects import usage as records
+from nova_reservations.tests import booking
+from nova_reservations.tests.functional.db import listed
+
+PROJECTS = 100
+
+QUERY = records.UsageQuery(booking.at(3900), booking.at(3950))
+IDS = [listed.lease_id(number) for number in (6, 7)]
+OF_PROJECT = dataclasses.replace(QUERY, project_id='project-7')
+
+OFTEN = {
+    'what leases had in a window': listed.Often(
+        lambda session: list(usage.find(session, QUERY)),
+        frozenset({'ix_nr_usage_ended'}),
+    ),
+    'what the leases of a project had in a window': listed.Often(
+        lambda session: list(usage.find(session, OF_PROJECT)),
+        frozenset({'ix_nr_usage_project'}),
+    ),
+    'what leases have, beside what they had by the record': listed.Often(
+        lambda session: (
+            usage.held(session, IDS),
+            usage.going_on(session, IDS),
+        ),
+        frozenset(
+            {
+                'ix_nr_usage_reservation',
+                'uq_nr_allocations_reservation_id_resource_id',
+            }
+        ),
+    ),
+}
+
+
+def settle(
+    session: orm.Session,
+    numbers: range,
+    status: states.Lease,
+    now: datetime.datetime = booking.NOW,
+) -> bool:
+    """Settle the record of leases, as if they had a status, and lasted."""
+    found = leases.get_all(
+        session, [listed.lease_id(number) for number in numbers]
+    )
+    last = booking.at(9999)
+    return usage.settle(
+        session,
+        [
+            dataclasses.replace(
+                lease, status=status, end_date=last, by_default=False
+            )
+            for lease in found
+        ],
+        now,
+    )
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    for number in range(1, listed.LEASES + 1):
+        yield {
+            'lease_id': listed.lease_id(number),
+            'reservation_id': listed.lease_id(number),
+            'project_id': f'project-{number % PROJECTS}',
+            'user_id': '',
+            'lease_name': f'lease-{number}',
+            'lease_type': states.LeaseType.SCHEDULED,
+            'resource_type': objects.HOST,
+            'resource_class': objects.HOST,
+            'amount': 7,
+            'degraded': False,
+            'started_at': booking.at(number - 2),
+            # Most is history.
+            'ended_at': booking.at(number) if number % 10 else None,
+        }
