@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leases had is written as what they hold changes, and read by window,
+"""The record is written as what leases hold changes, and is read by window,
 on each kind of database."""
 
 import dataclasses
