@@ -313,9 +313,7 @@ class Healing:
         False if all is as it was."""
         held = allocations.holdings(session, list(after))
         degraded = changed = False
-        recorded = seen.status == states.Lease.ACTIVE and usage.settle(
-            session, [seen], now
-        )
+        recorded = usage.settle(session, [seen], now)
         for reservation in seen.reservations:
             missing = bool(after[reservation.id])
             given = any(
