@@ -42,6 +42,7 @@ from nova_reservations.engine import retry_walk
 from nova_reservations.engine import series
 from nova_reservations.engine import server_failures
 from nova_reservations.engine import server_leases
+from nova_reservations.engine import service_metrics
 from nova_reservations.engine import settings
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
@@ -81,6 +82,7 @@ class Services:
     healing: healing.Healing
     replay: replay.Replay
     maintenance: maintenance.Maintenance
+    metrics: service_metrics.ServiceMetrics
     tasks: Sequence[periodic.Task]
 
 
@@ -199,6 +201,9 @@ def assemble(parts: Parts) -> Services:
         monitoring=monitors,
         healing=healer,
         maintenance=maintenance.Maintenance(database, promises, healer),
+        metrics=service_metrics.ServiceMetrics(
+            database, parts.clock, inventory
+        ),
         tasks=periodic.Tasks(
             inventory,
             monitors,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nova-reservations-manage``: the database, the hosts, and an audit.
+"""``nova-reservations-manage``: the database, the hosts, metrics, an audit.
 
 Everything it does may be repeated: what is done already is left as it is.
 """
@@ -25,6 +25,7 @@ from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.cmd import host_list
 from nova_reservations.cmd import host_maintenance
+from nova_reservations.cmd import metrics
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
@@ -81,6 +82,7 @@ def _add_parsers(commands: Any) -> None:
         'host; without any: all hosts that are not healed for that reason',
     )
     _add_demand_parsers(commands)
+    metrics.add_parser(commands, _parser)
     look = _parser(
         commands,
         'audit',

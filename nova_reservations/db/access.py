@@ -5,6 +5,7 @@ Every function joins the caller's transaction.
 """
 
 from collections.abc import Collection
+import datetime
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -30,6 +31,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
             LEASE.c.project_id,
             LEASE.c.status,
             LEASE.c.lease_type,
+            LEASE.c.used_at,
             RESERVATION.c.resource_type,
             RESERVATION.c.params,
         )
@@ -69,7 +71,23 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
         unusable=frozenset(row.name for row in held if not row.usable),
         in_slots=any(not row.exclusive for row in held),
         cells=frozenset(row.cell for row in held if row.cell),
+        is_used=row.used_at is not None,
     )
+
+
+def use(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
+    """Write that a server is let in, the first of the lease; return False if
+    it is not the first, or the lease not active any more."""
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.used_at.is_(None),
+            LEASE.c.status == states.Lease.ACTIVE,
+        )
+        .values(used_at=now)
+    )
+    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]
 
 
 def owners(

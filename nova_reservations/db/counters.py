@@ -25,13 +25,13 @@ def value(session: orm.Session, name: str) -> int:
     return int(session.scalar(sa.select(of(name))) or 0)
 
 
-def increment(session: orm.Session, name: str) -> None:
+def increment(session: orm.Session, name: str, by: int = 1) -> None:
     """Increment the counter, and hold its row until the commit: others who do
     it wait."""
     session.execute(
         sa.update(COUNTER)
         .where(COUNTER.c.name == name)
-        .values(value=COUNTER.c.value + 1)
+        .values(value=COUNTER.c.value + by)
     )
 
 

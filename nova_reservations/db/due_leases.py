@@ -24,12 +24,14 @@ class Due(NamedTuple):
     """A lease that a worker must look at.
 
     :ivar ready: it is prepared, and its time has come.
+    :ivar left: by a worker that had claimed it, and was not heard of again.
     """
 
     id: str
     attempt: int
     ready: bool
     project_id: str
+    left: bool
 
 
 def find(
@@ -44,7 +46,13 @@ def find(
     :param without: ids of projects whose leases are not looked for
     """
     return [
-        Due(row.id, row.attempt, bool(row.ready), row.project_id)
+        Due(
+            row.id,
+            row.attempt,
+            bool(row.ready),
+            row.project_id,
+            row.claimed_by is not None,
+        )
         for row in session.execute(
             sa.select(
                 LEASE.c.id,
@@ -55,6 +63,7 @@ def find(
                     LEASE.c.start_date <= now,
                 ).label('ready'),
                 LEASE.c.project_id,
+                LEASE.c.claimed_by,
             )
             .where(
                 LEASE.c.due_at <= now,

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 import contextlib
+import enum
 import pathlib
 
 import sqlalchemy as sa
@@ -75,15 +76,35 @@ def _revisions() -> set[str]:
     }
 
 
+class State(enum.StrEnum):
+    """What the schema is to this code."""
+
+    CURRENT = 'current'
+    OLD = 'old'
+    NEWER = 'newer'
+    """Which is fine: within a release migrations only add."""
+
+
+def state(database: api.Database) -> State:
+    """:raises: DatabaseUnavailable"""
+    return _state(version(database))
+
+
+def _state(current: str | None) -> State:
+    if current == head():
+        return State.CURRENT
+    if current is None or current in _revisions():
+        return State.OLD
+    return State.NEWER
+
+
 def check(database: api.Database) -> None:
     """Refuse to run on a schema that is older than this code.
-
-    A newer one is fine: within a release migrations only add.
 
     :raises: SchemaTooOld, DatabaseUnavailable
     """
     current = version(database)
-    if current is None or (current in _revisions() and current != head()):
+    if _state(current) is State.OLD:
         raise exception.SchemaTooOld(
             f'The schema of reservations is at {current or "no revision"}, '
             f'this code needs {head()}: run "nova-reservations-manage db '

@@ -261,7 +261,9 @@ class ResourceProperty(Base):
 
 class Lease(Base, Timestamps):
     """by_default is set of the lease that a server got without asking for
-    one: it does not count against limits."""
+    one: it does not count against limits. used_at is when its first server
+    was let in; unused_at when none had been for too long, and that was told,
+    or has ended it."""
 
     __tablename__ = 'nr_leases'
     __table_args__ = _table_args(
@@ -363,6 +365,12 @@ class Lease(Base, Timestamps):
         UTCDateTime
     )
     series_id: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
+    used_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    unused_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
 
     reservations: orm.Mapped[list['Reservation']] = orm.relationship(
         lazy='raise', order_by='Reservation.position'

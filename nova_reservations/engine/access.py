@@ -148,6 +148,23 @@ class Access:
 
         transactions.retry(record)
 
+    def use(self, lease_id: str, now: datetime.datetime) -> bool:
+        """Remember that the first server is let into the lease, so that it
+        does not end as one that nobody uses.
+
+        :returns: False if another one was first, or the lease ends: then the
+            access has to be asked for anew
+        :raises: Contended, DatabaseUnavailable
+
+        Decision 0043: doc/source/decisions/0043-what-operators-watch
+        """
+
+        def write(_: transactions.Attempt) -> bool:
+            with self.database.writer() as session:
+                return access.use(session, lease_id, now)
+
+        return transactions.retry(write)
+
     def open_to(self, project_id: str) -> Sequence[Open]:
         """Return the project's open reservations that can be used now, in the
         order of their ends; three queries, however many others there are.

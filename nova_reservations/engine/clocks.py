@@ -15,6 +15,8 @@ LIMIT = datetime.timedelta(minutes=2)
 NTP keeps both within a second; and a lease that ends so much too early was
 about to end."""
 
+_NOTHING = datetime.timedelta(0)
+
 Ask = Callable[[], datetime.datetime]
 
 
@@ -45,6 +47,16 @@ class Clock:
         self._compare(before, now)
         return now
 
+    def both(self) -> tuple[datetime.datetime, datetime.timedelta]:
+        """Return the database's time, believed or not, and how far it is
+        ahead of the process's own.
+
+        :raises: DatabaseUnavailable
+        """
+        before = self._own()
+        now = self._database()
+        return now, _apart(before, now, self._own())
+
     def look(self, ask: Callable[[], looks.Look]) -> looks.Look:
         """Return a look of the database at what is due.
 
@@ -59,11 +71,24 @@ class Clock:
         self, before: datetime.datetime, now: datetime.datetime
     ) -> None:
         """:param before: this process's own, when the database was asked"""
-        after = self._own()
-        # The database may have taken its time to answer.
-        apart = max(now - after, before - now)
-        if apart > LIMIT:
+        ahead = _apart(before, now, self._own())
+        if abs(ahead) > LIMIT:
             raise exception.ClocksDisagree(
-                seconds=int(apart.total_seconds()),
-                direction='ahead of' if now > after else 'behind',
+                seconds=int(abs(ahead).total_seconds()),
+                direction='ahead of' if ahead > _NOTHING else 'behind',
             )
+
+
+def _apart(
+    before: datetime.datetime,
+    now: datetime.datetime,
+    after: datetime.datetime,
+) -> datetime.timedelta:
+    """Return how far the database was ahead at least, when it was asked.
+
+    It has answered at some time between before and after, and may have taken
+    its time.
+    """
+    if now > after:
+        return now - after
+    return min(now - before, _NOTHING)

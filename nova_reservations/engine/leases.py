@@ -36,6 +36,7 @@ from nova_reservations.engine import lease_requests
 from nova_reservations.engine import limits
 from nova_reservations.engine import notifications
 from nova_reservations.engine import openings
+from nova_reservations.engine import refusals
 from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
@@ -106,6 +107,7 @@ class Leases:
         with self.database.reader() as session:
             return leases.get(session, lease_id)
 
+    @refusals.counted
     def create(
         self,
         asked: lease_requests.NewLease,
@@ -275,6 +277,7 @@ class Leases:
             return dataclasses.replace(kept, arrival=None)
         return kept
 
+    @refusals.counted
     def update(
         self,
         lease_id: str,

@@ -22,6 +22,7 @@ from nova_reservations.db import idempotency
 from nova_reservations.db import leases as leases_db
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leases
+from nova_reservations.engine import refusals
 from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import series_plans
@@ -98,6 +99,7 @@ class Series:
             raise exception.NotFound(kind='Series', id=series_id)
         return found
 
+    @refusals.counted
     def create(
         self,
         asked: lease_requests.NewLease,

@@ -29,6 +29,7 @@ from nova_reservations.engine import identity
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leases
 from nova_reservations.engine import notifications
+from nova_reservations.engine import refusals
 from nova_reservations.engine import steps
 from nova_reservations.engine import transactions
 from nova_reservations.objects import amounts
@@ -50,6 +51,7 @@ class ServerLeases:
         self.cloud = cloud
         self.database = leases.database
 
+    @refusals.counted
     def request(
         self, asked: lease_requests.NewLease, now: datetime.datetime
     ) -> objects.Lease:

@@ -134,6 +134,7 @@ class Access:
     :ivar in_slots: whether it has shares: each server takes a slot.
     :ivar cells: the UUIDs of the cells that all of these hosts are in, as
         far as they are known.
+    :ivar is_used: whether any server was ever let into its lease.
     """
 
     reservation_id: str
@@ -147,3 +148,4 @@ class Access:
     unusable: frozenset[str]
     in_slots: bool
     cells: frozenset[str]
+    is_used: bool

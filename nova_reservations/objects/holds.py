@@ -34,6 +34,7 @@ class Reason:
     a value, where that is given; and if it is in ``role``, where that is.
 
     :ivar name: what operators read.
+    :ivar key: what programs read.
     :ivar forbids: what the resource can't be used for.
     :ivar since: the column that says from when; None: that is not recorded.
     :ivar until: the same; None: until the reason is gone.
@@ -41,6 +42,7 @@ class Reason:
     """
 
     name: str
+    key: str
     column: str
     clear: object
     forbids: frozenset[Use]
@@ -69,6 +71,7 @@ class Reason:
 class Hold:
     """A reason that applies to a resource.
 
+    :ivar key: of the reason, for programs.
     :ivar since: None: it is not known.
     :ivar until: None: until the reason is gone.
     :ivar by: who holds the resource: a part of the service, or the id of a
@@ -80,6 +83,7 @@ class Hold:
     until: datetime.datetime | None
     by: str
     forbids: frozenset[Use]
+    key: str
 
     def overlaps(
         self, start: datetime.datetime, end: datetime.datetime | None
@@ -96,6 +100,7 @@ _NOTHING_NEW = frozenset({Use.PROMISE, Use.DRAIN, Use.RETURN})
 REASONS = (
     Reason(
         'failed with many others; see "heal"',
+        'mass_failure',
         'down_since',
         None,
         frozenset(Use),
@@ -105,6 +110,7 @@ REASONS = (
     ),
     Reason(
         'failed',
+        'failed',
         'down_since',
         None,
         frozenset(Use),
@@ -112,6 +118,7 @@ REASONS = (
         since='down_since',
     ),
     Reason(
+        'disabled',
         'disabled',
         'hold',
         None,
@@ -122,6 +129,7 @@ REASONS = (
     ),
     Reason(
         'down',
+        'down',
         'hold',
         None,
         _NOTHING_NEW,
@@ -131,6 +139,7 @@ REASONS = (
     ),
     Reason(
         'cordoned',
+        'cordoned',
         'cordoned_at',
         None,
         _NOTHING_NEW,
@@ -139,6 +148,7 @@ REASONS = (
     ),
     Reason(
         'emptied for a lease',
+        'emptied',
         'reservable',
         True,
         frozenset({Use.PROMISE}),
@@ -148,6 +158,7 @@ REASONS = (
     ),
     Reason(
         'drainable, not in the pool',
+        'drainable',
         'reservable',
         True,
         frozenset({Use.PROMISE, Use.KEEP}),
@@ -155,6 +166,7 @@ REASONS = (
         role=states.Role.DRAINABLE,
     ),
     Reason(
+        'settling',
         'settling',
         'reservable',
         True,
@@ -198,6 +210,7 @@ def _hold(reason: Reason, resource: Any) -> Hold:
         until=_date(resource, reason.until),
         by=getattr(resource, reason.by, reason.by),
         forbids=reason.forbids,
+        key=reason.key,
     )
 
 

@@ -36,6 +36,7 @@ class Admission:
     :ivar has_open: whether there may be a reservation that it can use
         without asking for it.
     :ivar guaranteed: what the slot holds that its own lease has for it.
+    :ivar first_of: the lease, if no server was let into it before.
     :ivar cell: the UUID of the only cell from which it can be brought to the
         place that its own lease has for it later; None: any.
     """
@@ -45,6 +46,7 @@ class Admission:
     in_slot: bool = False
     has_open: bool = False
     guaranteed: amounts.Amounts | None = None
+    first_of: str | None = None
     cell: str | None = None
 
     def admits(self, host: str) -> bool:
@@ -80,7 +82,10 @@ class Admissions:
             if asked.reservation is not None:
                 access = self._admit(asked, request_spec.project_id)
                 return Admission(
-                    access.reservation_id, access.hosts, asked.in_slot
+                    access.reservation_id,
+                    access.hosts,
+                    asked.in_slot,
+                    first_of=None if access.is_used else access.lease_id,
                 )
         except nova_exception.RequestFilterFailed as refusal:
             if not requests.exists(request_spec):

@@ -80,13 +80,18 @@ class ReservedHosts:
     def confirm(
         self, request_spec: nova_objects.RequestSpec, server: str
     ) -> admissions.Admission:
-        """Return where the request may land now, and remember in which
-        reservation's slot a new server is.
+        """Return where the request may land now, and remember that there is a
+        server in the lease, and in which reservation's slot a new one is.
 
         :raises: RequestFilterFailed, NotEnoughResources,
             DatabaseUnavailable, CloudUnavailable, Contended
         """
         admission = self.admissions.resolve(request_spec)
+        if admission.first_of is not None and not self.services.access.use(
+            admission.first_of, self._now()
+        ):
+            # Another was the first; or it has just ended, for there was none.
+            admission = self.admissions.resolve(request_spec)
         if (
             admission.reservation_id is not None
             and admission.in_slot

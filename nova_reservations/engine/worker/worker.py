@@ -22,6 +22,7 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations.db import api
 from nova_reservations.db import audit
+from nova_reservations.db import counters
 from nova_reservations.db import due_leases
 from nova_reservations.db import leases
 from nova_reservations.db import looks
@@ -39,6 +40,9 @@ waits for Nova gives the claim back."""
 
 CHOICE = 200
 """So many of what is due the longest a worker chooses from."""
+
+TAKEN_OVER = 'claims_taken_over'
+"""The counter of leases that another worker had claimed, and left."""
 
 TOGETHER = 25
 """The most leases that one thread starts together: the others of a moment are
@@ -248,10 +252,8 @@ class Worker:
             return {}
         try:
             with self.database.writer() as session:
-                return {
-                    due_lease.id: claims.Claim(
-                        due_lease.id, due_lease.attempt + 1, self.name
-                    )
+                claimed = [
+                    due_lease
                     # In one order in all workers, which excludes deadlocks.
                     for due_lease in sorted(wanted)
                     if leases.claim(
@@ -262,9 +264,18 @@ class Worker:
                         now=now,
                         until=now + claims.DURATION,
                     )
-                }
+                ]
+                taken_over = sum(due_lease.left for due_lease in claimed)
+                if taken_over:
+                    counters.increment(session, TAKEN_OVER, taken_over)
         except exception.Conflict:
             return {}
+        return {
+            due_lease.id: claims.Claim(
+                due_lease.id, due_lease.attempt + 1, self.name
+            )
+            for due_lease in claimed
+        }
 
 
 def _renew(

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import access
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import audit
@@ -145,6 +146,7 @@ CONDITION = objects.Condition(down_since=NOW)
 
 
 WRITES: list[Callable[[orm.Session], object]] = [
+    lambda session: access.use(session, lease_id(7), NOW),
     lambda session: allocations.advance(session, {1: 0, 2: 0}),
     lambda session: allocations.delete(
         session, lease_id(7), held_by(session, 7)

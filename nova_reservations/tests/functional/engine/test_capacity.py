@@ -237,6 +237,7 @@ def test_a_hold_of_some_time_keeps_a_host_for_just_that_time(
         region.now + minutes(2 * STEP),
         'operator',
         frozenset({holds.Use.PROMISE}),
+        'cordoned',
     )
     real = commitments.members
 

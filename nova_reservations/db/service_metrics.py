@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that operators watch, as the database has them at this moment.
+
+None of it reads leases that are over long since, of which there are ever
+more. Every function joins the caller's transaction.
+"""
+
+from collections.abc import Mapping
+import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import counters
+from nova_reservations.db import models
+from nova_reservations.db import tasks
+from nova_reservations.objects import states
+
+ALLOCATION = models.table(models.Allocation)
+EVENT = models.table(models.Event)
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+RESOURCE = models.table(models.Resource)
+
+LIVING = tuple(status for status in states.Lease if status not in states.OVER)
+"""States in which a lease has something to come; ERROR is one only while
+something of the lease is left in Nova."""
+
+ENDING = (states.Lease.TERMINATING, states.Lease.DELETING)
+
+_LONG_AGO = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+class Living(NamedTuple):
+    """How many leases there are of a kind."""
+
+    status: states.Lease
+    lease_type: states.LeaseType
+    degraded: bool
+    number: int
+
+
+class Step(NamedTuple):
+    """A start or an end that was due.
+
+    :ivar done_at: None: it is not.
+    """
+
+    due_at: datetime.datetime
+    done_at: datetime.datetime | None
+
+
+def living(session: orm.Session) -> list[Living]:
+    return [
+        Living(
+            states.Lease(row.status),
+            states.LeaseType(row.lease_type),
+            bool(row.degraded),
+            int(row.number),
+        )
+        for row in session.execute(
+            sa.select(
+                LEASE.c.status,
+                LEASE.c.lease_type,
+                LEASE.c.degraded,
+                sa.func.count().label('number'),
+            )
+            .where(LEASE.c.status.in_(LIVING))
+            .group_by(LEASE.c.status, LEASE.c.lease_type, LEASE.c.degraded)
+        )
+    ]
+
+
+def stuck(session: orm.Session) -> int:
+    """Return how many leases failed at their start or end and have something
+    left in Nova: a worker looks at them still."""
+    return int(
+        session.scalar(
+            sa.select(sa.func.count())
+            .select_from(LEASE)
+            .where(
+                LEASE.c.due_at > _LONG_AGO,
+                LEASE.c.status == states.Lease.ERROR,
+            )
+        )
+        or 0
+    )
+
+
+def ending_since(session: orm.Session) -> datetime.datetime | None:
+    """Return when the end began that has lasted the longest of those that are
+    not over; None: there are none."""
+    begun = (
+        sa.select(sa.func.min(EVENT.c.updated_at))
+        .join(LEASE, LEASE.c.id == EVENT.c.lease_id)
+        .where(
+            EVENT.c.event_type == states.EventType.END,
+            EVENT.c.status == states.Event.IN_PROGRESS,
+        )
+    )
+    found = (
+        session.scalar(begun.where(LEASE.c.status.in_(ENDING))),
+        session.scalar(
+            begun.where(
+                LEASE.c.due_at > _LONG_AGO,
+                LEASE.c.status == states.Lease.ERROR,
+            )
+        ),
+    )
+    return min((date for date in found if date is not None), default=None)
+
+
+def due(
+    session: orm.Session,
+) -> tuple[datetime.datetime | None, datetime.datetime | None]:
+    """Return since when, or from when on, a worker has to look at a lease; and
+    to begin a periodic task."""
+    return (
+        session.scalar(
+            sa.select(sa.func.min(LEASE.c.due_at)).where(
+                LEASE.c.due_at.is_not(None)
+            )
+        ),
+        session.scalar(sa.select(sa.func.min(tasks.WAKES_AT))),
+    )
+
+
+def starts(
+    session: orm.Session,
+    after: datetime.datetime,
+    now: datetime.datetime,
+    limit: int,
+) -> list[Step]:
+    """Return starts that were due after a time, the latest first."""
+    return _steps(
+        session,
+        LEASE.c.start_date,
+        states.EventType.START,
+        LEASE.c.status.in_((states.Lease.PENDING, states.Lease.STARTING)),
+        (after, now, limit),
+    )
+
+
+def ends(
+    session: orm.Session,
+    after: datetime.datetime,
+    now: datetime.datetime,
+    limit: int,
+) -> list[Step]:
+    """Return ends that were due after a time, the latest first; one is done
+    when nothing of the lease is left in Nova."""
+    return _steps(
+        session,
+        LEASE.c.end_date,
+        states.EventType.END,
+        sa.or_(
+            LEASE.c.status.in_((states.Lease.ACTIVE, *ENDING)),
+            sa.and_(
+                LEASE.c.status == states.Lease.ERROR,
+                LEASE.c.in_nova == sa.true(),
+            ),
+        ),
+        (after, now, limit),
+    )
+
+
+def _steps(
+    session: orm.Session,
+    date: sa.ColumnElement[datetime.datetime],
+    kind: states.EventType,
+    waits: sa.ColumnElement[bool],
+    within: tuple[datetime.datetime, datetime.datetime, int],
+) -> list[Step]:
+    """:param waits: whether one that is not done is still to be"""
+    after, now, limit = within
+    done = EVENT.c.status == states.Event.DONE
+    rows = session.execute(
+        sa.select(
+            date.label('due_at'),
+            sa.case((done, EVENT.c.updated_at)).label('done_at'),
+        )
+        .join(EVENT, EVENT.c.lease_id == LEASE.c.id)
+        .where(
+            date > after,
+            date <= now,
+            EVENT.c.event_type == kind,
+            sa.or_(done, waits),
+        )
+        .order_by(date.desc())
+        .limit(limit)
+    )
+    return [Step(*row) for row in rows]
+
+
+def hosts_held(
+    session: orm.Session, now: datetime.datetime
+) -> Mapping[str, int]:
+    """Return project -> how many whole hosts its leases have now."""
+    return {
+        row.project_id: int(row.hosts)
+        for row in session.execute(
+            sa.select(
+                LEASE.c.project_id,
+                sa.func.count(ALLOCATION.c.id).label('hosts'),
+            )
+            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+            .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .where(
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.start_date <= now,
+                ALLOCATION.c.replaced_at.is_(None),
+                ALLOCATION.c.exclusive == sa.true(),
+                RESOURCE.c.resource_type == objects.HOST,
+            )
+            .group_by(LEASE.c.project_id)
+        )
+    }
+
+
+def counted(session: orm.Session, *names: str) -> Mapping[str, int]:
+    """Return counter -> its number; 0 of one that there is not."""
+    return {name: counters.value(session, name) for name in names}

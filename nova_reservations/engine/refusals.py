@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refusals of leases are counted by their reason, for operators.
+
+After the refusal, in a transaction of its own: what was refused is rolled
+back.
+
+Decision 0043: doc/source/decisions/0043-what-operators-watch
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import functools
+from typing import Concatenate
+from typing import ParamSpec
+from typing import Protocol
+from typing import TypeVar
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations.db import api
+from nova_reservations.db import counters
+from nova_reservations.engine import transactions
+
+LOG = log.getLogger(__name__)
+
+REASONS: Mapping[type[exception.ReservationsError], str] = {
+    exception.NotEnoughResources: 'no_room',
+    exception.OverLimit: 'over_limit',
+}
+"""The refusals that are counted -> what operators read; the counters are named
+after it."""
+
+
+class _UseCase(Protocol):
+    @property
+    def database(self) -> api.Database: ...
+
+
+P = ParamSpec('P')
+T = TypeVar('T')
+S = TypeVar('S', bound=_UseCase)
+
+
+def counter(reason: str) -> str:
+    """Return the name of the counter of a reason."""
+    return f'refused_{reason}'
+
+
+def counted(
+    method: Callable[Concatenate[S, P], T],
+) -> Callable[Concatenate[S, P], T]:
+    """Have the refusals of a use case counted; not of a dry run, which asks
+    for nothing."""
+
+    @functools.wraps(method)
+    def tried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except tuple(REASONS) as refusal:
+            if not kwargs.get('dry_run'):
+                _count(self.database, REASONS[type(refusal)])
+            raise
+
+    return tried
+
+
+def _count(database: api.Database, reason: str) -> None:
+    def write(_: transactions.Attempt) -> None:
+        with database.writer() as session:
+            counters.increment(session, counter(reason))
+
+    try:
+        transactions.retry(write)
+    except (exception.Contended, exception.DatabaseUnavailable) as error:
+        # Who is refused is to read that, and nothing else.
+        LOG.warning('A refusal is not counted: %s', error)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators watch costs the same, however many leases are over."""
+
+from collections.abc import Iterator
+import datetime
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import api
+from nova_reservations.db import models
+from nova_reservations.db import service_metrics as rows
+from nova_reservations.db import unused
+from nova_reservations.objects import states
+from nova_reservations.tests import booking
+from nova_reservations.tests import conftest
+from nova_reservations.tests.functional.db import listed
+from nova_reservations.tests.functional.db import plans
+from nova_reservations.tests.functional.db import test_indexes
+
+OVER = 3000
+"""Leases that are over: one an hour has ended."""
+
+HOSTS = 12
+
+NOW = booking.at(OVER)
+
+HOUR = datetime.timedelta(hours=1)
+
+STATUS = (states.Lease.ACTIVE, states.Lease.PENDING, states.Lease.ERROR)
+
+QUERIES = {
+    'leases by their status': listed.Often(
+        rows.living, frozenset({'ix_nr_leases_status'})
+    ),
+    'leases that failed and are not empty': listed.Often(
+        rows.stuck, frozenset({'ix_nr_leases_due'})
+    ),
+    'the longest end': listed.Often(
+        rows.ending_since,
+        frozenset({'ix_nr_leases_due', 'ix_nr_leases_status'}),
+    ),
+    'what is due': listed.Often(rows.due),
+    'starts': listed.Often(
+        lambda session: rows.starts(session, NOW - HOUR, NOW, 100),
+        frozenset({'ix_nr_leases_start'}),
+    ),
+    'ends': listed.Often(
+        lambda session: rows.ends(session, NOW - HOUR, NOW, 100),
+        frozenset({'ix_nr_leases_end'}),
+    ),
+    'who has hosts': listed.Often(
+        lambda session: rows.hosts_held(session, NOW)
+    ),
+    'leases that nobody uses': listed.Often(
+        unused.count, frozenset({'ix_nr_leases_status'})
+    ),
+    'counters': listed.Often(lambda session: rows.counted(session, 'pool')),
+}
+
+
+def fill(session: orm.Session) -> None:
+    for number in range(HOSTS):
+        booking.enrol(session, f'host-{number}', spread=number)
+    numbers = range(OVER + HOSTS)
+    for model, row in (
+        (models.Lease, _lease),
+        (models.Reservation, _reservation),
+        (models.Event, _start),
+        (models.Event, _end),
+        (models.Allocation, _allocation),
+    ):
+        session.execute(sa.insert(model), [row(number) for number in numbers])
+
+
+def _lease(number: int) -> dict[str, Any]:
+    over = number < OVER
+    # As many as are over for good have failed.
+    ended = STATUS[2] if number % 2 else states.Lease.TERMINATED
+    return {
+        'id': listed.lease_id(number),
+        'name': '',
+        'project_id': f'project-{number % 7}',
+        'user_id': '',
+        'start_date': booking.at(number - 1),
+        'end_date': booking.at(number),
+        'status': ended if over else STATUS[number % len(STATUS)],
+        'due_at': None if over else booking.at(number),
+        'in_nova': not over,
+        'created_at': booking.at(number - 1),
+    }
+
+
+def _reservation(number: int) -> dict[str, Any]:
+    return {
+        'id': listed.lease_id(number),
+        'lease_id': listed.lease_id(number),
+        'position': 0,
+        'resource_type': objects.HOST,
+        'status': states.Reservation.ACTIVE,
+        'params': {},
+        'created_at': NOW,
+    }
+
+
+def _event(number: int, kind: states.EventType, when: int) -> dict[str, Any]:
+    return {
+        'id': f'{kind}-{number}',
+        'lease_id': listed.lease_id(number),
+        'event_type': kind,
+        'time': booking.at(when),
+        'status': states.Event.DONE if when < OVER else states.Event.UNDONE,
+        'created_at': NOW,
+        'updated_at': booking.at(when),
+    }
+
+
+def _start(number: int) -> dict[str, Any]:
+    return _event(number, states.EventType.START, number - 1)
+
+
+def _end(number: int) -> dict[str, Any]:
+    return _event(number, states.EventType.END, number)
+
+
+def _allocation(number: int) -> dict[str, Any]:
+    return {
+        'reservation_id': listed.lease_id(number),
+        'resource_id': 1 + number % HOSTS,
+        'start_date': booking.at(number - 1),
+        'end_date': booking.at(number),
+        'exclusive': True,
+        'released': number < OVER,
+    }
+
+
+@pytest.fixture(
+    scope='module',
+    params=[
+        pytest.param(
+            backend, marks=pytest.mark.xdist_group(f'metrics of {backend}')
+        )
+        for backend in conftest.BACKENDS
+    ],
+)
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[api.Database]:
+    directory = tmp_path_factory.mktemp('metrics')
+    with test_indexes.filled_database(
+        request.param, directory, fill
+    ) as database:
+        yield database
+
+
+@pytest.mark.parametrize('query', QUERIES)
+def test_what_is_over_is_not_read(filled, query):
+    backend = filled.engine().dialect.name
+    plan = plans.of(filled, QUERIES[query].run)
+    told = '\n'.join(map(str, plan))
+    assert plan
+    read = [row for row in plan if plans.reads_a_whole_table(backend, row)]
+    # Of these there are no more than hosts.
+    assert not [row for row in read if 'nr_resources' not in str(row)], told
+    if backend != 'sqlite':
+        assert not {
+            name for name in QUERIES[query].indexes if name not in told
+        }, told
