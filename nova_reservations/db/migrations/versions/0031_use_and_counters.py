@@ -2,14 +2,14 @@
 """Leases know whether any server was in them; what operators count
 
 Revision ID: 0031
-Revises: 0028
+Revises: 0029
 """
 
 from alembic import op
 import sqlalchemy as sa
 
 revision = '0031'
-down_revision = '0028'
+down_revision = '0029'
 branch_labels = None
 depends_on = None
 
