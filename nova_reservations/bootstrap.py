@@ -44,6 +44,7 @@ from nova_reservations.engine import server_failures
 from nova_reservations.engine import server_leases
 from nova_reservations.engine import service_metrics
 from nova_reservations.engine import settings
+from nova_reservations.engine import unused_leases
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import worker
@@ -209,6 +210,7 @@ def assemble(parts: Parts) -> Services:
             monitors,
             healer,
             deleted_servers.DeletedServers(database, nova),
+            unused_leases.UnusedLeases(database, nova, types, options, notify),
             server_failures.ServerFailures(database, nova, options, notify),
             drainables,
             retry_walk.Walk(queue),

@@ -86,4 +86,55 @@ Possible values:
 * Any number of seconds from 1
 """,
     ),
+    cfg.IntOpt(
+        'unused_lease_timeout',
+        min=0,
+        default=0,
+        help="""
+Minutes after its start at which a lease of hosts or slots is unused if
+nova-scheduler has let no server into it.
+
+A server that was let in once, and be it for a minute, makes a lease used until
+its end. So do, where nova-schedulers of an earlier release have let it in, a
+server or anything else that is on its hosts now. A lease that starts late has
+the time from then on. Leases that lack hosts that have failed are never
+unused; nor are those that servers carry (``lease_params``, guaranteed ones
+too), and windows of maintenance.
+
+Set it when all nova-schedulers run this release.
+
+Possible values:
+
+* 0: leases are not looked at for this
+* Any number of minutes
+
+Related options:
+
+* ``unused_lease_action``
+* ``polling_interval``: between two looks
+""",
+    ),
+    cfg.StrOpt(
+        'unused_lease_action',
+        default='notify',
+        choices=[
+            ('notify', 'the notification lease.unused is sent, once'),
+            ('end', 'it is sent, and the lease ends'),
+        ],
+        help="""
+What is done with a lease that is unused.
+
+It ends as at its end date, and its ``status_reason`` says why. At each look
+ten are ended at the most; and none where more than 20, and more than half of
+all active leases, are unused: then servers can't get into leases, most likely.
+
+Possible values:
+
+* ``notify`` or ``end``
+
+Related options:
+
+* ``unused_lease_timeout``
+""",
+    ),
 ]

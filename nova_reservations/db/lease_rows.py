@@ -84,6 +84,7 @@ def _lease(
         status_detail=row.status_detail,
         by_default=row.by_default,
         series_id=row.series_id,
+        unused_at=row.unused_at,
     )
 
 

@@ -5,6 +5,7 @@ None of it reads leases that are over long since, of which there are ever
 more. Every function joins the caller's transaction.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 import datetime
 from typing import NamedTuple
@@ -23,6 +24,7 @@ EVENT = models.table(models.Event)
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 RESOURCE = models.table(models.Resource)
+USAGE = models.table(models.Usage)
 
 LIVING = tuple(status for status in states.Lease if status not in states.OVER)
 """States in which a lease has something to come; ERROR is one only while
@@ -218,6 +220,40 @@ def hosts_held(
             .group_by(LEASE.c.project_id)
         )
     }
+
+
+def host_seconds(
+    session: orm.Session, since: datetime.datetime, now: datetime.datetime
+) -> Mapping[str, float]:
+    """Return project -> for how long its leases had whole hosts, by the
+    record, the time of each host added up.
+
+    Of a lease that ends late as much as will be recorded: what is told never
+    gets less.
+    """
+    of_hosts = USAGE.c.resource_class == objects.HOST
+    had = [
+        USAGE.c.project_id,
+        USAGE.c.amount,
+        USAGE.c.started_at,
+    ]
+    over = sa.select(*had, USAGE.c.ended_at.label('until')).where(
+        USAGE.c.ended_at > since, of_hosts
+    )
+    going_on = (
+        sa.select(*had, LEASE.c.end_date.label('until'))
+        .join(LEASE, LEASE.c.id == USAGE.c.lease_id)
+        .where(USAGE.c.ended_at.is_(None), of_hosts)
+    )
+    seconds: Counter[str] = Counter()
+    for query in (over, going_on):
+        for row in session.execute(query):
+            length = min(row.until, now) - max(row.started_at, since)
+            if length > datetime.timedelta(0):
+                seconds[row.project_id] += row.amount * int(
+                    length.total_seconds()
+                )
+    return seconds
 
 
 def counted(session: orm.Session, *names: str) -> Mapping[str, int]:

@@ -5,6 +5,8 @@ Not those that servers carry, nor windows in which a host is maintained.
 Every function joins the caller's transaction.
 """
 
+import datetime
+
 import sqlalchemy as sa
 from sqlalchemy import orm
 
@@ -36,3 +38,65 @@ def count(session: orm.Session) -> int:
         )
         or 0
     )
+
+
+def find(
+    session: orm.Session,
+    before: datetime.datetime,
+    untold: bool,
+    limit: int,
+) -> list[str]:
+    """Return the ids of those that have started before a time, and lack
+    nothing; the oldest first.
+
+    :param untold: only those of which that was not told
+    """
+    return list(
+        session.scalars(
+            sa.select(LEASE.c.id)
+            .join(EVENT, EVENT.c.lease_id == LEASE.c.id)
+            .where(
+                *_conditions(),
+                *([LEASE.c.unused_at.is_(None)] if untold else ()),
+                LEASE.c.degraded == sa.false(),
+                EVENT.c.event_type == states.EventType.START,
+                EVENT.c.status == states.Event.DONE,
+                EVENT.c.updated_at <= before,
+            )
+            .order_by(LEASE.c.created_at, LEASE.c.id)
+            .limit(limit)
+        )
+    )
+
+
+def active(session: orm.Session) -> int:
+    """Return how many leases are active that somebody has asked for."""
+    return int(
+        session.scalar(
+            sa.select(sa.func.count())
+            .select_from(LEASE)
+            .where(
+                LEASE.c.status == states.Lease.ACTIVE,
+                LEASE.c.by_default == sa.false(),
+            )
+        )
+        or 0
+    )
+
+
+def mark(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
+    """Write that no server was in the lease for too long; return False if one
+    was let in meanwhile, or the lease is not active any more.
+
+    Who lets one in waits for the caller's transaction, or it for them.
+    """
+    done = session.execute(
+        sa.update(LEASE)
+        .where(
+            LEASE.c.id == lease_id,
+            LEASE.c.used_at.is_(None),
+            LEASE.c.status == states.Lease.ACTIVE,
+        )
+        .values(unused_at=now)
+    )
+    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

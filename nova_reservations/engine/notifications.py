@@ -17,6 +17,7 @@ RETRY = 'lease.retry'
 TIMEDOUT = 'lease.timedout'
 DEGRADED = 'lease.degraded'
 HEALED = 'lease.healed'
+UNUSED = 'lease.unused'
 MASS_FAILURE = 'resources.mass_failure'
 
 

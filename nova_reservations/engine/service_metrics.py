@@ -142,6 +142,13 @@ METRICS = (
         'Whole hosts that leases of a project have now.',
         ('project_id',),
     ),
+    Metric(
+        'project_host_seconds_total',
+        'How long leases of a project had whole hosts, the time of each host '
+        'added up; it begins anew at midnight (UTC).',
+        ('project_id',),
+        counts=True,
+    ),
 )
 
 Labels = tuple[str, ...]
@@ -298,11 +305,17 @@ def _counters(session: api.Session) -> Readings:
 
 def _projects(session: api.Session, now: datetime.datetime) -> Readings:
     hosts = rows.hosts_held(session, now)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    seconds = rows.host_seconds(session, midnight, now)
     return {
+        'project_host_seconds_total': {
+            (project_id,): float(number)
+            for project_id, number in seconds.items()
+        },
         'project_hosts': {
             (project_id,): float(number)
             for project_id, number in hosts.items()
-        }
+        },
     }
 
 

@@ -30,6 +30,8 @@ class Settings:
     prepare_ahead: datetime.timedelta
     before_end: datetime.timedelta
     end_timeout: datetime.timedelta
+    unused_lease_timeout: datetime.timedelta
+    unused_lease_action: states.UnusedAction
     host_refresh_interval: datetime.timedelta
     max_create_wait: datetime.timedelta
     create_retry_interval: datetime.timedelta
@@ -68,6 +70,8 @@ class Settings:
             prepare_ahead=_minutes(group.prepare_ahead),
             before_end=_minutes(group.minutes_before_end_lease),
             end_timeout=_seconds(group.end_timeout),
+            unused_lease_timeout=_minutes(group.unused_lease_timeout),
+            unused_lease_action=states.UnusedAction(group.unused_lease_action),
             host_refresh_interval=_seconds(group.host_refresh_interval),
             max_create_wait=_seconds(group.max_create_wait),
             create_retry_interval=_seconds(group.create_retry_interval),

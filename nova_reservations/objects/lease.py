@@ -87,6 +87,7 @@ class Lease:
     :ivar by_default: a server got it that had not asked for one.
     :ivar in_nova: something of the lease may exist in Nova or placement.
     :ivar prepared: Nova holds exactly the resources that the database says.
+    :ivar unused_at: when no server had been in it for too long.
     :ivar series_id: of the leases that were created with it; None: it was
         created alone.
     """
@@ -117,6 +118,7 @@ class Lease:
     status_detail: str | None = None
     by_default: bool = False
     series_id: str | None = None
+    unused_at: datetime.datetime | None = None
 
     @property
     def why(self) -> reasons.Reason | None:

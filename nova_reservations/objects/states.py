@@ -180,6 +180,13 @@ class Hold(enum.StrEnum):
     DOWN = 'down'
 
 
+class UnusedAction(enum.StrEnum):
+    """What becomes of leases that nobody uses."""
+
+    NOTIFY = 'notify'
+    END = 'end'
+
+
 class HealActive(enum.StrEnum):
     """The resources of active leases that are replaced without being asked
     for."""

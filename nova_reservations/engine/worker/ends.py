@@ -14,6 +14,7 @@ from nova_reservations.engine import claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
+from nova_reservations.engine import unused_leases
 from nova_reservations.engine.worker import bookings
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
@@ -155,10 +156,14 @@ class Ends:
             held.record(now, in_nova=False, give_back=True)
             return
         flags = notifications.flags(held.lease)
+        begun = ended.updated_at
         held.record(
             now,
             status=states.Lease.TERMINATED,
-            status_reason=None,
+            # Its owner has not asked for this end, and reads why.
+            status_reason=unused_leases.reason(held.lease, begun)
+            if begun is not None and begun == held.lease.unused_at
+            else None,
             in_nova=False,
             prepared=False,
             degraded=any(

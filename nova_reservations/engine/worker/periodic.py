@@ -24,6 +24,7 @@ from nova_reservations.engine import monitoring
 from nova_reservations.engine import retry_walk
 from nova_reservations.engine import server_failures
 from nova_reservations.engine import settings
+from nova_reservations.engine import unused_leases
 
 LOG = log.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Tasks:
     monitoring: monitoring.Monitoring
     healing: healing.Healing
     deleted_servers: deleted_servers.DeletedServers
+    unused_leases: unused_leases.UnusedLeases
     server_failures: server_failures.ServerFailures
     drainable_hosts: drainable_hosts.DrainableHosts
     walk: retry_walk.Walk
@@ -121,6 +123,10 @@ class Tasks:
             self.deleted_servers.look(now)
         except exception.CloudUnavailable as error:
             LOG.warning('Deleted servers are not looked for: %s', error)
+        try:
+            self.unused_leases.look(now)
+        except exception.CloudUnavailable as error:
+            LOG.warning('Leases that nobody uses are left: %s', error)
 
     def _look_at_their_hosts(self, now: datetime.datetime) -> None:
         try:

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``nova-reservations-manage metrics`` prints, and writes."""
 
-import pathlib
-
 from prometheus_client import parser
-import pytest
-import sqlalchemy as sa
 
-from nova_reservations.db import models
 from nova_reservations.engine import service_metrics
 
 PREFIX = service_metrics.PREFIX

@@ -58,6 +58,17 @@ QUERIES = {
     'leases that nobody uses': listed.Often(
         unused.count, frozenset({'ix_nr_leases_status'})
     ),
+    'leases that nobody has used for too long': listed.Often(
+        lambda session: unused.find(session, NOW - HOUR, True, 100),
+        frozenset({'ix_nr_leases_status'}),
+    ),
+    'active leases': listed.Often(
+        unused.active, frozenset({'ix_nr_leases_status'})
+    ),
+    'hosts that projects had today': listed.Often(
+        lambda session: rows.host_seconds(session, NOW - HOUR, NOW),
+        frozenset({'ix_nr_usage_ended'}),
+    ),
     'counters': listed.Often(lambda session: rows.counted(session, 'pool')),
 }
 
@@ -72,6 +83,7 @@ def fill(session: orm.Session) -> None:
         (models.Event, _start),
         (models.Event, _end),
         (models.Allocation, _allocation),
+        (models.Usage, _usage),
     ):
         session.execute(sa.insert(model), [row(number) for number in numbers])
 
@@ -134,6 +146,23 @@ def _allocation(number: int) -> dict[str, Any]:
         'end_date': booking.at(number),
         'exclusive': True,
         'released': number < OVER,
+    }
+
+
+def _usage(number: int) -> dict[str, Any]:
+    return {
+        'lease_id': listed.lease_id(number),
+        'reservation_id': listed.lease_id(number),
+        'project_id': f'project-{number % 7}',
+        'user_id': '',
+        'started_at': booking.at(number - 1),
+        'ended_at': booking.at(number) if number < OVER else None,
+        'lease_name': '',
+        'lease_type': states.LeaseType.SCHEDULED,
+        'resource_type': objects.HOST,
+        'resource_class': objects.HOST,
+        'amount': 1,
+        'degraded': False,
     }
 
 

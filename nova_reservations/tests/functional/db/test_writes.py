@@ -47,6 +47,7 @@ from nova_reservations.db import server_failures
 from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
 from nova_reservations.db import tenancy
+from nova_reservations.db import unused
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
@@ -147,6 +148,7 @@ CONDITION = objects.Condition(down_since=NOW)
 
 WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: access.use(session, lease_id(7), NOW),
+    lambda session: unused.mark(session, lease_id(7), NOW),
     lambda session: allocations.advance(session, {1: 0, 2: 0}),
     lambda session: allocations.delete(
         session, lease_id(7), held_by(session, 7)
