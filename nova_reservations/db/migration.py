@@ -77,7 +77,7 @@ def _revisions() -> set[str]:
 
 
 class State(enum.StrEnum):
-    """What the schema is to this code."""
+    """The state of the schema, for this code."""
 
     CURRENT = 'current'
     OLD = 'old'

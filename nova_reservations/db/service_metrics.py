@@ -36,7 +36,7 @@ _LONG_AGO = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class Living(NamedTuple):
-    """How many leases there are of a kind."""
+    """The number of leases of a kind."""
 
     status: states.Lease
     lease_type: states.LeaseType

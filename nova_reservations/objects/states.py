@@ -181,7 +181,7 @@ class Hold(enum.StrEnum):
 
 
 class UnusedAction(enum.StrEnum):
-    """What becomes of leases that nobody uses."""
+    """The actions on leases that nobody uses."""
 
     NOTIFY = 'notify'
     END = 'end'

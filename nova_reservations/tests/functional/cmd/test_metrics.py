@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``nova-reservations-manage metrics`` prints, and writes."""
+"""Pages that ``nova-reservations-manage metrics`` prints, and writes."""
 
 from prometheus_client import parser
 

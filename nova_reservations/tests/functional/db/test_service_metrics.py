@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators watch costs the same, however many leases are over."""
+"""The cost of metrics does not depend on how many leases are over."""
 
 from collections.abc import Iterator
 import datetime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's scheduler has let in decides whether a lease is used."""
+"""A lease is used if Nova's scheduler has let a server in."""
 
 import dataclasses
 import datetime
