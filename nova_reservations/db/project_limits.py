@@ -5,6 +5,7 @@ Every function joins the caller's transaction.
 """
 
 from collections.abc import Iterable
+from collections.abc import Sequence
 import dataclasses
 import datetime
 import functools
@@ -31,9 +32,13 @@ LONGEST_GRACE = datetime.timedelta(days=1)
 
 _COUNTED = states.WAITING | states.OPEN
 
-_ALIVE = tuple(
-    sorted(_COUNTED | {states.Lease.TERMINATING, states.Lease.DELETING})
-)
+_ALIVE: Sequence[sa.ColumnElement[str]] = [
+    # Parameters in a list would be written into the statement each time.
+    sa.literal_column(f"'{status}'")
+    for status in sorted(
+        _COUNTED | {states.Lease.TERMINATING, states.Lease.DELETING}
+    )
+]
 """The states of leases that may hold something, but for ERROR: in that there
 may be many, of long ago."""
 
@@ -48,9 +53,15 @@ def raise_generation(session: orm.Session, project_id: str) -> None:
     Decision 0039: doc/source/decisions/0039-limits-in-the-booking
     """
     done = session.execute(
-        sa.update(PROJECT)
-        .where(PROJECT.c.project_id == project_id)
-        .values(generation=PROJECT.c.generation + 1)
+        # Put together once: that takes longer than to send it.
+        sa.lambda_stmt(
+            lambda: (
+                sa.update(PROJECT)
+                .where(PROJECT.c.project_id == sa.bindparam('project'))
+                .values(generation=PROJECT.c.generation + 1)
+            )
+        ),
+        {'project': project_id},
     )
     if done.rowcount != 1:  # type: ignore[attr-defined]
         # Of those who do it at the same time, all but one begin anew.
