@@ -21,6 +21,7 @@ from sandbox.bench import ends
 from sandbox.bench import fresh
 from sandbox.bench import healing
 from sandbox.bench import lifecycle
+from sandbox.bench import limits
 from sandbox.bench import million
 from sandbox.bench import processes
 from sandbox.bench import replan
@@ -31,6 +32,7 @@ from sandbox.bench import waiting
 
 ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
     'create': requests.create,
+    'limits': limits.limits,
     'clients': requests.clients,
     'fresh': fresh.fresh,
     'scale': requests.scale,

@@ -18,6 +18,7 @@ from sandbox.bench.probes import aggregates
 from sandbox.bench.probes import asked
 from sandbox.bench.probes import breakdown
 from sandbox.bench.probes import cpu
+from sandbox.bench.probes import limited
 from sandbox.bench.probes import memory
 
 PROBES: Mapping[str, Callable[..., Any]] = {
@@ -28,6 +29,7 @@ PROBES: Mapping[str, Callable[..., Any]] = {
     'boot': cpu.boot,
     'create': breakdown.create,
     'explain': breakdown.explain,
+    'limits': limited.create,
     'listing': memory.listing,
     'memory': memory.growth,
     'schedule': cpu.schedule,
