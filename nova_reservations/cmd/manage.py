@@ -16,13 +16,13 @@ from typing import Any
 
 import nova.conf
 from oslo_config import cfg
-import prettytable
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import hosts as schemas
+from nova_reservations.cmd import demand_replay
 from nova_reservations.cmd import host_list
 from nova_reservations.cmd import host_maintenance
 from nova_reservations.cmd import metrics
@@ -30,17 +30,12 @@ from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
 from nova_reservations.engine import mass_failure
-from nova_reservations.engine import replay
-from nova_reservations.objects import refusal
 
 PAUSE = 5
 """Seconds between two looks of an audit, or at a host that waits."""
 
 PATIENCE = datetime.timedelta(seconds=10)
 """Until it is said that what a host waits for has taken too long."""
-
-MOST_HOSTS = 10_000
-"""Hosts that may be tried beside the pool."""
 
 
 def main() -> int:
@@ -63,8 +58,11 @@ def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
 
 def _add_parsers(commands: Any) -> None:
     database = _group(commands, 'db', 'the tables of reservations')
-    _parser(database, 'sync', 'bring them to what this code needs', _db_sync)
-    _parser(database, 'version', 'print their revision', _db_version)
+    for name, text, act in (
+        ('sync', 'bring them to what this code needs', _db_sync),
+        ('version', 'print their revision', _db_version),
+    ):
+        _add_format(_parser(database, name, text, act))
 
     _add_host_parsers(commands)
     heal = _parser(
@@ -81,7 +79,9 @@ def _add_parsers(commands: Any) -> None:
         help='number, service host or hypervisor hostname of an enrolled '
         'host; without any: all hosts that are not healed for that reason',
     )
-    _add_demand_parsers(commands)
+    _add_format(heal)
+    demand = _group(commands, 'demand', 'leases that were refused')
+    _add_format(demand_replay.add_parser(demand, _parser, _find))
     metrics.add_parser(commands, _parser)
     look = _parser(
         commands,
@@ -130,6 +130,7 @@ def _add_host_parsers(commands: Any) -> None:
         help='return when they are reservable; exit 1 if one is not after '
         '[reservations] build_wait',
     )
+    _add_format(add)
     remove = _parser(
         hosts, 'remove', 'open hosts to everybody again', _host_remove
     )
@@ -139,38 +140,7 @@ def _add_host_parsers(commands: Any) -> None:
         metavar='ID|NAME',
         help='number, service host or hypervisor hostname of an enrolled host',
     )
-
-
-def _add_demand_parsers(commands: Any) -> None:
-    demand = _group(commands, 'demand', 'leases that were refused')
-    replay = _parser(
-        demand,
-        'replay',
-        'tell which of them more hosts would have had room for, beside all '
-        'that is booked; nothing is written',
-        _demand_replay,
-    )
-    replay.add_argument(
-        '--add-hosts',
-        required=True,
-        type=_count,
-        metavar='N',
-        help='this many hosts beside those that there are, up to '
-        f'{MOST_HOSTS}',
-    )
-    replay.add_argument(
-        '--like',
-        metavar='ID|NAME',
-        help='number, service host or hypervisor hostname of the host that '
-        'they are like; without: of the first one that new leases can have',
-    )
-    for name, text in (
-        ('start', 'only what was asked for on this day or later'),
-        ('end', 'only what was asked for before this day'),
-    ):
-        replay.add_argument(
-            f'--{name}', type=_day, metavar='YYYY-MM-DD', help=text
-        )
+    _add_format(remove)
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
@@ -217,28 +187,13 @@ def _property(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) > MOST_HOSTS:
-        raise argparse.ArgumentTypeError(
-            f'"{text}": a number from 0 to {MOST_HOSTS} is wanted'
-        )
-    return int(text)
-
-
-def _day(text: str) -> datetime.datetime:
-    try:
-        day = datetime.datetime.strptime(text, '%Y-%m-%d')
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f'"{text}": a day such as 2027-03-01 is wanted'
-        ) from error
-    return day.replace(tzinfo=datetime.UTC)
-
-
-def _db_sync(services: bootstrap.Services, _: Any) -> int:
+def _db_sync(services: bootstrap.Services, arguments: Any) -> int:
     before = migration.version(services.database)
     migration.sync(services.database)
     after = migration.version(services.database)
+    if arguments.format == 'json':
+        print(json.dumps({'revision': after, 'was': before}))
+        return 0
     print(
         f'The tables are at revision {after}'
         + (f'; they were at {before or "none"}' if before != after else '')
@@ -246,8 +201,12 @@ def _db_sync(services: bootstrap.Services, _: Any) -> int:
     return 0
 
 
-def _db_version(services: bootstrap.Services, _: Any) -> int:
-    print(migration.version(services.database) or 'no tables')
+def _db_version(services: bootstrap.Services, arguments: Any) -> int:
+    version = migration.version(services.database)
+    if arguments.format == 'json':
+        print(json.dumps({'revision': version, 'needed': migration.head()}))
+    else:
+        print(version or 'no tables')
     return 0
 
 
@@ -296,16 +255,18 @@ def _host_add(services: bootstrap.Services, arguments: Any) -> int:
     properties = dict(arguments.properties)
     waiting: list[objects.Host] = []
     exit_code = _each(
-        arguments.names,
+        arguments,
         lambda name: _enrol(services, name, properties, waiting),
     )
     if arguments.wait:
         for host in waiting:
-            exit_code |= _wait_for(services, host)
+            exit_code |= _wait_for(services, host, arguments.format)
     return exit_code
 
 
-def _wait_for(services: bootstrap.Services, host: objects.Host) -> int:
+def _wait_for(
+    services: bootstrap.Services, host: objects.Host, form: str
+) -> int:
     """Wait for a host to be reservable; return the exit code."""
     patience = services.hosts.options.build_wait
     deadline = services.clock.now() + patience + PATIENCE
@@ -316,7 +277,8 @@ def _wait_for(services: bootstrap.Services, host: objects.Host) -> int:
         host = services.hosts.get(host.id)
     name = host.facts.service_host
     if host.reservable:
-        print(f'Host {name} is reservable, as host {host.id}')
+        if form == 'text':
+            print(f'Host {name} is reservable, as host {host.id}')
         return 0
     print(f'{name}: not reservable yet. {host.status_reason}', file=sys.stderr)
     return 1
@@ -351,7 +313,7 @@ def _enrol(
 
 
 def _host_remove(services: bootstrap.Services, arguments: Any) -> int:
-    return _each(arguments.names, lambda name: _remove(services, name))
+    return _each(arguments, lambda name: _remove(services, name))
 
 
 def _remove(services: bootstrap.Services, name: str) -> str:
@@ -365,60 +327,19 @@ def _heal(services: bootstrap.Services, arguments: Any) -> int:
     released = mass_failure.release(
         services.database, objects.HOST, names, services.clock.now()
     )
+    others = sorted(names.difference(released))
+    if arguments.format == 'json':
+        print(
+            json.dumps({'healed': sorted(released), 'nothing_to_do': others})
+        )
+        return 0
     for name in released:
         print(f'Leases of host {name} are healed now')
-    for name in sorted(names.difference(released)):
+    for name in others:
         print(f'Host {name} has not failed with many others: nothing to do')
     if not arguments.names and not released:
         print('No hosts have failed with many others: nothing to do')
     return 0
-
-
-def _demand_replay(services: bootstrap.Services, arguments: Any) -> int:
-    query = refusal.RefusalQuery(start=arguments.start, end=arguments.end)
-    like = _find(services, arguments.like).id if arguments.like else None
-    more = arguments.add_hosts
-    try:
-        now, after = (
-            services.replay.run(query, count, like, services.clock.now())
-            for count in (0, more)
-        )
-    except exception.InvalidInput as error:
-        print(error, file=sys.stderr)
-        return 1
-    table = prettytable.PrettyTable(
-        ('Asked', 'Project', 'Kind', 'Start', 'End', 'Now', f'+{more}')
-    )
-    table.align = 'l'
-    for before, tried in zip(now, after, strict=True):
-        asked = tried.refusal
-        table.add_row(
-            [
-                f'{asked.asked_at:%Y-%m-%d %H:%M}',
-                asked.project_id,
-                asked.kind,
-                f'{asked.start:%Y-%m-%d %H:%M}',
-                f'{asked.end:%Y-%m-%d %H:%M}',
-                _ACCEPTED[before.accepted],
-                _ACCEPTED[tried.accepted],
-            ]
-        )
-    print(table)
-    print(f'Room for {_summary(now)} with the hosts that there are')
-    print(f'Room for {_summary(after)} with {more} more')
-    return 0
-
-
-_ACCEPTED = {True: 'yes', False: 'no', None: 'unknown type'}
-
-
-def _summary(tried: Sequence[replay.Tried]) -> str:
-    accepted = [each for each in tried if each.accepted]
-    hours = sum(each.hours for each in tried)
-    return (
-        f'{len(accepted)} of {objects.plural(len(tried), "lease", "leases")}, '
-        f'{sum(each.hours for each in accepted):.0f} of {hours:.0f} host-hours'
-    )
 
 
 def _find(services: bootstrap.Services, name: str) -> objects.Host:
@@ -435,23 +356,32 @@ def _find(services: bootstrap.Services, name: str) -> objects.Host:
     return found[0]
 
 
-def _each(names: list[str], act: Callable[[str], str]) -> int:
-    """Act on each, whether others fail or not; return the exit code."""
-    exit_code = 0
-    for name in names:
+def _each(arguments: Any, act: Callable[[str], str]) -> int:
+    """Act on each name, whether others fail or not; return the exit code."""
+    said: list[dict[str, str]] = []
+    for name in arguments.names:
         try:
-            print(act(name))
+            said.append({'name': name, 'done': act(name)})
         except (
             exception.CloudUnavailable,
             exception.CloudRefused,
         ) as error:
-            print(
-                f'{name}: {error}. This may be done half-way: repeat it when '
-                'the cause is gone.',
-                file=sys.stderr,
+            why = (
+                f'{error}. This may be done half-way: repeat it when the '
+                'cause is gone.'
             )
-            exit_code = 1
+            said.append({'name': name, 'error': why})
         except exception.ReservationsError as error:
-            print(f'{name}: {error}', file=sys.stderr)
-            exit_code = 1
-    return exit_code
+            said.append({'name': name, 'error': str(error)})
+        if arguments.format == 'text':
+            _say(said[-1])
+    if arguments.format == 'json':
+        print(json.dumps(said))
+    return 1 if any('error' in each for each in said) else 0
+
+
+def _say(said: Mapping[str, str]) -> None:
+    if 'error' in said:
+        print(f'{said["name"]}: {said["error"]}', file=sys.stderr)
+    else:
+        print(said['done'])

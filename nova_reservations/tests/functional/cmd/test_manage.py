@@ -306,7 +306,10 @@ def test_a_mass_failure_is_healed_when_an_administrator_says_so(
     )
     assert controller.manage('heal').out.count('are healed now') == 2
     assert 'nothing to do' in controller.manage('heal').out
-    assert 'nothing to do' in controller.manage('heal', 'h2').out
+    assert json.loads(controller.manage('heal', 'h2', '-f', 'json').out) == {
+        'healed': [],
+        'nothing_to_do': ['h2'],
+    }
     *_, row = cells(controller.manage('host', 'list'))
     assert row[7] == 'False (failed)'
 
@@ -384,6 +387,10 @@ class TestDemandReplay:
             'there are',
             'Room for 1 of 1 lease, 10 of 10 host-hours with 1 more',
         ]
+        words = ('demand', 'replay', '--add-hosts', '1', '-f', 'json')
+        [told] = json.loads(controller.manage(*words).out)['refusals']
+        assert (told['room_now'], told['room_then']) == (False, True)
+        assert told['host_hours'] == 10
         later = controller.manage(
             'demand', 'replay', '--add-hosts', '1', '--start', '2060-01-01'
         )
@@ -449,3 +456,14 @@ def test_programs_read_json(audited):
     report = json.loads(answer.out)
     assert [len(report['found']), report['left']] == [1, []]
     assert answer.exit_code == 0
+    version = json.loads(audited.manage('db', 'version', '-f', 'json').out)
+    assert version['revision'] == version['needed']
+    synced = json.loads(audited.manage('db', 'sync', '-f', 'json').out)
+    assert synced == {'revision': version['needed'], 'was': version['needed']}
+    answer = audited.manage('host', 'remove', 'h1', 'h9', '-f', 'json')
+    removed, unknown = json.loads(answer.out)
+    assert removed['done'] == 'Host h1 is no longer enrolled'
+    assert (unknown['name'], answer.exit_code) == ('h9', 1)
+    assert 'could not be found' in unknown['error']
+    [added] = json.loads(audited.manage('host', 'add', 'h1', '-f', 'json').out)
+    assert added['done'].startswith('Host h1 is enrolled')
