@@ -22,6 +22,7 @@ from nova_reservations.conf import database as database_options
 from nova_reservations.conf import limits as limit_options
 from nova_reservations.db import api
 from nova_reservations.engine import access
+from nova_reservations.engine import addresses
 from nova_reservations.engine import best_effort
 from nova_reservations.engine import clocks
 from nova_reservations.engine import deleted_servers
@@ -77,6 +78,7 @@ class Services:
     server_leases: server_leases.ServerLeases
     hosts: hosts.Hosts
     resources: resources.Resources
+    addresses: addresses.Addresses
     drainable_hosts: drainable_hosts.DrainableHosts
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
@@ -186,6 +188,7 @@ def assemble(parts: Parts) -> Services:
         database, parts.plugins.monitors, options, notify
     )
     healer = healing.Healing(database, types, options, notify)
+    known = resources.Resources(database, types)
     return Services(
         database=database,
         clock=parts.clock,
@@ -195,7 +198,8 @@ def assemble(parts: Parts) -> Services:
         access=accesses,
         server_leases=server_leases.ServerLeases(promises, accesses, nova),
         hosts=inventory,
-        resources=resources.Resources(database, types),
+        resources=known,
+        addresses=addresses.Addresses(database, nova, known),
         replay=replay.Replay(database, parts.plugins.types, options),
         lifecycle=_lifecycle(parts, queue, project_limits),
         drainable_hosts=drainables,

@@ -49,6 +49,7 @@ _SERVED = frozenset({403, 503})
 _PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     'lease_id': parameters.UUID,
     'series_id': parameters.UUID,
+    'floatingip_id': parameters.UUID,
     'host_id': hosts.ID,
     'name': hosts.PROPERTY_NAME,
 }

@@ -7,6 +7,7 @@ from typing import Any
 import webob.exc
 
 from nova_reservations.api import demand
+from nova_reservations.api import floatingips
 from nova_reservations.api import host_actions
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
@@ -42,6 +43,10 @@ _TABLE = (
     ('PUT', '/v1/leases/{lease_id}', leases.UPDATE),
     ('DELETE', '/v1/leases/{lease_id}', leases.DELETE),
     ('GET', '/v1/demand', demand.INDEX),
+    ('GET', '/v1/floatingips', floatingips.INDEX),
+    ('POST', '/v1/floatingips', floatingips.CREATE),
+    ('GET', '/v1/floatingips/{floatingip_id}', floatingips.SHOW),
+    ('DELETE', '/v1/floatingips/{floatingip_id}', floatingips.DELETE),
     ('GET', '/v1/limits', limits.SHOW),
     ('GET', '/v1/lease-series/{series_id}', series.SHOW),
     ('DELETE', '/v1/lease-series/{series_id}', series.DELETE),

@@ -29,6 +29,7 @@ from nova_reservations.cmd import metrics
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
+from nova_reservations.engine import findings
 from nova_reservations.engine import mass_failure
 
 PAUSE = 5
@@ -233,7 +234,7 @@ def _report(
     arguments: Any,
     report: dict[str, list[str]],
     name: str,
-    findings: Sequence[audit.Finding],
+    findings: Sequence[findings.Finding],
 ) -> None:
     """Print problems, or keep them for the one object that is printed."""
     report[name] = [finding.problem for finding in findings]
@@ -242,7 +243,7 @@ def _report(
             print(problem)
 
 
-def _repair(finding: audit.Finding) -> None:
+def _repair(finding: findings.Finding) -> None:
     if finding.repair is None:
         return
     try:

@@ -13,9 +13,9 @@ in ``nova_reservations.resources``.
 
 Possible values:
 
-* Names of installed entry points; ``physical:host``, ``virtual:instance`` and
-  ``flavor:instance`` come with the package. A name that is not installed
-  stops the process with one line that says so
+* Names of installed entry points; ``physical:host``, ``virtual:instance``,
+  ``flavor:instance`` and ``virtual:floatingip`` come with the package. A name
+  that is not installed stops the process with one line that says so
 """,
     ),
     cfg.StrOpt(

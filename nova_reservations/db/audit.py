@@ -15,6 +15,7 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import holds
 from nova_reservations.db import models
+from nova_reservations.objects import address as addresses
 from nova_reservations.objects import amounts
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
@@ -216,6 +217,38 @@ def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
             sa.select(RESERVATION.c.id).where(RESERVATION.c.id.in_(ids))
         )
     )
+
+
+def leased_addresses(
+    session: orm.Session,
+) -> list[tuple[str, str, str, str]]:
+    """Return (address, reservation id, lease id, project id) of all that
+    Neutron should have for the project; the address by its name as a
+    resource."""
+    return [
+        (row.name, row.id, row.lease_id, row.project_id)
+        for row in session.execute(
+            sa.select(
+                RESOURCE.c.name,
+                RESERVATION.c.id,
+                RESERVATION.c.lease_id,
+                LEASE.c.project_id,
+            )
+            .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+            .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+            .where(
+                RESOURCE.c.resource_type == addresses.FLOATING_IP,
+                LEASE.c.status == states.Lease.ACTIVE,
+                LEASE.c.prepared == sa.true(),
+                LEASE.c.claimed_by.is_(None),
+                ALLOCATION.c.released == sa.false(),
+                ALLOCATION.c.replaced_at.is_(None),
+                ~allocations.occupied(),
+            )
+            .order_by(RESOURCE.c.name)
+        )
+    ]
 
 
 def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:

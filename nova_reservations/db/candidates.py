@@ -83,6 +83,8 @@ def find(
     if wanted.among is not None:
         query = query.where(models.Resource.id.in_(wanted.among))
     statements = offers.nearest(query, limit)
+    if wanted.named:
+        statements.append(query.where(models.Resource.id.in_(wanted.named)))
     if wanted.held:
         kept = offers.query().where(_keepable(demand), offers.free)
         if wanted.recheck:

@@ -5,6 +5,7 @@ have more in ``hosts.py``.
 Every function joins the caller's transaction.
 """
 
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -206,6 +207,21 @@ def shares(session: orm.Session, resource_id: int) -> list[Share]:
         .order_by(ALLOCATION.c.start_date, ALLOCATION.c.id)
     )
     return [Share(*row) for row in rows]
+
+
+def ids_of(
+    session: orm.Session, resource_type: str, names: Collection[str]
+) -> dict[str, int]:
+    """Return name -> id of those of these names."""
+    return {
+        row.name: row.id
+        for row in session.execute(
+            sa.select(RESOURCE.c.name, RESOURCE.c.id).where(
+                RESOURCE.c.name.in_(names),
+                RESOURCE.c.resource_type == resource_type,
+            )
+        )
+    }
 
 
 def withdraw(session: orm.Session, resource_id: int) -> int:

@@ -21,6 +21,7 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import candidates
+from nova_reservations.db import resources
 from nova_reservations.db import shares
 from nova_reservations.engine import queue
 from nova_reservations.engine import replanning
@@ -216,7 +217,23 @@ class Allocations:
                 - demand.maximum
                 + (len(terms.beside.taken) if demand.exclusive else 0),
                 among=terms.among.get(item.id) if terms.among else None,
+                named=self._named(session, demand),
             )
+
+    def _named(self, session: api.Session, demand: demands.Ask) -> list[int]:
+        """Return the ids of what is asked for by name.
+
+        :raises: InvalidInput for what is not there
+        """
+        if not demand.named:
+            return []
+        found = resources.ids_of(session, demand.resource_type, demand.named)
+        unknown = sorted(demand.named - found.keys())
+        if unknown:
+            raise exception.InvalidInput(
+                f'{", ".join(unknown)}: nothing of this name can be leased'
+            )
+        return sorted(found.values())
 
     def _check_keys(self, session: api.Session, demand: demands.Ask) -> None:
         """:raises: InvalidInput for a property that no resource has"""
@@ -402,10 +419,11 @@ def _whole_refusal(
     if terms.beside.taken:
         count = len(terms.beside.taken)
         reason += f', and {count} by other leases of the series'
-    if wanted.must_keep:
+    if wanted.named:
+        reason += f', and {len(wanted.named)} by their names'
+    if wanted.keep_all and wanted.held:
         reason += (
-            f', and an active lease keeps the {len(wanted.must_keep)} that it '
-            'has'
+            f', and an active lease keeps the {len(wanted.held)} that it has'
         )
     return reason
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
-import dataclasses
 import datetime
 
 from nova_reservations import objects
@@ -19,7 +18,9 @@ from nova_reservations.db import drainable_hosts
 from nova_reservations.db import hosts
 from nova_reservations.db import leases
 from nova_reservations.db import tasks
+from nova_reservations.engine import address_audit
 from nova_reservations.engine import leftovers
+from nova_reservations.engine.findings import Finding
 from nova_reservations.objects import states
 
 PATIENCE = datetime.timedelta(seconds=60)
@@ -27,18 +28,11 @@ PATIENCE = datetime.timedelta(seconds=60)
 workers."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
-    """:ivar repair: mends it; None: a person has to."""
-
-    problem: str
-    repair: Callable[[], None] | None = None
-
-
 class Audit:
     def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
         self.database = database
         self.cloud = cloud
+        self.addresses = address_audit.AddressAudit(database, cloud)
 
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
@@ -53,6 +47,7 @@ class Audit:
             *self.of_donors(now),
             *self.of_aggregates(now),
             *self.of_slots(now),
+            *self.addresses.findings(now),
             *self.of_leftovers(),
         ]
 

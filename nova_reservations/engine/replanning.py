@@ -292,6 +292,7 @@ class Promises:
         if (
             demand is None
             or not demand.exclusive
+            or demand.named
             or demand.resource_type != self.resource_type
         ):
             return None

@@ -15,6 +15,7 @@ class Demand:
     """Between minimum and maximum whole resources of one type.
 
     :ivar requirements: what each of them must be; None asks nothing.
+    :ivar named: the names of resources that must be among them.
     """
 
     exclusive: ClassVar[Literal[True]] = True
@@ -26,6 +27,7 @@ class Demand:
     minimum: int
     maximum: int
     requirements: expressions.Expression | None = None
+    named: frozenset[str] = frozenset()
 
     @property
     def least(self) -> int:
@@ -50,6 +52,7 @@ class Share:
     """
 
     exclusive: ClassVar[Literal[False]] = False
+    named: ClassVar[frozenset[str]] = frozenset()
 
     resource_type: str
     slots: int

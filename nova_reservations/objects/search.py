@@ -67,6 +67,7 @@ class Wanted:
     :ivar recheck: that must meet the requirements, too.
     :ivar siblings: how many resources others of the lease may take.
     :ivar among: ids of all that it may have; None: whatever there is.
+    :ivar named: ids of what it must have.
     """
 
     reservation_id: str
@@ -77,11 +78,14 @@ class Wanted:
     recheck: bool = True
     siblings: int = 0
     among: Collection[int] | None = None
+    named: Collection[int] = ()
 
     @property
     def must_keep(self) -> Mapping[int, int]:
-        """Resource id -> slots that stay."""
-        return self.held if self.keep_all else {}
+        """Resource id -> slots that it has in any case: those that stay, and
+        what was asked for by name."""
+        named = dict.fromkeys(self.named, 1)
+        return {**named, **self.held} if self.keep_all else named
 
     def within(self, key: str, values: Collection[str]) -> Self:
         """Return the same with one more requirement: the fact is one of

@@ -94,7 +94,7 @@ class _Plan:
     def keep(self, ask: int, resources: Collection[int]) -> bool:
         ranked = set(self.ranked[ask])
         for resource in resources:
-            if resource not in ranked:
+            if resource not in ranked or resource in self.owner:
                 return False
             self._give(ask, resource)
         return len(resources) <= self.asks[ask].wanted.demand.maximum

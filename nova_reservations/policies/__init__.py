@@ -4,6 +4,7 @@
 from oslo_policy import policy
 
 from nova_reservations.policies import demand
+from nova_reservations.policies import floatingips
 from nova_reservations.policies import hosts
 from nova_reservations.policies import leases
 from nova_reservations.policies import limits
@@ -12,4 +13,10 @@ from nova_reservations.policies import limits
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     """Return the rules, for Nova's enforcer and
     oslopolicy-sample-generator."""
-    return [*leases.RULES, *limits.RULES, *hosts.RULES, *demand.RULES]
+    return [
+        *leases.RULES,
+        *limits.RULES,
+        *hosts.RULES,
+        *floatingips.RULES,
+        *demand.RULES,
+    ]

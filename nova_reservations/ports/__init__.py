@@ -24,6 +24,11 @@ from nova_reservations.ports.hosts import ComputeService
 from nova_reservations.ports.hosts import GONE
 from nova_reservations.ports.hosts import Hosts
 from nova_reservations.ports.hosts import HostVersion
+from nova_reservations.ports.networks import FloatingIP
+from nova_reservations.ports.networks import Mark
+from nova_reservations.ports.networks import Network
+from nova_reservations.ports.networks import Networks
+from nova_reservations.ports.networks import Subnet
 from nova_reservations.ports.servers import Flavor
 from nova_reservations.ports.servers import MOVABLE
 from nova_reservations.ports.servers import Occupancy
@@ -45,13 +50,17 @@ __all__ = [
     'Cloud',
     'ComputeService',
     'Flavor',
+    'FloatingIP',
     'GenerationChange',
     'GenerationChanges',
     'HostVersion',
     'Hosts',
     'KnownFlavor',
     'LimitSource',
+    'Mark',
     'Members',
+    'Network',
+    'Networks',
     'Notifier',
     'Occupancy',
     'Outcome',
@@ -64,11 +73,12 @@ __all__ = [
     'ServerState',
     'Servers',
     'Slots',
+    'Subnet',
 ]
 
 
 class Cloud(Protocol):
-    """The four parts of the cloud; a user of only one may take that alone."""
+    """The five parts of the cloud; a user of only one may take that alone."""
 
     @property
     def hosts(self) -> Hosts: ...
@@ -81,6 +91,9 @@ class Cloud(Protocol):
 
     @property
     def slots(self) -> Slots: ...
+
+    @property
+    def networks(self) -> Networks: ...
 
 
 class Notifier(Protocol):

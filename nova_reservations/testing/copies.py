@@ -44,7 +44,13 @@ def _moment(
         factory = regions.Factory(pathlib.Path(directory))
         region = factory(*names)
         lease = story(region)
-        for part in ('hosts', 'aggregates', 'servers', 'slots'):
+        for part in (
+            'hosts',
+            'aggregates',
+            'servers',
+            'slots',
+            'networks',
+        ):
             assert vars(getattr(region.cloud, part)).keys() == {'_state'}
         factory.close()
         return _Moment(region), lease

@@ -11,6 +11,7 @@ import uuid
 from nova_reservations import objects
 from nova_reservations.testing import fake_aggregates
 from nova_reservations.testing import fake_hosts
+from nova_reservations.testing import fake_networks
 from nova_reservations.testing import fake_servers
 from nova_reservations.testing import fake_slots
 from nova_reservations.testing import fake_state
@@ -54,3 +55,4 @@ class FakeCloud(fake_state.State):
         self.aggregates = fake_aggregates.FakeAggregates(self)
         self.servers = fake_servers.FakeServers(self)
         self.slots = fake_slots.FakeSlots(self)
+        self.networks = fake_networks.FakeNetworks(self)

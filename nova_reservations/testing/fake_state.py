@@ -64,6 +64,12 @@ class State:
         which it was guaranteed a place.
     :ivar foreign: classes that others have made.
     :ivar stuck: reservation id -> consumers that never give their slots up.
+    :ivar networks_known: id -> network of Neutron's.
+    :ivar network_projects: network -> who sees it, if not everybody does.
+    :ivar floating_ips: id -> floating IP, whoever's it is.
+    :ivar network_ports: (network, address) -> the port that has it.
+    :ivar without_quota: projects that may have no more floating IPs.
+    :ivar neutron_is_silent: whether Neutron does not answer.
     """
 
     def __init__(self, known: Mapping[str, objects.HostFacts]) -> None:
@@ -109,6 +115,12 @@ class State:
         self.tenancy: dict[str, str] = {}
         self.stuck: dict[str, set[str]] = {}
         self.foreign: set[str] = set()
+        self.networks_known: dict[str, ports.Network] = {}
+        self.network_projects: dict[str, set[str]] = {}
+        self.floating_ips: dict[str, ports.FloatingIP] = {}
+        self.network_ports: dict[tuple[str, str], str] = {}
+        self.without_quota: set[str] = set()
+        self.neutron_is_silent = False
         self.room = 100
         self._lock = threading.Lock()
 

@@ -23,6 +23,10 @@ BODIES = {
         ],
     },
     ('PUT', '/leases/{lease_id}'): {'name': 'b'},
+    ('POST', '/floatingips'): {
+        'floating_network_id': 'a',
+        'floating_ip_address': 'b',
+    },
     ('POST', '/os-hosts'): {'name': 'h2'},
     ('PUT', '/os-hosts/{host_id}'): {'gpu': 'A100'},
     ('POST', '/os-hosts/{host_id}/action'): {'cordon': None},
@@ -50,6 +54,7 @@ def test_every_route_refuses_who_has_no_role(
     filled = path.format(
         lease_id=lease['id'],
         series_id=lease['series_id'],
+        floatingip_id=lease['id'],
         name='gpu',
         host_id=host.json['host']['id'],
     )

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses that can be leased as floating IPs.
+
+They belong to no project: who leases sees which there are, and not who has
+them.
+"""
+
+from typing import Any
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.api import request as api_request
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import floatingips as schemas
+from nova_reservations.api.views import floatingips as view
+from nova_reservations.policies import floatingips as policies
+
+
+def index(req: api_request.LeaseRequest) -> dict[str, Any]:
+    _check(req, policies.INDEX)
+    return {
+        'floatingips': [
+            view.show(address) for address in req.services.addresses.find()
+        ]
+    }
+
+
+INDEX = Action(index, response=schemas.INDEX_RESPONSE)
+
+
+def show(req: api_request.LeaseRequest, floatingip_id: str) -> dict[str, Any]:
+    _check(req, policies.SHOW)
+    found = req.services.addresses.get(_key_of(floatingip_id))
+    return {'floatingip': view.show(found)}
+
+
+SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
+
+
+def create(
+    req: api_request.LeaseRequest, body: dict[str, Any]
+) -> dict[str, Any]:
+    req.context.can(policies.CREATE)
+    enrolled = req.services.addresses.enrol(
+        body['floating_network_id'], body['floating_ip_address'], req.now()
+    )
+    return {'floatingip': view.show(enrolled)}
+
+
+CREATE = Action(
+    create,
+    201,
+    body=schemas.CREATE,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(404, 409),
+)
+
+
+def delete(req: api_request.LeaseRequest, floatingip_id: str) -> None:
+    req.context.can(policies.DELETE)
+    req.services.addresses.remove(_key_of(floatingip_id))
+
+
+DELETE = Action(delete, 204, refusals=(404, 409))
+
+
+def _check(req: api_request.LeaseRequest, policy: str) -> None:
+    own = {'project_id': req.context.project_id}
+    req.context.can(policy, target=own)
+
+
+def _key_of(floatingip_id: str) -> str:
+    """:raises: NotFound for what can't be the id of one"""
+    if not objects.is_id(floatingip_id):
+        raise exception.NotFound(kind='Floating IP', id=floatingip_id)
+    return floatingip_id

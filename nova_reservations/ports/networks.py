@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks, as Neutron has them, and the floating IPs of reservations."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import ipaddress
+from typing import Protocol
+
+from nova_reservations.ports.calls import Check
+
+TAG = 'blazar'
+"""The tag of all floating IPs of reservations, which clients look for."""
+
+_OF = 'reservation:'
+_IN = 'nova_reservations:'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mark:
+    """The name that a floating IP bears of whom it was made for.
+
+    :ivar database: the name of ours.
+    """
+
+    reservation_id: str
+    database: str
+
+    @property
+    def tags(self) -> list[str]:
+        """As Blazar gives them, and one more."""
+        return [
+            TAG,
+            f'{_OF}{self.reservation_id}',
+            f'{_IN}{self.database}',
+        ]
+
+    @property
+    def description(self) -> str:
+        """The same in what a floating IP is created with: tags come after."""
+        return ' '.join(self.tags)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FloatingIP:
+    """:ivar words: its tags, and the words of its description.
+
+    :ivar is_tagged: whether it has tags of a reservation.
+    :ivar in_use: whether it leads to a port.
+    """
+
+    id: str
+    address: str
+    network_id: str
+    project_id: str
+    words: frozenset[str]
+    is_tagged: bool
+    in_use: bool = False
+
+    @property
+    def reservation_id(self) -> str | None:
+        """The reservation that it was made for; None: for none."""
+        return self._after(_OF)
+
+    @property
+    def database(self) -> str | None:
+        """The database of that reservation; None: nobody knows."""
+        return self._after(_IN)
+
+    def _after(self, prefix: str) -> str | None:
+        if TAG not in self.words:
+            return None
+        found = sorted(word for word in self.words if word.startswith(prefix))
+        return found[0].removeprefix(prefix) if found else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Subnet:
+    """:ivar pools: first and last address of what Neutron gives to anybody."""
+
+    id: str
+    cidr: str
+    gateway: str | None
+    pools: tuple[tuple[str, str], ...]
+
+    def has(self, address: str) -> bool:
+        """Return whether the address is one that a port of it could have."""
+        network = ipaddress.ip_network(self.cidr)
+        found = ipaddress.ip_address(address)
+        if found not in network:
+            return False
+        ends = (network.network_address, network.broadcast_address)
+        return network.num_addresses <= 2 or found not in ends
+
+    def gives(self, address: str) -> bool:
+        """Return whether Neutron may give the address to anybody, or has it
+        itself."""
+        found = int(ipaddress.ip_address(address))
+        return address == self.gateway or any(
+            int(ipaddress.ip_address(first))
+            <= found
+            <= int(ipaddress.ip_address(last))
+            for first, last in self.pools
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Network:
+    """:ivar external: whether floating IPs can be in it."""
+
+    id: str
+    external: bool
+    subnets: tuple[Subnet, ...]
+
+
+class Networks(Protocol):
+    """The part of Neutron that floating IPs need."""
+
+    def find_network(
+        self, network_id: str, project_id: str | None = None
+    ) -> Network | None:
+        """Return a network; None if there is none.
+
+        :param project_id: as this project sees it, which does not see each;
+            None: as an administrator
+        """
+
+    def find_floating_ips(
+        self, network_id: str, addresses: Collection[str]
+    ) -> Mapping[str, FloatingIP]:
+        """Return address -> the floating IP that has it, whoever's it is."""
+
+    def find_ports(
+        self, network_id: str, addresses: Collection[str]
+    ) -> Mapping[str, str]:
+        """Return address -> the port that has it and is of no floating IP."""
+
+    def find_marked(self) -> Collection[FloatingIP]:
+        """Return all floating IPs with the tag of reservations."""
+
+    def create_floating_ip(
+        self,
+        network_id: str,
+        address: str,
+        project_id: str,
+        mark: Mark,
+        check: Check,
+    ) -> None:
+        """Create a floating IP for a project, with its tags.
+
+        :raises: CloudRefused if the address can't be had, or the project's
+            quota is used up
+        """
+
+    def tag(self, floating_ip: FloatingIP, mark: Mark, check: Check) -> None:
+        """Give a floating IP the tags of a reservation, and no others."""
+
+    def delete_floating_ip(
+        self, floating_ip: FloatingIP, check: Check
+    ) -> None:
+        """Delete a floating IP, wherever it leads; one that is gone is
+        fine."""

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses that can be leased in a region for tests."""
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import address as addresses
+from nova_reservations.plugins.monitors import compute
+from nova_reservations.plugins.monitors import floatingip as monitor
+from nova_reservations.plugins.resource_types import floatingip
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.testing import fake_networks
+from nova_reservations.testing import region as regions
+
+TYPES = {
+    objects.HOST: host.PhysicalHost,
+    addresses.FLOATING_IP: floatingip.FloatingIP,
+}
+MONITORS = [compute.ComputeMonitor, monitor.FloatingIPMonitor]
+
+
+def enrol(region: regions.Region, *last: int) -> None:
+    """Add addresses of the external network, by their last numbers."""
+    external = fake_networks.external()
+    region.cloud.networks_known.setdefault(external.id, external)
+    for number in last:
+        region.services.addresses.enrol(
+            external.id, f'203.0.113.{number}', region.now
+        )
+
+
+def asked(
+    amount: int, *required: int, **more: object
+) -> tuple[str, dict[str, object]]:
+    """Return what a lease asks for."""
+    return addresses.FLOATING_IP, {
+        'network_id': fake_networks.EXTERNAL,
+        'amount': amount,
+        'required_floatingips': [f'203.0.113.{each}' for each in required],
+        **more,
+    }
+
+
+def there(region: regions.Region) -> dict[int, str]:
+    """Return the last number -> the project of all floating IPs."""
+    return {
+        int(each.address.rpartition('.')[2]): each.project_id
+        for each in region.cloud.floating_ips.values()
+    }
+
+
+def take(region: regions.Region, last: int, project_id: str = 'other') -> str:
+    """Create a floating IP by no lease; return its id."""
+    made = ports.FloatingIP(
+        f'floating ip {last} of {project_id}',
+        f'203.0.113.{last}',
+        fake_networks.EXTERNAL,
+        project_id,
+        frozenset(),
+        is_tagged=False,
+    )
+    region.cloud.floating_ips[made.id] = made
+    return made.id

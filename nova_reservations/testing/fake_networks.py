@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The networks of a cloud in memory."""
+
+from collections.abc import Collection
+import dataclasses
+from typing import Any
+import uuid
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.testing import fake_state
+
+EXTERNAL = '1e17587e-a7ed-4b82-a17b-4beb32523e28'
+SUBNET = 'a2fa9b7e-8451-4868-85f4-92ee7c77eed6'
+
+
+def external(**changes: Any) -> ports.Network:
+    """Return an external network in which nothing above .100 is given to
+    anybody."""
+    plain = ports.Network(
+        EXTERNAL,
+        external=True,
+        subnets=(
+            ports.Subnet(
+                SUBNET,
+                '203.0.113.0/24',
+                '203.0.113.1',
+                (('203.0.113.2', '203.0.113.99'),),
+            ),
+        ),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+class FakeNetworks:
+    def __init__(self, state: fake_state.State) -> None:
+        self._state = state
+
+    def find_network(
+        self, network_id: str, project_id: str | None = None
+    ) -> ports.Network | None:
+        self._answer()
+        seen_by = self._state.network_projects.get(network_id)
+        if project_id and seen_by is not None and project_id not in seen_by:
+            return None
+        return self._state.networks_known.get(network_id)
+
+    def find_floating_ips(
+        self, network_id: str, addresses: Collection[str]
+    ) -> dict[str, ports.FloatingIP]:
+        self._answer()
+        return {
+            each.address: each
+            for each in self._state.floating_ips.values()
+            if each.network_id == network_id and each.address in addresses
+        }
+
+    def find_ports(
+        self, network_id: str, addresses: Collection[str]
+    ) -> dict[str, str]:
+        self._answer()
+        return {
+            address: port
+            for (where, address), port in self._state.network_ports.items()
+            if where == network_id and address in addresses
+        }
+
+    def find_marked(self) -> list[ports.FloatingIP]:
+        self._answer()
+        return [
+            each
+            for each in self._state.floating_ips.values()
+            if each.is_tagged
+        ]
+
+    def create_floating_ip(
+        self,
+        network_id: str,
+        address: str,
+        project_id: str,
+        mark: ports.Mark,
+        check: ports.Check,
+    ) -> None:
+        check()
+        self._state.write('create floating ip')
+        self._answer()
+        if (
+            network_id not in self._state.networks_known
+            or self.find_floating_ips(network_id, [address])
+            or self.find_ports(network_id, [address])
+            or project_id in self._state.without_quota
+        ):
+            raise exception.CloudRefused(
+                what=f'The floating IP {address}',
+                reason='it can not be had',
+            )
+        made = ports.FloatingIP(
+            str(uuid.uuid4()),
+            address,
+            network_id,
+            project_id,
+            frozenset(mark.tags),
+            is_tagged=False,
+        )
+        self._state.floating_ips[made.id] = made
+        self.tag(made, mark, check)
+
+    def tag(
+        self,
+        floating_ip: ports.FloatingIP,
+        mark: ports.Mark,
+        check: ports.Check,
+    ) -> None:
+        check()
+        self._state.write('tag floating ip')
+        self._answer()
+        self._state.floating_ips[floating_ip.id] = dataclasses.replace(
+            self._state.floating_ips[floating_ip.id],
+            words=frozenset(mark.tags),
+            is_tagged=True,
+        )
+
+    def delete_floating_ip(
+        self, floating_ip: ports.FloatingIP, check: ports.Check
+    ) -> None:
+        check()
+        self._state.write('delete floating ip')
+        self._answer()
+        self._state.floating_ips.pop(floating_ip.id, None)
+
+    def _answer(self) -> None:
+        """:raises: CloudUnavailable while nobody answers"""
+        if self._state.neutron_is_silent:
+            raise exception.CloudUnavailable(
+                service='Neutron', reason='it does not answer'
+            )

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker is killed before each step of a lease of hosts and addresses.
+
+What there is at the end must be what there is when nobody is killed.
+"""
+
+import contextlib
+import itertools
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.testing import addresses
+from nova_reservations.testing.addresses import asked
+from nova_reservations.testing.addresses import there
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.steps import Steps
+from nova_reservations.tests.functional.engine import test_crashes
+
+pytestmark = pytest.mark.fuzz
+
+HOST = 'physical:host', {'min': 1, 'max': 1}
+
+
+def start(region):
+    return region.lease_of(HOST, asked(2))
+
+
+def growth(region):
+    lease = region.lease_of(asked(1))
+    region.work()
+    region.change(lease, amount=2)
+    return lease
+
+
+def refused_start(region):
+    """The second address is somebody else's."""
+    lease = region.lease_of(HOST, asked(2, 101, 102))
+    addresses.take(region, 102)
+    return lease
+
+
+def end(region):
+    lease = region.lease_of(HOST, asked(2))
+    region.work()
+    region.now += minutes(60)
+    return lease
+
+
+def healing(region):
+    """An address that somebody has taken, and nobody has seen it."""
+    lease = region.lease_of(asked(1, 102))
+    region.work()
+    region.cloud.floating_ips.clear()
+    addresses.take(region, 102)
+    region.soon('monitor')
+    return lease
+
+
+@pytest.fixture
+def told(make_region):
+    """Return a region after a story."""
+
+    def tell(story):
+        region = make_region(
+            'one', types=addresses.TYPES, monitors=addresses.MONITORS
+        )
+        addresses.enrol(region, 101, 102)
+        return region, story(region)
+
+    return tell
+
+
+@pytest.mark.parametrize('story', [start, growth, refused_start, end, healing])
+def test_another_worker_finishes_what_a_killed_one_began(told, story):
+    region, _ = told(story)
+    region.work()
+    undisturbed = outcome(region)
+    for number in itertools.count(1):
+        region, _ = told(story)
+        with Steps(region, number, test_crashes.kill) as steps:
+            victim = region.worker('victim')
+            with contextlib.suppress(test_crashes.Killed):
+                victim.tick(region.now)
+            victim.drain()
+        if not steps.reached:
+            break
+        assert outcome(region, region.worker('other')) == undisturbed
+    assert number >= 3
+
+
+def outcome(region, worker=None):
+    """Return what is left in Neutron when all claims are over, and all there
+    is at last."""
+    for pause in (0.6, 0.1):
+        region.now += minutes(pause)
+        region.work(worker)
+    now = sorted(there(region).values())
+    # Which of two equal addresses it gets depends on the id of the lease.
+    assert all(
+        each.is_tagged or each.project_id == 'other'
+        for each in region.cloud.floating_ips.values()
+    )
+    # What it had to leave is nobody's who waits for its end.
+    region.look()
+    region.forward(until=65, by=worker)
+    leases = region.picture()['leases'].values()
+    return now, there(region), [lease['status'] for lease in leases]
+
+
+def test_a_killed_enrolment_is_done_again(make_region):
+    for number in itertools.count(1):
+        region = make_region('one', types=addresses.TYPES)
+        with Steps(region, number, test_crashes.kill) as steps:
+            with contextlib.suppress(test_crashes.Killed):
+                addresses.enrol(region, 101)
+        if not steps.reached:
+            break
+        with contextlib.suppress(exception.InvalidState):
+            addresses.enrol(region, 101)
+        region.lease_of(asked(1, 101))
+    assert number > 1
