@@ -49,7 +49,9 @@ class AddressAudit:
             yield from self._of_strangers(seen)
             yield from self._of_leftovers(seen)
 
-    def _seen(self, network_id: str, theirs: Sequence[addresses.Address]) -> Seen:
+    def _seen(
+        self, network_id: str, theirs: Sequence[addresses.Address]
+    ) -> Seen:
         found = self.cloud.networks.find_floating_ips(
             network_id, [each.address for each in theirs]
         )
