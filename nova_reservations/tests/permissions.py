@@ -9,6 +9,8 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
+from nova_reservations.testing import fake_networks
+
 OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
 """The paths that whoever has a token may read."""
 
@@ -30,6 +32,7 @@ ELSEWHERE = {
             'scheduled',
             'flavor:instance',
             'physical:host',
+            'virtual:floatingip',
             'virtual:instance',
             'virtual:server',
         )
@@ -91,6 +94,7 @@ _OFFERS = {
 _LEASE = '/leases/{lease_id}'
 _SERIES = '/lease-series/{series_id}'
 _HOST = '/os-hosts/{host_id}'
+_FLOATING_IP = '/floatingips/{floatingip_id}'
 _CAPACITY = '?start=now&end=2050-01-01 10:00&step=365d'
 
 REQUESTS: Mapping[str, tuple[Request, ...]] = {
@@ -160,6 +164,20 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
         Request(
             'PATCH', '/os-hosts/properties/{name}', ADMINS, {'private': True}
         ),
+    ),
+    'reservations:floatingips:index': (Request('GET', '/floatingips', USERS),),
+    'reservations:floatingips:show': (Request('GET', _FLOATING_IP, USERS),),
+    'reservations:floatingips:create': (
+        Request(
+            *('POST', '/floatingips', ADMINS),
+            {
+                'floating_network_id': fake_networks.EXTERNAL,
+                'floating_ip_address': '203.0.113.102',
+            },
+        ),
+    ),
+    'reservations:floatingips:delete': (
+        Request('DELETE', _FLOATING_IP, ADMINS),
     ),
     'reservations:demand:index': (Request('GET', '/demand', ADMINS),),
 }

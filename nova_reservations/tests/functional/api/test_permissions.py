@@ -8,6 +8,7 @@ import pytest
 import webob
 
 from nova_reservations.api import routes
+from nova_reservations.testing import fake_networks
 from nova_reservations.tests import permissions
 from nova_reservations.tests.functional.api import conftest
 
@@ -34,8 +35,29 @@ def persons(app, admin, member, reader, stranger, nobody):
 
 
 @pytest.fixture
-def ask(admin, member):
-    """Make a request for a host, and for a lease that is new each time."""
+def settings(settings):
+    settings.set_override(
+        'resource_types',
+        ['physical:host', 'virtual:floatingip'],
+        group='reservations',
+    )
+    return settings
+
+
+@pytest.fixture
+def ask(admin, member, cloud):
+    """Make a request for a host, an address, and for a lease that is new each
+    time."""
+    external = fake_networks.external()
+    cloud.networks_known[external.id] = external
+    address = admin(
+        'POST',
+        '/floatingips',
+        {
+            'floating_network_id': external.id,
+            'floating_ip_address': '203.0.113.101',
+        },
+    )
     host = admin('POST', '/os-hosts', {'name': 'h1', 'gpu': 'A100'})
     host_id = host.json['host']['id']
     # One is left for who asks for a lease.
@@ -51,6 +73,7 @@ def ask(admin, member):
             series_id=lease['series_id'],
             name='gpu',
             host_id=host_id,
+            floatingip_id=address.json['floatingip']['id'],
         )
         return person(request.method, path + request.query, request.body)
 
@@ -95,7 +118,9 @@ def test_a_rule_that_lets_nobody_in_refuses_administrators_too(
 def test_who_has_no_token_gets_as_far_as_novas_own_check(app):
     guarded = auth.NovaKeystoneContext(app)
     for path, actions in routes.ROUTES.items():
-        filled = path.format(lease_id=1, series_id=1, name='gpu', host_id=1)
+        filled = path.format(
+            lease_id=1, series_id=1, name='gpu', host_id=1, floatingip_id=1
+        )
         for method in actions:
             request = webob.Request.blank(
                 f'{routes.MOUNT}{filled}', method=method
