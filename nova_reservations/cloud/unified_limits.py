@@ -30,7 +30,7 @@ MOST = 10_000
 PAUSE = 10
 """Seconds for which keystone is not asked after it has not answered."""
 
-_FAILURES = (
+FAILURES = (
     limit_exceptions.SessionInitError,
     sdk_exceptions.SDKException,
     session_exceptions.ClientException,
@@ -39,6 +39,7 @@ _FAILURES = (
     ValueError,
     NotImplementedError,
 )
+"""The errors with which oslo.limit says that it has no answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class UnifiedLimits:
         if asks:
             try:
                 return self._heard(project_id, self._ask(project_id))
-            except _FAILURES as error:
+            except FAILURES as error:
                 self._has_failed(error)
         if known is None:
             raise exception.LimitsUnknown(reason='it does not answer')

@@ -26,6 +26,7 @@ from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud import node_stats
+from nova_reservations.cmd import limit_check
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
@@ -305,6 +306,13 @@ class Checks(upgradecheck.UpgradeCommands):
             '[service_user] of nova.conf.',
         )
 
+    def limits(self) -> Result:
+        """Ask keystone for limits, where it has them."""
+        failed = [*limit_check.failures(self.conf)]
+        if failed:
+            return _result(Code.FAILURE, failed)
+        return _result(Code.WARNING, limit_check.warnings(self.conf))
+
     @functools.cached_property
     def _audit(self) -> audit.Audit:
         return audit.Audit(self.services.database, self.services.hosts.cloud)
@@ -336,6 +344,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Mass failure', mass_failure),
         ('Before uninstalling', uninstalling),
         ('Service user token', service_user),
+        ('Limits in keystone', limits),
     )
 
 

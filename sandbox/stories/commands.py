@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 
+_CHECK = pathlib.Path(sys.executable).with_name('nova-reservations-status')
 _OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
 
 
@@ -28,3 +29,21 @@ def openstack(
         text=True,
         check=False,
     )
+
+
+def upgrade_check(etc: pathlib.Path, *more: pathlib.Path) -> str:
+    """Return what nova-reservations-status prints.
+
+    :param etc: the folder of nova.conf
+    :param more: files whose options count more
+    """
+    files = [f'--config-file={path}' for path in (etc / 'nova.conf', *more)]
+    done = subprocess.run(
+        [_CHECK, *files, 'upgrade', 'check'],
+        env=os.environ | {'OS_NOVA_CONFIG_DIR': str(etc)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Words that were wrapped stand in lines of a table.
+    return ' '.join(done.stdout.replace('|', ' ').split()) or done.stderr

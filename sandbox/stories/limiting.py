@@ -14,6 +14,7 @@ from sandbox import person
 from sandbox import story
 from sandbox.person import body
 from sandbox.stories import cast
+from sandbox.stories import commands
 from sandbox.stories import planned
 from sandbox.story import expect
 from sandbox.story import until
@@ -51,10 +52,12 @@ class Limiting(planned.Planned):
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
         super().__init__(auth_url, timeline)
         self.services = timeline.services
+        self.directory = timeline.directory
         self.own = ''
         """The id of the limit that demo has of its own."""
 
     def tell(self) -> None:
+        self.check()
         self.register()
         self.meet_terms()
         self.meet_numbers()
@@ -92,6 +95,22 @@ class Limiting(planned.Planned):
                 shown = body(who.reservation.get('/limits'))['limits']
                 expect('hosts', hosts, shown['absolute']['maxReservedHosts'])
                 seen(f'{who.name}: {hosts}')
+
+    def check(self) -> None:
+        """By the id of the endpoint, which nova-api looks for by its type."""
+        with self.step('the upgrade check asks keystone, too') as seen:
+            endpoints = '/endpoints?interface=public&service_id='
+            service = self._only('services?type=compute')['id']
+            endpoint = body(self.operator.identity.get(endpoints + service))
+            more = self.directory / 'etc/limits.conf'
+            more.write_text(
+                '[oslo_limit]\n'
+                f'endpoint_id = {endpoint["endpoints"][0]["id"]}\n'
+            )
+            said = commands.upgrade_check(self.directory / 'etc', more)
+            if 'Keystone has no registered limit reservations:' not in said:
+                raise person.Unexpected('what is not registered', said)
+            seen('nothing is registered yet')
 
     def _only(self, path: str) -> Any:
         (found,) = body(self.operator.identity.get(f'/{path}'))[

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The upgrade check of limits that keystone has."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from oslo_config import cfg
+from oslo_limit import limit
+
+from nova_reservations.cloud import unified_limits
+from nova_reservations.conf import limits as options
+from nova_reservations.objects import limits
+
+SEE_ALL = frozenset({'admin', 'service'})
+"""Roles in a project with which a keystone of late shows limits of all."""
+
+NOT_SYSTEM = 'The user of [oslo_limit] has no token of the scope system'
+GRANT = (
+    'Set system_scope = all there, and no project, and give the user the '
+    'role: openstack role add --user USER --system all reader'
+)
+
+
+def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
+    """Say why limits are not known, or not those of all projects."""
+    if conf.reservations.limits != options.UNIFIED:
+        return
+    group = cfg.CONF.oslo_limit
+    if not (
+        group.endpoint_id
+        or group.endpoint_service_type
+        or group.endpoint_service_name
+    ):
+        yield (
+            '[oslo_limit] names no endpoint. Set endpoint_id to that of '
+            'Nova: openstack endpoint list --service nova --interface '
+            'public -c ID'
+        )
+        return
+    try:
+        access = _access(limit.Enforcer(lambda *_: {}, cache=False))
+    except unified_limits.FAILURES as error:
+        yield (
+            f'Keystone does not tell limits: {error}. Look at auth_url, '
+            'username, password and the endpoint in [oslo_limit]; nova-api '
+            'and nova-scheduler need the same.'
+        )
+        return
+    if not (access.system_scoped or SEE_ALL & {*access.role_names}):
+        yield (
+            f'{NOT_SYSTEM}, nor the role admin: keystone shows it the '
+            'defaults, and not the limits that projects have of their own.'
+        )
+        yield GRANT
+
+
+def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:
+    """Say what an operator should look at, where nothing has failed."""
+    if conf.reservations.limits != options.UNIFIED:
+        return
+    if cfg.CONF.oslo_limit.timeout is None:
+        yield (
+            '[oslo_limit] has no timeout: a keystone that hangs keeps '
+            'requests waiting. Set timeout = 5'
+        )
+    enforcer = limit.Enforcer(lambda *_: {}, cache=False)
+    if not _access(enforcer).system_scoped:
+        yield (
+            f'{NOT_SYSTEM}: an older keystone shows it the defaults, and '
+            'not the limits that projects have of their own.'
+        )
+        yield GRANT
+    known = {
+        name
+        for name, _ in enforcer.model.get_registered_limits(
+            None  # type: ignore[arg-type]
+        )
+    }
+    names = [f'{unified_limits.PREFIX}{name}' for name in limits.NAMES]
+    missing = [name for name in names if name not in known]
+    if missing:
+        yield (
+            f'Keystone has no registered limit {", ".join(missing)}: '
+            'this is not limited. To limit it, or to have the default -1:'
+        )
+        yield (
+            '  openstack registered limit create --service nova --region '
+            f'REGION --default-limit NUMBER {missing[0]}'
+        )
+
+
+def _access(enforcer: limit.Enforcer) -> Any:
+    """Return what keystone knows of the token that it is asked with."""
+    session: Any = enforcer.connection.session
+    return session.auth.get_access(session)
