@@ -25,6 +25,7 @@ from nova_reservations.engine import access
 from nova_reservations.engine import addresses
 from nova_reservations.engine import best_effort
 from nova_reservations.engine import clocks
+from nova_reservations.engine import cordons
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import enforcement as enforcements
@@ -188,7 +189,8 @@ def assemble(parts: Parts) -> Services:
         database, parts.plugins.monitors, options, notify
     )
     healer = healing.Healing(database, types, options, notify)
-    known = resources.Resources(database, types)
+    cordoning = cordons.Cordons(database, healer)
+    known = resources.Resources(database, types, options, cordoning)
     return Services(
         database=database,
         clock=parts.clock,
@@ -205,7 +207,7 @@ def assemble(parts: Parts) -> Services:
         drainable_hosts=drainables,
         monitoring=monitors,
         healing=healer,
-        maintenance=maintenance.Maintenance(database, promises, healer),
+        maintenance=maintenance.Maintenance(database, promises, cordoning),
         metrics=service_metrics.ServiceMetrics(
             database, parts.clock, inventory
         ),

@@ -232,15 +232,8 @@ def calendar(
     context = req.context
     context.can(policies.CALENDAR, target={'project_id': context.project_id})
     now = req.now()
-    start = dates.parse(query.get('start', 'now'), now)
-    end = (
-        dates.parse(query['end'], now)
-        if 'end' in query
-        else dates.after(start, CALENDAR_LENGTH)
-    )
-    _check_order(start, end)
+    window = calendar_window(query, now)
     limit = int(query.get('limit', schemas.CALENDAR_HOSTS))
-    window = interval.Interval(start, end)
     service = req.services.hosts.calendar
     found = service.of_project(
         context.project_id,
@@ -266,6 +259,20 @@ CALENDAR = Action(
 )
 
 
+def calendar_window(
+    query: Mapping[str, str], now: datetime.datetime
+) -> interval.Interval:
+    """:raises: InvalidInput"""
+    start = dates.parse(query.get('start', 'now'), now)
+    end = (
+        dates.parse(query['end'], now)
+        if 'end' in query
+        else dates.after(start, CALENDAR_LENGTH)
+    )
+    _check_order(start, end)
+    return interval.Interval(start, end)
+
+
 def capacity(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> dict[str, Any]:
@@ -276,15 +283,6 @@ def capacity(
     if by_project:
         context.can(policies.CAPACITY_PROJECTS, target=own)
     now = req.now()
-    start = dates.parse(query['start'], now)
-    end = dates.parse(query['end'], now)
-    step = (
-        dates.parse_duration(query['step'])
-        if 'step' in query
-        else DEFAULT_STEP
-    )
-    if step < MIN_STEP:
-        raise exception.InvalidInput('step must be a minute or longer')
     counted = _counted(query)
     asked = engine.Asked(
         context.project_id,
@@ -297,7 +295,7 @@ def capacity(
         'capacity': [
             view.capacity(point)
             for point in req.services.hosts.capacity(
-                start, end, step, now, asked
+                *steps(query, now), now, asked
             )
         ]
     }
@@ -306,6 +304,24 @@ def capacity(
 CAPACITY = Action(
     capacity, query=schemas.CAPACITY, response=schemas.CAPACITY_RESPONSE
 )
+
+
+def steps(
+    query: Mapping[str, str], now: datetime.datetime
+) -> tuple[datetime.datetime, datetime.datetime, datetime.timedelta]:
+    """Return the start, the end and the step that capacity is told of.
+
+    :raises: InvalidInput
+    """
+    step = (
+        dates.parse_duration(query['step'])
+        if 'step' in query
+        else DEFAULT_STEP
+    )
+    if step < MIN_STEP:
+        raise exception.InvalidInput('step must be a minute or longer')
+    start, end = (dates.parse(query[key], now) for key in ('start', 'end'))
+    return start, end, step
 
 
 def _counted(query: Mapping[str, str]) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from nova_reservations.api.schemas import errors
 from nova_reservations.api.schemas import hosts
 from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
+from nova_reservations.api.schemas import resources
 from nova_reservations.plugins.resource_types import base
 
 _DESCRIPTION = """\
@@ -51,6 +52,7 @@ _PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     'series_id': parameters.UUID,
     'floatingip_id': parameters.UUID,
     'host_id': hosts.ID,
+    'resource_id': resources.ID,
     'name': hosts.PROPERTY_NAME,
 }
 

@@ -15,6 +15,7 @@ from nova_reservations.api import limits
 from nova_reservations.api import offers
 from nova_reservations.api import openapi
 from nova_reservations.api import request as api_request
+from nova_reservations.api import resources
 from nova_reservations.api import series
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
@@ -62,6 +63,14 @@ _TABLE = (
     ('DELETE', '/v1/os-hosts/{host_id}', hosts.DELETE),
     ('GET', '/v1/os-hosts/{host_id}/allocation', hosts.ALLOCATION),
     ('POST', '/v1/os-hosts/{host_id}/action', host_actions.ACTION),
+    ('GET', '/v1/resources', resources.INDEX),
+    ('POST', '/v1/resources', resources.CREATE),
+    ('GET', '/v1/resources/calendar', resources.CALENDAR),
+    ('GET', '/v1/resources/capacity', resources.CAPACITY),
+    ('GET', '/v1/resources/properties', resources.PROPERTIES),
+    ('GET', '/v1/resources/{resource_id}', resources.SHOW),
+    ('PUT', '/v1/resources/{resource_id}', resources.UPDATE),
+    ('DELETE', '/v1/resources/{resource_id}', resources.DELETE),
 )
 """Below the mount; the first path that matches counts."""
 

@@ -27,6 +27,7 @@ from nova_reservations.cmd import host_list
 from nova_reservations.cmd import host_maintenance
 from nova_reservations.cmd import metrics
 from nova_reservations.cmd import process
+from nova_reservations.cmd import resource_commands
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
 from nova_reservations.engine import findings
@@ -52,7 +53,7 @@ def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
 
     :raises: SchemaTooOld, and any ReservationsError
     """
-    if conf.command.name in ('audit', 'demand', 'heal', 'host'):
+    if conf.command.name in ('audit', 'demand', 'heal', 'host', 'resource'):
         migration.check(services.database)
     return conf.command.act(services, conf.command)
 
@@ -66,6 +67,8 @@ def _add_parsers(commands: Any) -> None:
         _add_format(_parser(database, name, text, act))
 
     _add_host_parsers(commands)
+    resources = _group(commands, 'resource', 'what can be leased beside hosts')
+    resource_commands.add_parsers(resources, _parser, _property)
     heal = _parser(
         commands,
         'heal',

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from nova_reservations import objects
 from nova_reservations.db import allocated
 from nova_reservations.db import allocations
 from nova_reservations.db import models
@@ -61,8 +60,10 @@ class Described(NamedTuple):
     holds: tuple[holds.Hold, ...]
 
 
-def members(session: orm.Session, first: int, limit: int) -> list[int]:
-    """Return the ids of hosts of the pool, and of those that are in it for
+def members(
+    session: orm.Session, resource_type: str, first: int, limit: int
+) -> list[int]:
+    """Return the ids of resources of the type, and of the pool or in it for
     some lease, in their order.
 
     :param first: the place in this order at which to begin, from 0
@@ -71,7 +72,7 @@ def members(session: orm.Session, first: int, limit: int) -> list[int]:
         session.scalars(
             sa.select(RESOURCE.c.id)
             .where(
-                RESOURCE.c.resource_type == objects.HOST,
+                RESOURCE.c.resource_type == resource_type,
                 sa.or_(
                     RESOURCE.c.role == states.Role.POOL,
                     RESOURCE.c.fenced_for.is_not(None),
@@ -135,12 +136,13 @@ def taken(
 
 def promised(
     session: orm.Session,
+    resource_type: str,
     during: allocations.During,
     project_id: str,
     limit: int,
 ) -> list[Promised]:
-    """Return the whole hosts that leases are promised which have not begun,
-    as far as the limit goes."""
+    """Return the whole resources that leases are promised which have not
+    begun, as far as the limit goes."""
     rows = session.execute(
         sa.select(
             ALLOCATION.c.start_date,
@@ -154,7 +156,7 @@ def promised(
         .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
         .where(
-            RESOURCE.c.resource_type == objects.HOST,
+            RESOURCE.c.resource_type == resource_type,
             ALLOCATION.c.exclusive == sa.true(),
             ALLOCATION.c.released == sa.false(),
             ALLOCATION.c.replaced_at.is_(None),

@@ -36,6 +36,7 @@ RESOURCE_PROPERTY = models.table(models.ResourceProperty)
 class Share(NamedTuple):
     """The units of a resource class that a lease has of a resource."""
 
+    reservation_id: str
     lease_id: str
     start: datetime.datetime
     end: datetime.datetime
@@ -192,6 +193,7 @@ def shares(session: orm.Session, resource_id: int) -> list[Share]:
     have not released; in the order of their starts."""
     rows = session.execute(
         sa.select(
+            ALLOCATION.c.reservation_id,
             RESERVATION.c.lease_id,
             ALLOCATION.c.start_date,
             ALLOCATION.c.end_date,

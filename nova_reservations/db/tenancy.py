@@ -9,6 +9,7 @@ import datetime
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.objects import interval
@@ -66,6 +67,23 @@ def find(
         )
         for row in session.execute(statement)
     ]
+
+
+def cordoned_at(
+    session: orm.Session, resource_id: int
+) -> datetime.datetime | None:
+    """Return since when an operator keeps new leases off the resource.
+
+    :raises: NotFound
+    """
+    resource = models.table(models.Resource)
+    row = session.execute(
+        sa.select(resource.c.cordoned_at).where(resource.c.id == resource_id)
+    ).first()
+    if row is None:
+        raise exception.NotFound(kind='Resource', id=resource_id)
+    found: datetime.datetime | None = row.cordoned_at
+    return found
 
 
 def set_cordoned(

@@ -202,7 +202,7 @@ class Allocations:
             if item.id not in demanded:
                 continue
             demand = demanded[item.id]
-            self._check_keys(session, demand)
+            self.check_keys(session, demand)
             yield search.Wanted(
                 item.id,
                 queue.left_over(demand, rivals),
@@ -235,7 +235,7 @@ class Allocations:
             )
         return sorted(found.values())
 
-    def _check_keys(self, session: api.Session, demand: demands.Ask) -> None:
+    def check_keys(self, session: api.Session, demand: demands.Ask) -> None:
         """:raises: InvalidInput for a property that no resource has"""
         unknown = candidates.unknown_keys(session, demand)
         if unknown:

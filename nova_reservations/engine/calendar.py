@@ -15,6 +15,7 @@ import dataclasses
 import datetime
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import calendar as rows
@@ -42,8 +43,14 @@ class Host:
 
 
 class Calendar:
-    def __init__(self, database: api.Database) -> None:
+    """:ivar resource_type: of the resources that are shown; they are called
+    hosts here."""
+
+    def __init__(
+        self, database: api.Database, resource_type: str = objects.HOST
+    ) -> None:
         self.database = database
+        self.resource_type = resource_type
 
     def described(
         self, host_ids: Collection[int]
@@ -67,7 +74,7 @@ class Calendar:
         """
         _check(window)
         with self.database.reader() as session:
-            ids = rows.members(session, first, limit)
+            ids = rows.members(session, self.resource_type, first, limit)
             known = rows.described(session, ids)
             during = allocations.During(window.start, window.end, now)
             found = rows.taken(session, ids, during, project_id, MOST + 1)
@@ -102,7 +109,9 @@ class Calendar:
         _check(window)
         with self.database.reader() as session:
             during = allocations.During(window.start, window.end, now)
-            found = rows.promised(session, during, project_id, MOST + 1)
+            found = rows.promised(
+                session, self.resource_type, during, project_id, MOST + 1
+            )
         if len(found) > MOST:
             raise exception.InvalidInput(
                 f'More than {MOST} leases begin between start and end: ask '

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts, and slots of servers, that are there, held and free over time.
+"""Resources, and shares of them, that are there, held and free over time:
+hosts, and slots of servers, unless others are asked for.
 
 Decision 0037: doc/source/decisions/0037-free-is-the-most-that-is-granted
 """
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
+from typing import NamedTuple
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -51,6 +53,8 @@ AT_ONCE = 500
 FIRST = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 LAST = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
 
+ANY_HOST = demands.Demand(objects.HOST, 1, 1)
+
 _NOTHING = datetime.timedelta(0)
 
 
@@ -59,7 +63,8 @@ class Asked:
     """Requirements that what is counted must meet.
 
     :ivar reservation: of hosts; or of a slot, to count slots too; None: of
-        any host.
+        the demand.
+    :ivar demand: for one resource of any type, or one unit of a share.
     :ivar by_project: whether to tell what each project holds.
     """
 
@@ -68,6 +73,7 @@ class Asked:
     reservation: lease_requests.NewReservation | None
     availability_zone: str | None = None
     by_project: bool = False
+    demand: demands.Ask = ANY_HOST
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -186,7 +192,8 @@ class Capacity:
                     for reason, counts in reasons.items()
                     if counts[index]
                 },
-                slots=None if fit is None else fit[index],
+                slots=None if fit is None else fit.free[index],
+                total=None if fit is None else fit.empty,
                 projects=None
                 if shares_of is None
                 else {
@@ -226,7 +233,8 @@ class Capacity:
         draft: objects.Lease | None,
     ) -> _Known:
         """:raises: InvalidInput"""
-        demand: demands.Ask = demands.Demand(objects.HOST, 1, 1)
+        demand = ANY_HOST if asked is None else asked.demand
+        self.plans.check_keys(session, demand)
         aftermath = _NOTHING
         if draft is not None:
             [wanted] = self.plans.wanted(
@@ -329,11 +337,17 @@ def _most(
     return [len(resources) - peak for peak in peaks]
 
 
+class _Slots(NamedTuple):
+    """Slots for which there is room: in each step, and if nothing was held."""
+
+    free: list[int]
+    empty: int
+
+
 def _slots(
     session: api.Session, known: _Known, steps: _Steps
-) -> list[int] | None:
-    """Return, for each step, the slots for which there is room; None where
-    hosts are asked for."""
+) -> _Slots | None:
+    """Return None where whole resources are asked for."""
     share = known.demand
     if share.exclusive:
         return None
@@ -353,9 +367,10 @@ def _slots(
             if amounts.is_slot(share.amounts, inventories):
                 capacity = amounts.left(inventories, (), window)
                 rooms.append(slots.room(capacity, share.slot, loads[key]))
-    return slots.total(
+    free = slots.total(
         rooms, steps.start, steps.end, steps.step, known.aftermath
     )
+    return _Slots(free, sum(each.empty for each in rooms))
 
 
 def _load(

@@ -14,31 +14,21 @@ import dataclasses
 import datetime
 import json
 
-from oslo_log import log
-
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import capacity
-from nova_reservations.db import healing as healing_db
 from nova_reservations.db import hosts
 from nova_reservations.db import leases as leases_db
-from nova_reservations.db import tasks
 from nova_reservations.db import tenancy
 from nova_reservations.engine import allocations
-from nova_reservations.engine import healing
+from nova_reservations.engine import cordons
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import leases
 from nova_reservations.engine import replanning
 from nova_reservations.engine import transactions
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
-
-LOG = log.getLogger(__name__)
-
-AT_ONCE = 100
-"""So many leases are moved off a host in one request; healing goes on with
-the others before they start."""
 
 NAMED = 5
 """Leases that a refusal names."""
@@ -72,11 +62,11 @@ class Maintenance:
         self,
         database: api.Database,
         promises: leases.Leases,
-        healer: healing.Healing,
+        cordoning: cordons.Cordons,
     ) -> None:
         self.database = database
         self.promises = promises
-        self.healer = healer
+        self.cordons = cordoning
 
     def cordon(self, host_id: int, now: datetime.datetime) -> Held:
         """Keep new leases off the host; move those that have not begun to
@@ -84,8 +74,7 @@ class Maintenance:
 
         :raises: NotFound, Contended
         """
-        self._set_cordoned(host_id, now, now)
-        return self._move_off(host_id, now, {states.Lease.PENDING})
+        return self._cordoned(host_id, now, {states.Lease.PENDING})
 
     def drain(self, host_id: int, now: datetime.datetime) -> Held:
         """As cordon, and give others also to leases that have begun. Their
@@ -93,62 +82,31 @@ class Maintenance:
 
         :raises: NotFound, Contended
         """
-        self._set_cordoned(host_id, now, now)
-        return self._move_off(host_id, now, states.OPEN)
+        return self._cordoned(host_id, now, states.OPEN)
 
     def uncordon(self, host_id: int, now: datetime.datetime) -> Held:
         """Let new leases have the host again.
 
         :raises: NotFound, Contended
         """
-        self._set_cordoned(host_id, None, now)
+        self._check(host_id)
+        self.cordons.lift(host_id, now)
         return self._seen(host_id)
 
-    def _set_cordoned(
-        self,
-        host_id: int,
-        cordoned_at: datetime.datetime | None,
-        now: datetime.datetime,
-    ) -> None:
-        def write(_: transactions.Attempt) -> bool:
-            with self.database.writer() as session:
-                host = hosts.get(session, host_id)
-                if (host.cordoned_at is None) == (cordoned_at is None):
-                    return False
-                tenancy.set_cordoned(session, host_id, cordoned_at, now)
-                if cordoned_at is None:
-                    capacity.freed(session, now, [host_id])
-                    # Leases that were to have another one have this again.
-                    tasks.hurry(session, healing_db.HEAL, now)
-                return True
-
-        if transactions.retry(write):
-            LOG.info(
-                'Host %(id)s is %(what)s',
-                {
-                    'id': host_id,
-                    'what': 'cordoned'
-                    if cordoned_at
-                    else 'not cordoned any more',
-                },
-            )
-
-    def _move_off(
+    def _cordoned(
         self,
         host_id: int,
         now: datetime.datetime,
         statuses: Collection[states.Lease],
     ) -> Held:
-        with self.database.reader() as session:
-            found = tenancy.find(session, host_id)
-        ids = dict.fromkeys(
-            each.lease_id
-            for each in found
-            if each.status in statuses and not each.is_leaving
-        )
-        for lease_id in list(ids)[:AT_ONCE]:
-            self.healer.move_off(lease_id, host_id, now)
+        self._check(host_id)
+        self.cordons.set(host_id, now, statuses)
         return self._seen(host_id)
+
+    def _check(self, host_id: int) -> None:
+        """:raises: NotFound unless it is a host"""
+        with self.database.reader() as session:
+            hosts.get(session, host_id)
 
     def _seen(self, host_id: int) -> Held:
         with self.database.reader() as session:

@@ -8,24 +8,34 @@ some instant, and no property changes that a lease was planned with.
 Decision 0049: doc/source/decisions/0049-inventories-of-any-resource
 """
 
+from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 import datetime
+from typing import Any
 import uuid
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import properties as properties_db
 from nova_reservations.db import resources
+from nova_reservations.engine import calendar
+from nova_reservations.engine import capacity as capacities
+from nova_reservations.engine import cordons
 from nova_reservations.engine import resource_types
+from nova_reservations.engine import settings
 from nova_reservations.engine import transactions
 from nova_reservations.objects import amounts
+from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import inventoried
 from nova_reservations.objects import requirements
+from nova_reservations.objects import states
 
 NAMED = 5
 """Leases that a refusal names."""
@@ -36,12 +46,26 @@ _IDS = uuid.UUID('5f2b9a0e-6d3c-4c62-9a51-6d6a1f5c2e07')
 _NOTHING: Mapping[str, None] = {}
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Allocated:
+    """:ivar amounts: resource class -> units; empty: all of the resource."""
+
+    allocation: objects.Allocation
+    amounts: Mapping[str, int]
+
+
 class Resources:
     def __init__(
-        self, database: api.Database, types: resource_types.Types
+        self,
+        database: api.Database,
+        types: resource_types.Types,
+        options: settings.Settings,
+        cordoning: cordons.Cordons,
     ) -> None:
         self.database = database
         self.types = types
+        self.cordons = cordoning
+        self._capacity = capacities.Capacity(database, types, options)
 
     def find(self, query: objects.ResourceQuery) -> list[objects.Inventoried]:
         """:raises: InvalidInput for a type that has no such resources"""
@@ -53,6 +77,34 @@ class Resources:
         """:raises: NotFound"""
         with self.database.reader() as session:
             return resources.get(session, resource_id)
+
+    def allocations(
+        self, resource_id: int, now: datetime.datetime
+    ) -> list[Allocated]:
+        """Return what leases have of the resource, or are promised, in the
+        order of their starts.
+
+        :raises: NotFound
+        """
+        with self.database.reader() as session:
+            known = resources.get(session, resource_id)
+            amounts_of = defaultdict[str, dict[str, int]](dict)
+            for share in resources.shares(session, resource_id):
+                if objects.slots_of(share.resource_class) is None:
+                    amounts_of[share.reservation_id][share.resource_class] = (
+                        share.amount
+                    )
+            found = allocations.find(
+                session,
+                known.resource.resource_type,
+                allocations.During(now, None, now),
+                resource_ids=[resource_id],
+            )
+        return [
+            Allocated(each, amounts_of[each.reservation_id])
+            for each in found
+            if not each.released
+        ]
 
     def named(self, resource_type: str, name: str) -> objects.Inventoried:
         """:raises: NotFound, InvalidInput"""
@@ -71,6 +123,37 @@ class Resources:
         self._check_type(resource_type)
         with self.database.reader() as session:
             return properties_db.find(session, include_private, resource_type)
+
+    def calendar(self, resource_type: str) -> calendar.Calendar:
+        """:raises: InvalidInput for a type that has no such resources"""
+        self._check_type(resource_type)
+        return calendar.Calendar(self.database, resource_type)
+
+    def capacity(
+        self,
+        resource_type: str,
+        start: datetime.datetime,
+        end: datetime.datetime,
+        step: datetime.timedelta,
+        now: datetime.datetime,
+        resource_class: str | None = None,
+        required: Any = None,
+    ) -> list[objects.CapacityPoint]:
+        """Tell, for each step from start to end, how many resources of the
+        type are there, held, and free.
+
+        :param resource_class: of which units are counted, too
+        :param required: requirements, as leases have them
+        :raises: InvalidInput
+        """
+        self._check_type(resource_type)
+        expression = requirements.parse(required, facts=requirements.OF_OTHERS)
+        demand: demands.Ask = demands.Demand(resource_type, 1, 1, expression)
+        if resource_class is not None:
+            unit = {resource_class: 1}
+            demand = demands.Share(resource_type, 1, unit, None, expression)
+        asked = capacities.Asked('', '', None, demand=demand)
+        return self._capacity.find(start, end, step, now, asked)
 
     def add(
         self,
@@ -215,6 +298,29 @@ class Resources:
                 reason=f'leases were planned with {", ".join(sorted(wanted))}'
                 f'; leases that have it: {_named(leases)}',
             )
+
+    def cordon(
+        self, resource_id: int, now: datetime.datetime
+    ) -> objects.Inventoried:
+        """Keep new leases off the resource; move what was promised to leases
+        that have not begun, where that can be.
+
+        :raises: NotFound, Contended
+        """
+        self.get(resource_id)
+        self.cordons.set(resource_id, now, {states.Lease.PENDING})
+        return self.get(resource_id)
+
+    def uncordon(
+        self, resource_id: int, now: datetime.datetime
+    ) -> objects.Inventoried:
+        """Let new leases have the resource again.
+
+        :raises: NotFound, Contended
+        """
+        self.get(resource_id)
+        self.cordons.lift(resource_id, now)
+        return self.get(resource_id)
 
     def remove(self, resource_id: int) -> None:
         """Remove a resource that no lease holds.

@@ -164,8 +164,9 @@ class CapacityPoint:
     :ivar free: the most that may be granted.
     :ivar unmoved: those that are granted without a move of promises.
     :ivar holds: reason -> how many hosts it keeps from new leases.
-    :ivar slots: how many slots of servers would be granted; None: that was
-        not asked for.
+    :ivar slots: how many slots of servers, or units of other resources, would
+        be granted; None: that was not asked for.
+    :ivar total: how many there are of these, if nothing was held.
     :ivar projects: project -> how many hosts its leases hold; None: the same.
     """
 
@@ -177,4 +178,5 @@ class CapacityPoint:
     unmoved: int
     holds: Mapping[str, int]
     slots: int | None = None
+    total: int | None = None
     projects: Mapping[str, int] | None = None

@@ -8,6 +8,7 @@ from nova_reservations.policies import floatingips
 from nova_reservations.policies import hosts
 from nova_reservations.policies import leases
 from nova_reservations.policies import limits
+from nova_reservations.policies import resources
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
@@ -18,5 +19,6 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         *limits.RULES,
         *hosts.RULES,
         *floatingips.RULES,
+        *resources.RULES,
         *demand.RULES,
     ]

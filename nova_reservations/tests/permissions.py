@@ -95,6 +95,8 @@ _LEASE = '/leases/{lease_id}'
 _SERIES = '/lease-series/{series_id}'
 _HOST = '/os-hosts/{host_id}'
 _FLOATING_IP = '/floatingips/{floatingip_id}'
+_RESOURCE = '/resources/{resource_id}'
+_LICENCES = '?resource_type=example:licence'
 _CAPACITY = '?start=now&end=2050-01-01 10:00&step=365d'
 
 REQUESTS: Mapping[str, tuple[Request, ...]] = {
@@ -178,6 +180,38 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     ),
     'reservations:floatingips:delete': (
         Request('DELETE', _FLOATING_IP, ADMINS),
+    ),
+    'reservations:resources:index': (
+        Request('GET', '/resources', ADMINS, query=_LICENCES),
+    ),
+    'reservations:resources:show': (Request('GET', _RESOURCE, ADMINS),),
+    'reservations:resources:create': (
+        Request(
+            *('POST', '/resources', ADMINS),
+            {'resource_type': 'example:licence', 'name': 'fem'},
+        ),
+    ),
+    'reservations:resources:update': (
+        Request('PUT', _RESOURCE, ADMINS, {'cordoned': True}),
+    ),
+    'reservations:resources:delete': (Request('DELETE', _RESOURCE, ADMINS),),
+    'reservations:resources:calendar': (
+        Request('GET', '/resources/calendar', USERS, query=_LICENCES),
+    ),
+    'reservations:resources:capacity': (
+        Request(
+            *('GET', '/resources/capacity', USERS),
+            query=f'{_LICENCES}&{_CAPACITY.removeprefix("?")}',
+        ),
+    ),
+    'reservations:resources:properties': (
+        Request('GET', '/resources/properties', USERS, query=_LICENCES),
+    ),
+    'reservations:resources:properties:private': (
+        Request(
+            *('GET', '/resources/properties', ADMINS),
+            query=f'{_LICENCES}&all=True',
+        ),
     ),
     'reservations:demand:index': (Request('GET', '/demand', ADMINS),),
 }

@@ -54,7 +54,7 @@ PROPERTY_NAME = {
     'requirements read as a fact: region, free_memory_mb, free_disk_gb, '
     'trait:..., inventory:..., capabilities:...',
 }
-_PROPERTY = {
+PROPERTY = {
     'type': ['string', 'number', 'boolean'],
     'maxLength': 1024,
     # A number that JSON can write may still be more than a double holds.
@@ -94,7 +94,7 @@ CREATE = validation.Schema(
         },
         'required': ['name'],
         'propertyNames': PROPERTY_NAME,
-        'additionalProperties': _PROPERTY,
+        'additionalProperties': PROPERTY,
         'maxProperties': 256,
     }
 )
@@ -107,7 +107,7 @@ UPDATE = validation.Schema(
         'propertyNames': PROPERTY_NAME,
         # null unsets.
         'additionalProperties': {
-            **_PROPERTY,
+            **PROPERTY,
             'type': ['string', 'number', 'boolean', 'null'],
         },
         'maxProperties': 256,
@@ -218,7 +218,7 @@ INDEX_RESPONSE = validation.Schema(
 SHOW_RESPONSE = validation.Schema(parameters.exactly(host=HOST))
 
 _UNKNOWN_DATE = {**parameters.SHOWN_DATE, 'type': ['string', 'null']}
-_HOLD = parameters.exactly(
+HOLD = parameters.exactly(
     reason={
         'type': 'string',
         'description': 'why no new lease gets the host',
@@ -245,7 +245,7 @@ _ALLOCATION = parameters.exactly(
             end_date=parameters.SHOWN_DATE,
         ),
     },
-    holds={'type': 'array', 'items': _HOLD},
+    holds={'type': 'array', 'items': HOLD},
 )
 
 ALLOCATIONS_RESPONSE = validation.Schema(
@@ -261,7 +261,7 @@ ALLOCATION_RESPONSE = validation.Schema(
     parameters.exactly(allocation=_ALLOCATION)
 )
 
-_WINDOW = {
+WINDOW = {
     'kind': {
         'enum': [*bars.Kind],
         'description': 'whether it is a lease of the own project, is taken '
@@ -288,7 +288,7 @@ CALENDAR_RESPONSE = validation.Schema(
                     windows={
                         'type': 'array',
                         'items': {
-                            **parameters.optional(**_WINDOW),
+                            **parameters.optional(**WINDOW),
                             'required': ['kind', 'start_date', 'end_date'],
                         },
                     },
@@ -301,7 +301,7 @@ CALENDAR_RESPONSE = validation.Schema(
                 'page only',
                 'items': {
                     **parameters.optional(
-                        **_WINDOW,
+                        **WINDOW,
                         hosts={
                             'type': 'integer',
                             'minimum': 1,

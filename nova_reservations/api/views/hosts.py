@@ -49,23 +49,26 @@ def allocation(
     return {
         'resource_id': str(host_id),
         'service_name': name,
-        'reservations': [
-            {
-                'id': allocation.reservation_id,
-                'lease_id': allocation.lease_id,
-                'start_date': dates.show(allocation.start_date),
-                'end_date': dates.show(allocation.end_date),
-            }
-            for allocation in allocations
-        ],
-        'holds': [
-            {
-                'reason': each.reason,
-                'start_date': each.since and dates.show(each.since),
-                'end_date': each.until and dates.show(each.until),
-            }
-            for each in held
-        ],
+        'reservations': [reservation(each) for each in allocations],
+        'holds': [hold(each) for each in held],
+    }
+
+
+def reservation(allocation: objects.Allocation) -> dict[str, Any]:
+    """Show who has a resource, and when."""
+    return {
+        'id': allocation.reservation_id,
+        'lease_id': allocation.lease_id,
+        'start_date': dates.show(allocation.start_date),
+        'end_date': dates.show(allocation.end_date),
+    }
+
+
+def hold(held: holds.Hold) -> dict[str, Any]:
+    return {
+        'reason': held.reason,
+        'start_date': held.since and dates.show(held.since),
+        'end_date': held.until and dates.show(held.until),
     }
 
 
@@ -73,20 +76,20 @@ def unnamed(host: calendar.Host) -> dict[str, Any]:
     """Show a host of the calendar of a project."""
     return {
         'number': host.number,
-        'windows': [_bar(bar) for bar in host.bars],
+        'windows': [bar(each) for each in host.bars],
     }
 
 
-def promised(bar: bars.Bar) -> dict[str, Any]:
-    return {**_bar(bar), 'hosts': bar.hosts}
+def promised(shown: bars.Bar) -> dict[str, Any]:
+    return {**bar(shown), 'hosts': shown.hosts}
 
 
-def _bar(bar: bars.Bar) -> dict[str, Any]:
+def bar(shown: bars.Bar) -> dict[str, Any]:
     return {
-        'kind': bar.kind,
-        'start_date': dates.show(bar.start),
-        'end_date': dates.show(bar.end),
-        **(dataclasses.asdict(bar.own) if bar.own else {}),
+        'kind': shown.kind,
+        'start_date': dates.show(shown.start),
+        'end_date': dates.show(shown.end),
+        **(dataclasses.asdict(shown.own) if shown.own else {}),
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import datetime
 import functools
 import logging
+import pathlib
 import re
 import threading
 from typing import Any
@@ -15,6 +16,7 @@ from wsgiref import simple_server
 
 import jsonschema
 from nova import context
+from nova import policy as nova_policy
 import nova.conf
 from nova.tests import fixtures as nova_fixtures
 from openstackclient import shell
@@ -31,7 +33,10 @@ from nova_reservations.api import openapi
 from nova_reservations.api import routes
 from nova_reservations.db import api
 from nova_reservations.plugins.resource_types import host
+from nova_reservations.policies import base as policies_base
+from nova_reservations.policies import leases as policies
 from nova_reservations.testing import fake_cloud
+from nova_reservations.tests.examples.licences import licences
 
 HOSTS = ('h1', 'h2', 'h3')
 
@@ -241,6 +246,32 @@ def unreachable(
 @pytest.fixture
 def behind() -> Nova:
     return Nova()
+
+
+@pytest.fixture
+def licence_type(
+    services: bootstrap.Services,
+    settings: cfg.ConfigOpts,
+    cloud: fake_cloud.FakeCloud,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[str]:
+    """A type of resource of another package, as if it was installed, and
+    switched on."""
+    kind = licences.Licence(cloud, settings)
+    settings.set_override('folder', str(tmp_path), group='licences')
+    types: Any = services.resources.types
+    types[licences.NAME] = kind
+    rule = policies_base.rule(
+        policies.create_of(licences.NAME),
+        f'rule:{policies.CREATE}',
+        'Create a lease of licences.',
+        ('POST', '/leases'),
+    )
+    monkeypatch.setattr(policies, 'RULES', [*policies.RULES, rule])
+    nova_policy.reset()
+    yield licences.NAME
+    nova_policy.reset()
 
 
 @pytest.fixture

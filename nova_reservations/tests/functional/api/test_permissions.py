@@ -45,7 +45,7 @@ def settings(settings):
 
 
 @pytest.fixture
-def ask(admin, member, cloud):
+def ask(admin, member, cloud, licence_type):
     """Make a request for a host, an address, and for a lease that is new each
     time."""
     external = fake_networks.external()
@@ -60,6 +60,9 @@ def ask(admin, member, cloud):
     )
     host = admin('POST', '/os-hosts', {'name': 'h1', 'gpu': 'A100'})
     host_id = host.json['host']['id']
+    licence = admin(
+        'POST', '/resources', {'resource_type': licence_type, 'name': 'cad'}
+    )
     # One is left for who asks for a lease.
     admin('POST', '/os-hosts', {'name': 'h3'})
 
@@ -74,6 +77,7 @@ def ask(admin, member, cloud):
             name='gpu',
             host_id=host_id,
             floatingip_id=address.json['floatingip']['id'],
+            resource_id=licence.json['resource']['id'],
         )
         return person(request.method, path + request.query, request.body)
 
@@ -119,7 +123,12 @@ def test_who_has_no_token_gets_as_far_as_novas_own_check(app):
     guarded = auth.NovaKeystoneContext(app)
     for path, actions in routes.ROUTES.items():
         filled = path.format(
-            lease_id=1, series_id=1, name='gpu', host_id=1, floatingip_id=1
+            lease_id=1,
+            series_id=1,
+            name='gpu',
+            host_id=1,
+            floatingip_id=1,
+            resource_id=1,
         )
         for method in actions:
             request = webob.Request.blank(

@@ -164,7 +164,9 @@ OFTEN = {
         # On SQLite not ix_nr_allocations_resource, see below.
     ),
     'what is promised, for the calendar of a project': listed.Often(
-        lambda session: calendar.promised(session, DURING, 'project-7', 100),
+        lambda session: calendar.promised(
+            session, objects.HOST, DURING, 'project-7', 100
+        ),
         frozenset({'ix_nr_allocations_start'}),
     ),
     'whether any lease lacks something': listed.Often(

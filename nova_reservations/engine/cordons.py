@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cordons: operators keep new leases off a resource of any type, and what was
+promised of it moves to others."""
+
+from collections.abc import Collection
+import datetime
+
+from oslo_log import log
+
+from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import healing as healing_db
+from nova_reservations.db import tasks
+from nova_reservations.db import tenancy
+from nova_reservations.engine import healing
+from nova_reservations.engine import transactions
+from nova_reservations.objects import states
+
+LOG = log.getLogger(__name__)
+
+AT_ONCE = 100
+"""So many leases are moved off a resource in one request; healing goes on with
+the others before they start."""
+
+
+class Cordons:
+    def __init__(
+        self, database: api.Database, healer: healing.Healing
+    ) -> None:
+        self.database = database
+        self.healer = healer
+
+    def set(
+        self,
+        resource_id: int,
+        now: datetime.datetime,
+        statuses: Collection[states.Lease],
+    ) -> None:
+        """Keep new leases off the resource; give others to leases in these
+        states, where that can be.
+
+        :raises: NotFound, Contended
+        """
+        self._write(resource_id, now, now)
+        with self.database.reader() as session:
+            found = tenancy.find(session, resource_id)
+        ids = dict.fromkeys(
+            each.lease_id
+            for each in found
+            if each.status in statuses and not each.is_leaving
+        )
+        for lease_id in list(ids)[:AT_ONCE]:
+            self.healer.move_off(lease_id, resource_id, now)
+
+    def lift(self, resource_id: int, now: datetime.datetime) -> None:
+        """Let new leases have the resource again.
+
+        :raises: NotFound, Contended
+        """
+        self._write(resource_id, None, now)
+
+    def _write(
+        self,
+        resource_id: int,
+        cordoned_at: datetime.datetime | None,
+        now: datetime.datetime,
+    ) -> None:
+        def write(_: transactions.Attempt) -> bool:
+            with self.database.writer() as session:
+                before = tenancy.cordoned_at(session, resource_id)
+                if (before is None) == (cordoned_at is None):
+                    return False
+                tenancy.set_cordoned(session, resource_id, cordoned_at, now)
+                if cordoned_at is None:
+                    capacity.freed(session, now, [resource_id])
+                    # Leases that were to have another one have this again.
+                    tasks.hurry(session, healing_db.HEAL, now)
+                return True
+
+        if transactions.retry(write):
+            LOG.info(
+                'Resource %(id)s is %(what)s',
+                {
+                    'id': resource_id,
+                    'what': 'cordoned'
+                    if cordoned_at
+                    else 'not cordoned any more',
+                },
+            )
