@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is printed in the documentation of a type of another package is done
-as it is printed."""
+"""Commands for resources of a type of another package, and those that the
+documentation has, as they are printed."""
 
 import json
 import pathlib
