@@ -25,6 +25,7 @@ from nova_reservations.db import api
 from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
 from nova_reservations.db import unused as rows
+from nova_reservations.db import usage
 from nova_reservations.engine import identity
 from nova_reservations.engine import notifications
 from nova_reservations.engine import resource_types
@@ -214,7 +215,10 @@ class UnusedLeases:
                     events={states.EventType.END: states.Event.IN_PROGRESS},
                     due_at=now,
                 )
-            return leases.get(session, seen.id)
+            lease = leases.get(session, seen.id)
+            if ends:
+                usage.settle(session, [lease], now)
+            return lease
 
 
 def reason(

@@ -56,6 +56,26 @@ def test_who_has_hosts_now(region):
     assert found == {('large',): 2, ('small',): 1}
 
 
+def test_host_seconds_are_those_of_the_record_and_of_this_day(region):
+    def hours(project):
+        return read(region, 'project_host_seconds_total', project) / 3600
+
+    region.active_lease(minimum=2, end=30, project='large')
+    lease = region.active_lease(end=15 * 60, project='small')
+    region.now += minutes(45)
+    # One is over for long, and no worker has looked: its end counts.
+    assert (hours('large'), hours('small')) == (2 * 0.5, 0.75)
+    region.work()
+    assert (hours('large'), hours('small')) == (2 * 0.5, 0.75)
+    # Midnight was an hour ago.
+    region.now += datetime.timedelta(hours=12, minutes=15)
+    region.work()
+    assert hours('small') == 1
+    region.delete(lease)
+    region.work()
+    assert hours('small') == 1
+
+
 def test_hosts_are_free_for_as_long_as_no_lease_has_them(region):
     region.lease(start=3 * 1440, end=4 * 1440)
     region.lease(start=20 * 1440, end=21 * 1440, minimum=2)

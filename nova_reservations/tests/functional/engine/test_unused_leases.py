@@ -15,14 +15,13 @@ from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing.region import minutes
+from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_instances
 from nova_reservations.tests.functional.engine import test_maintenance
 from nova_reservations.tests.functional.engine import test_server_leases
 
 TIMEOUT = 15
 """Minutes after which a lease is unused."""
-
-HOSTS = [f'host-{number}' for number in range(23)]
 
 
 @pytest.fixture
@@ -63,6 +62,8 @@ def test_a_lease_that_nobody_uses_ends_and_says_why(region):
     )
     assert region.hosts_of(lease) == set()
     assert region.aggregate_of(lease) is None
+    assert not recorded.going_on(region)
+    assert recorded.totals(region)['lessee', objects.HOST] == TIMEOUT * 60
     assert region.told(lease)[-2:] == ['unused', 'event.end_lease']
     # Others can have its host at once.
     assert region.lease(minimum=2, end=30)
@@ -193,24 +194,28 @@ def test_a_window_of_maintenance_is_let_be(region):
     } == {'ACTIVE'}
 
 
-def test_few_are_ended_at_a_look(make):
-    region = make(*HOSTS[:12])
-    for _ in range(12):
+def test_few_are_ended_at_a_look(make, monkeypatch):
+    monkeypatch.setattr(unused_leases, 'AT_ONCE', 2)
+    region = make('one', 'two', 'three')
+    for _ in range(3):
         region.active_lease(end=60)
     look(region)
-    assert len(active(region)) == 12 - unused_leases.AT_ONCE
+    assert len(active(region)) == 1
     look(region, 1)
     assert active(region) == []
 
 
-def test_none_is_ended_where_most_are_unused(make):
-    region = make(*HOSTS)
-    for number in range(unused_leases.MANY + 2):
-        lease = region.active_lease(end=60)
-        if not number:
-            use(region, lease)
+def test_none_is_ended_where_most_are_unused(make, monkeypatch):
+    monkeypatch.setattr(unused_leases, 'MANY', 1)
+    region = make('one', 'two', 'three', 'four')
+    found = [region.active_lease(end=60) for _ in range(3)]
+    use(region, found[0])
     look(region)
-    assert len(active(region)) == unused_leases.MANY + 2
+    assert len(active(region)) == 3
+    # As many are used by now.
+    use(region, region.active_lease(end=40))
+    look(region, 1)
+    assert len(active(region)) == 2
 
 
 def active(region):
