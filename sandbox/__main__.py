@@ -85,6 +85,16 @@ def main() -> int:
         'a nova-conductor and computes of its own; several need the two URLs '
         'above (default: 1)',
     )
+    parser.add_argument(
+        '--with',
+        dest='real',
+        type=lambda text: text.split(','),
+        default=[],
+        metavar='NAMES',
+        help='services that are real, where else there is one that has '
+        f'nothing, with commas: of {", ".join(lo.OPTIONAL)}; a story that '
+        'needs some has them',
+    )
     commands = parser.add_subparsers(dest='command')
     commands.add_parser('list', help='name the stories')
     tell = commands.add_parser(
@@ -99,6 +109,8 @@ def main() -> int:
         return 0
     if bool(arguments.database_url) != bool(arguments.transport_url):
         parser.error('--database-url and --transport-url need each other')
+    if unknown := sorted(set(arguments.real) - lo.OPTIONAL.keys()):
+        parser.error(f'--with: there is no {", ".join(unknown)}')
     if arguments.cells < 1:
         parser.error('--cells: there is one at least')
     if arguments.cells > 1 and not arguments.database_url:
@@ -118,9 +130,10 @@ def main() -> int:
 def _run(arguments: argparse.Namespace) -> int:
     """Tell the stories, one after the other; return the exit status."""
     names = arguments.names if arguments.command else ['host-lease']
-    plain = [name for name in names if name not in stories.CONF]
+    own = stories.CONF.keys() | stories.REAL.keys()
+    plain = [name for name in names if name not in own]
     # Those that want another configuration have a cloud for themselves.
-    others = [[name] for name in names if name in stories.CONF]
+    others = [[name] for name in names if name in own]
     groups = [plain, *others] if plain else others
     return max(_run_on_one_cloud(group, arguments) for group in groups)
 
@@ -141,6 +154,7 @@ def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
             arguments.transport_url,
             extra=stories.CONF.get(names[0]),
             cells=arguments.cells,
+            real={*arguments.real, *stories.REAL.get(names[0], ())},
         ) as services:
             print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
             ok = all(_tell(name, services) for name in names)

@@ -2,6 +2,7 @@
 """Brings the whole cloud up, and takes it down again."""
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ def brought_up(
     front: Callable[[str, int], int] = lambda api, port: port,
     extra: config.Sections | None = None,
     cells: int = 1,
+    real: Collection[str] = (),
 ) -> Iterator['Services']:
     """Run a cloud in an empty folder, for as long as the context lasts.
 
@@ -55,6 +57,7 @@ def brought_up(
         the catalog is to name
     :param extra: see config.write
     :param cells: how many; several need both URLs
+    :param real: the services of layout.OPTIONAL that it has
     :raises NotUp: if a service does not start, with what its log says last.
     :raises Unexpected: if there is no message broker to use
     """
@@ -74,6 +77,7 @@ def brought_up(
             transport_url,
             {api: front(api, port) for api, port in ports.items()},
             of_cells,
+            tuple(sorted(real)),
         )
         layout.save()
         config.write(layout, extra)

@@ -71,6 +71,13 @@ FAULTY = {
     'faulty = sandbox.faulty:Faulty\n',
 }
 
+#: A package that has what binds ports: there are no agents that would.
+BINDING = {
+    'METADATA': 'Metadata-Version: 2.1\nName: binding\nVersion: 1\n',
+    'entry_points.txt': '[neutron.ml2.mechanism_drivers]\n'
+    'sandbox = sandbox.binding:Binding\n',
+}
+
 #: What an operator adds to api-paste.ini, beside the word in the pipelines.
 RESERVATIONS_PASTE = """
 [filter:reservations]
@@ -87,10 +94,7 @@ def write(layout: lo.Layout, extra: Sections | None = None) -> None:
     nova = _merged(_nova(layout), RESERVATIONS_CONF)
     if layout.embedded:
         nova = _merged(nova, RESOURCES_CONF)
-        package = layout.site / 'faulty-1.dist-info'
-        package.mkdir(parents=True)
-        for name, text in FAULTY.items():
-            (package / name).write_text(text)
+        _install(layout, 'faulty', FAULTY)
     for section, options in (extra or {}).items():
         nova[section] = {**nova.get(section, {}), **options}
     files = {
@@ -101,6 +105,8 @@ def write(layout: lo.Layout, extra: Sections | None = None) -> None:
         'nova.conf': _ini(nova),
         'api-paste.ini': with_reservations(_shipped('nova', 'api-paste.ini')),
     }
+    if 'neutron' in layout.real:
+        files |= _files_of_neutron(layout)
     for cell in layout.cells:
         of_cell = _of_cell(layout, cell, nova) if layout.has_cells else nova
         files[conf_in(layout, cell)] = _ini(of_cell)
@@ -115,6 +121,23 @@ def write(layout: lo.Layout, extra: Sections | None = None) -> None:
         file = layout.etc / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
+
+
+def _install(layout: lo.Layout, name: str, files: Mapping[str, str]) -> None:
+    """Install a package in this sandbox only."""
+    package = layout.site / f'{name}-1.dist-info'
+    package.mkdir(parents=True)
+    for file, text in files.items():
+        (package / file).write_text(text)
+
+
+def _files_of_neutron(layout: lo.Layout) -> dict[str, str]:
+    _install(layout, 'binding', BINDING)
+    return {
+        'neutron.conf': _ini(_neutron(layout)),
+        'ml2.ini': _ini(_ML2),
+        'neutron-api-paste.ini': _shipped('neutron', 'api-paste.ini'),
+    }
 
 
 def seen_from_above(layout: lo.Layout, cell: lo.Cell) -> str:
@@ -267,6 +290,33 @@ def _glance(layout: lo.Layout) -> Sections:
     }
 
 
+def _neutron(layout: lo.Layout) -> Sections:
+    return {
+        'DEFAULT': {
+            'core_plugin': 'ml2',
+            'service_plugins': 'router',
+            'transport_url': layout.transport_url or 'fake://',
+            'state_path': f'{layout.directory}/neutron',
+            'api_paste_config': f'{layout.etc}/neutron-api-paste.ini',
+            'notify_nova_on_port_status_changes': False,
+            'notify_nova_on_port_data_changes': False,
+        },
+        'database': _database(layout, 'neutron'),
+        'keystone_authtoken': _authtoken(layout, 'neutron'),
+        'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+    }
+
+
+_ML2: Sections = {
+    'ml2': {
+        'type_drivers': 'flat,local',
+        'tenant_network_types': 'local',
+        'mechanism_drivers': 'sandbox',
+    },
+    'ml2_type_flat': {'flat_networks': '*'},
+}
+
+
 def _nova(layout: lo.Layout) -> Sections:
     common: Sections = {
         'DEFAULT': {
@@ -293,6 +343,8 @@ def _nova(layout: lo.Layout) -> Sections:
         'reservations': {
             'resource_types': 'physical:host,virtual:instance,'
             'flavor:instance,virtual:server'
+            + ',virtual:floatingip'
+            * ('neutron' in layout.real)
         },
         'service_user': _credentials(layout, 'nova')
         | {'send_service_user_token': True},

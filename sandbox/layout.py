@@ -22,12 +22,17 @@ _DATABASES = (
     'nova_cell0',
 )
 
+#: What is real beside these where it is asked for: without it, the API of that
+#: name is one that has nothing.
+OPTIONAL = {'neutron': 'network'}
+
 #: Everybody's password is their name: the sandbox listens on loopback only.
 USERS = {
     # user: (project, roles)
     'nova': ('service', ('admin', 'service')),
     'glance': ('service', ('admin', 'service')),
     'placement': ('service', ('admin', 'service')),
+    'neutron': ('service', ('admin', 'service')),
     'demo': ('demo', ('member',)),
     'demo-reader': ('demo', ('reader',)),
     'alt': ('alt', ('member',)),
@@ -114,6 +119,8 @@ class Layout:
     #: directly.
     fronts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     cells: tuple[Cell, ...] = ONE_CELL
+    #: Those of OPTIONAL that are there.
+    real: tuple[str, ...] = ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -126,7 +133,11 @@ class Layout:
 
     @property
     def databases(self) -> tuple[str, ...]:
-        return (*_DATABASES, *(cell.database for cell in self.cells))
+        return (
+            *_DATABASES,
+            *self.real,
+            *(cell.database for cell in self.cells),
+        )
 
     @property
     def controllers(self) -> tuple[str, ...]:
@@ -229,4 +240,5 @@ class Layout:
             Cell(**cell | {'hosts': tuple(cell['hosts'])})
             for cell in fields['cells']
         )
-        return cls(**fields | {'directory': directory, 'cells': cells})
+        made = {'directory': directory, 'cells': cells}
+        return cls(**fields | made | {'real': tuple(fields['real'])})

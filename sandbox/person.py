@@ -68,6 +68,7 @@ class Person:
         self.image = self._adapter('image')
         self.placement = self._adapter('placement', '1.39')
         self.reservation = self._adapter('reservation')
+        self.network = self._adapter('network')
 
     def _adapter(
         self, service_type: str, microversion: str | None = None

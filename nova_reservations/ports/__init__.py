@@ -29,6 +29,7 @@ from nova_reservations.ports.networks import Mark
 from nova_reservations.ports.networks import Network
 from nova_reservations.ports.networks import Networks
 from nova_reservations.ports.networks import Subnet
+from nova_reservations.ports.networks import TAG
 from nova_reservations.ports.servers import Flavor
 from nova_reservations.ports.servers import MOVABLE
 from nova_reservations.ports.servers import Occupancy
@@ -45,6 +46,7 @@ from nova_reservations.ports.slots import Slots
 __all__ = [
     'GONE',
     'MOVABLE',
+    'TAG',
     'Aggregates',
     'Check',
     'Cloud',

@@ -212,7 +212,7 @@ _TABLES = (
     models.Event,
     models.Reservation,
     models.Lease,
-    models.HostInventory,
+    models.Inventory,
     models.HostTrait,
     models.Host,
     models.Resource,
@@ -296,7 +296,7 @@ class Future:
                 for id_ in ids
             ],
         )
-        for model in (models.Host, models.HostTrait, models.HostInventory):
+        for model in (models.Host, models.HostTrait, models.Inventory):
             table = models.table(model)
             parts = (
                 connection.execute(

@@ -2,10 +2,12 @@
 """The stories that the sandbox can tell, by name."""
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 
 from sandbox import config
 from sandbox import story
+from sandbox.stories import addresses
 from sandbox.stories import cells
 from sandbox.stories import clients
 from sandbox.stories import default_reservation
@@ -33,6 +35,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'resources': resources.tell,
     'end-actions': end_actions.tell,
     'cells': cells.tell,
+    'addresses': addresses.tell,
     'governed': governed.tell,
 }
 
@@ -45,3 +48,6 @@ CONF: Mapping[str, config.Sections] = {
 
 CELLS: Mapping[str, int] = {'cells': 2}
 """How many cells there are at least for the stories that want several."""
+
+REAL: Mapping[str, Collection[str]] = {'addresses': ('neutron',)}
+"""The services that are real for the stories that need them."""

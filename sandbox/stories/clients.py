@@ -31,12 +31,10 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
         f'hypervisor_properties=["==", "$service_name", "{host}"]',
     ]
     with step('openstack reservation host create'):
-        created = _run(
-            auth_url, 'admin', 'reservation', 'host', 'create', host
-        )
+        created = run(auth_url, 'admin', 'reservation', 'host', 'create', host)
         expect('name', host, created['service_name'])
     with step('openstack reservation lease create') as seen:
-        lease_id = _run(auth_url, 'demo', *lease)['id']
+        lease_id = run(auth_url, 'demo', *lease)['id']
         until(
             'ACTIVE',
             lambda: demo.lease(lease_id)['status'],
@@ -50,11 +48,11 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
             raise person.Unexpected(reason, refused)
         seen(reason)
     with step('openstack reservation lease list'):
-        leases = _run(auth_url, 'demo', 'reservation', 'lease', 'list')
+        leases = run(auth_url, 'demo', 'reservation', 'lease', 'list')
         expect('leases', [lease_id], [each['id'] for each in leases])
     with step('openstack reservation lease set --prolong-for 1h'):
         before = demo.lease(lease_id)['end_date']
-        _run(
+        run(
             *(auth_url, 'demo', 'reservation', 'lease', 'set', 'clients'),
             '--prolong-for=1h',
             shows=False,
@@ -68,7 +66,7 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
         blazar.lease.delete(lease_id)
         until('it is gone', blazar.lease.list, lambda leases: not leases)
     with step('openstack reservation host delete'):
-        _run(
+        run(
             *(auth_url, 'admin', 'reservation', 'host', 'delete', host),
             shows=False,
         )
@@ -81,7 +79,7 @@ def _later(date: str) -> str:
     return later.strftime('%Y-%m-%dT%H:%M:%S.%f')
 
 
-def _run(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:
+def run(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:
     """Run openstack; return what it shows.
 
     :raises Unexpected: if it fails.
