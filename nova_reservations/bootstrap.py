@@ -31,11 +31,13 @@ from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import enforcement as enforcements
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
+from nova_reservations.engine import lease_exists
 from nova_reservations.engine import lease_lists
 from nova_reservations.engine import leases
 from nova_reservations.engine import limits
 from nova_reservations.engine import maintenance
 from nova_reservations.engine import monitoring
+from nova_reservations.engine import notifications
 from nova_reservations.engine import replay
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import resources
@@ -111,6 +113,7 @@ class Parts:
 
     :ivar later: calls of plugins that nobody waits for go there.
     :ivar limits: of projects; None: as the options say.
+    :ivar sent: waits for what notify was called with.
     """
 
     database: api.Database
@@ -121,6 +124,7 @@ class Parts:
     clock: clocks.Clock
     limits: ports.LimitSource | None = None
     later: enforcements.Later = lambda call: call()
+    sent: ports.Sent = lambda: True
 
 
 def build(
@@ -149,6 +153,7 @@ def build(
             clocks.Clock(database.now, own_time),
             _unified_limits(conf),
             outbox.Outbox().put,
+            cloud.sent,
         )
     )
 
@@ -171,7 +176,10 @@ def assemble(parts: Parts) -> Services:
     enforced = enforcements.Enforcement(
         database, parts.plugins.enforcement, types, options
     )
-    notify = enforced.with_ends(parts.notify, parts.later)
+    notify = notifications.telling_held(
+        database, enforced.with_ends(parts.notify, parts.later)
+    )
+    exists = lease_exists.LeaseExists(database, parts.notify, parts.sent)
     parts = dataclasses.replace(parts, notify=notify)
     inventory = hosts.Hosts(database, nova, options, parts.plugins.types)
     drainables = drainable_hosts.DrainableHosts(
@@ -222,6 +230,7 @@ def assemble(parts: Parts) -> Services:
             retry_walk.Walk(queue),
             promises.repeats,
             promises.demand,
+            exists,
             options,
         ).all(),
     )

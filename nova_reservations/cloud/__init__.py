@@ -16,8 +16,9 @@ from nova_reservations.cloud import networks
 from nova_reservations.cloud import servers
 from nova_reservations.cloud import slots
 from nova_reservations.cloud.notifier import notify
+from nova_reservations.cloud.notifier import sent
 
-__all__ = ['NovaCloud', 'notify']
+__all__ = ['NovaCloud', 'notify', 'sent']
 
 
 _OLD_NAMES = {

@@ -20,6 +20,15 @@ OUTBOX = outbox.Outbox()
 """The outbox of this process: oslo.messaging waits for a bus that is down."""
 
 
+PATIENCE = 30
+"""Seconds for which a task waits for its notifications to be sent."""
+
+
+def sent() -> bool:
+    """Wait until all that is in the outbox is sent; return whether it is."""
+    return OUTBOX.flush(PATIENCE)
+
+
 def notify(event_type: str, payload: Mapping[str, Any]) -> None:
     """Emit a notification, in a moment; oslo.messaging logs it if that fails.
 

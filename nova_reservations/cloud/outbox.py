@@ -47,20 +47,23 @@ class Outbox:
                     )
                 self._lost += 1
 
-    def flush(self, patience: float = PATIENCE) -> None:
-        """Wait for notifications to be sent, for so many seconds at most."""
+    def flush(self, patience: float = PATIENCE) -> bool:
+        """Wait for notifications to be sent, for so many seconds at most;
+        return whether they are."""
         if self._thread is None or not self._thread.is_alive():
-            return
+            return True
         deadline = time.monotonic() + patience
         # Of those that are sent in order this is the last. The queue's own
         # means to wait for that are others on eventlet.
         sent = threading.Event()
         with contextlib.suppress(queue.Full):
             self._queue.put(sent.set, timeout=patience)
-        if not sent.wait(max(0, deadline - time.monotonic())):
-            LOG.warning(
-                'Notifications that are not sent yet: %d', self._queue.qsize()
-            )
+        if sent.wait(max(0, deadline - time.monotonic())):
+            return True
+        LOG.warning(
+            'Notifications that are not sent yet: %d', self._queue.qsize()
+        )
+        return False
 
     def _start(self) -> None:
         # The thread of a process does not live on in one that it forks.

@@ -15,6 +15,7 @@ from nova_reservations.conf import leases
 from nova_reservations.conf import limits
 from nova_reservations.conf import monitoring
 from nova_reservations.conf import retry
+from nova_reservations.conf import usage
 from nova_reservations.conf import weighers
 from nova_reservations.conf import worker
 
@@ -40,5 +41,6 @@ OPTS: list[cfg.Opt] = [
     *monitoring.OPTS,
     *healing.OPTS,
     *worker.OPTS,
+    *usage.OPTS,
     *weighers.OPTS,
 ]

@@ -156,8 +156,9 @@ def delete(
         )
 
 
-def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> None:
-    """Delete all that meet conditions on their columns, with their amounts.
+def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> int:
+    """Delete all that meet conditions on their columns, with their amounts;
+    return how many.
 
     Nobody may be giving them out, or taking them back, at the same time:
     callers have locked the row of their lease, or of their resource.
@@ -179,8 +180,11 @@ def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> None:
                     AMOUNT.c.allocation_id.in_(page),
                 )
             )
+    count = 0
     for page in _pages(session, *conditions):
         session.execute(sa.delete(ALLOCATION).where(ALLOCATION.c.id.in_(page)))
+        count += len(page)
+    return count
 
 
 def _pages(

@@ -14,7 +14,7 @@ from sqlalchemy import orm
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.db import allocations
+from nova_reservations.db import lease_removal
 from nova_reservations.db import lease_rows
 from nova_reservations.db import models
 from nova_reservations.objects import states
@@ -22,8 +22,6 @@ from nova_reservations.objects import states
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 EVENT = models.table(models.Event)
-ALLOCATION = models.table(models.Allocation)
-UNFIT = models.table(models.UnfitDonor)
 
 
 def insert(session: orm.Session, *new: objects.Lease) -> None:
@@ -323,15 +321,7 @@ def delete(session: orm.Session, seen: objects.Lease) -> None:
     )
     if _rowcount(done) != 1:
         raise exception.Conflict(kind='Lease', id=seen.id)
-    ids = [reservation.id for reservation in seen.reservations]
-    allocations.forget(session, ALLOCATION.c.reservation_id.in_(ids))
-    for servers in (models.Server, models.LeasedServer):
-        session.execute(
-            sa.delete(servers).where(servers.reservation_id.in_(ids))
-        )
-    for child in (UNFIT, EVENT, RESERVATION):
-        session.execute(sa.delete(child).where(child.c.lease_id == seen.id))
-    session.execute(sa.delete(LEASE).where(LEASE.c.id == seen.id))
+    lease_removal.remove(session, [seen.id])
 
 
 def set_reservations(

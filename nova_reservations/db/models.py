@@ -791,6 +791,26 @@ class DeletedLease(Base):
     document: orm.Mapped[dict[str, Any]] = orm.mapped_column(sa.JSON)
 
 
+class Exists(Base):
+    """How far the hourly notifications of active leases have come; one row.
+
+    hour is the end of the hour that is told of; created_at and lease_id are
+    of the last lease that was told of, not set when all were.
+    """
+
+    __tablename__ = 'nr_exists'
+
+    id: orm.Mapped[int] = orm.mapped_column(
+        primary_key=True, autoincrement=False
+    )
+    hour: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
+    created_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    lease_id: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
+    version: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+
+
 class Project(Base):
     """A project whose leases are limited; what can raise what it holds
     raises its generation first, and so waits for others that do.

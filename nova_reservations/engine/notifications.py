@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The payload of notifications, as consumers of Blazar's know it.
 
-Source: Blazar 18, without the trust's id.
+Source: Blazar 18, without the trust's id. What active reservations hold is
+ours: it is read when a notification is sent.
 """
 
+from collections.abc import Mapping
 import datetime
 from typing import Any
 
+from oslo_log import log
+
+from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import held_resources
 from nova_reservations.objects import states
+
+LOG = log.getLogger(__name__)
 
 CREATE = 'lease.create'
 UPDATE = 'lease.update'
@@ -18,7 +28,11 @@ TIMEDOUT = 'lease.timedout'
 DEGRADED = 'lease.degraded'
 HEALED = 'lease.healed'
 UNUSED = 'lease.unused'
+EXISTS = 'lease.exists'
 MASS_FAILURE = 'resources.mass_failure'
+
+MOST_NAMES = 100
+"""Resources of a reservation that a notification names."""
 
 
 def event(kind: states.EventType) -> str:
@@ -60,6 +74,76 @@ def payload(lease: objects.Lease) -> dict[str, Any]:
             _reservation(reservation) for reservation in lease.reservations
         ],
         'events': [_event(event) for event in lease.events],
+    }
+
+
+def with_held(
+    payload: Mapping[str, Any], held: Mapping[str, objects.HeldResources]
+) -> dict[str, Any]:
+    """Return a payload with what its active reservations hold.
+
+    :param held: reservation id -> what it holds
+    """
+    return {
+        **payload,
+        'reservations': [
+            {**item, 'resources': _held(held[item['id']])}
+            if item['id'] in held
+            else item
+            for item in payload['reservations']
+        ],
+    }
+
+
+def active(payload: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the reservations that are told to be active."""
+    return [
+        item['id']
+        for item in payload.get('reservations', ())
+        if item['status'] == states.Reservation.ACTIVE
+    ]
+
+
+def telling_held(
+    database: api.Database, notify: ports.Notifier
+) -> ports.Notifier:
+    """Return what sends notifications with what active reservations hold;
+    without it while the database is not there."""
+
+    def tell(event_type: str, payload: Mapping[str, Any]) -> None:
+        ids = active(payload)
+        if ids:
+            try:
+                with database.reader() as session:
+                    held = held_resources.of(session, ids, MOST_NAMES)
+                payload = with_held(payload, held)
+            except exception.DatabaseUnavailable as error:
+                LOG.warning(
+                    'A notification does not say what a lease holds: %s',
+                    error,
+                )
+        notify(event_type, payload)
+
+    return tell
+
+
+def audit_period(
+    begin: datetime.datetime, end: datetime.datetime
+) -> dict[str, Any]:
+    """Return the time that a notification is about, as Nova's own of servers
+    that exist have it."""
+    return {
+        'audit_period_beginning': _date(begin),
+        'audit_period_ending': _date(end),
+    }
+
+
+def _held(held: objects.HeldResources) -> dict[str, Any]:
+    return {
+        'count': held.count,
+        'names': [*held.names],
+        'amounts': dict(sorted(held.amounts.items())),
+        'slots': held.slots,
     }
 
 

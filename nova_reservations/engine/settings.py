@@ -51,6 +51,7 @@ class Settings:
     list_history: datetime.timedelta
     replan_limit: int
     demand_history: datetime.timedelta
+    lease_exists_notifications: bool
     max_lease_duration: datetime.timedelta | None
     max_lease_duration_exempt_project_ids: frozenset[str]
     reservation_extension_window: datetime.timedelta | None
@@ -90,6 +91,7 @@ class Settings:
             enable_notification_monitor=group.enable_notification_monitor,
             list_history=datetime.timedelta(days=group.list_history),
             replan_limit=group.replan_limit,
+            lease_exists_notifications=group.lease_exists_notifications,
             demand_history=datetime.timedelta(days=group.demand_history),
             max_lease_duration=_limit(group.max_lease_duration),
             max_lease_duration_exempt_project_ids=frozenset(

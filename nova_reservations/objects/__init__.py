@@ -5,6 +5,7 @@ from nova_reservations.objects.allocation import Access
 from nova_reservations.objects.allocation import Allocation
 from nova_reservations.objects.allocation import AllocationQuery
 from nova_reservations.objects.allocation import Condition
+from nova_reservations.objects.allocation import HeldResources
 from nova_reservations.objects.allocation import Holding
 from nova_reservations.objects.allocation import Tenancy
 from nova_reservations.objects.host import CapacityPoint
@@ -49,6 +50,7 @@ __all__ = (
     'CapacityPoint',
     'Condition',
     'Event',
+    'HeldResources',
     'Holding',
     'Host',
     'HostFacts',

@@ -109,6 +109,23 @@ class Holding:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class HeldResources:
+    """What a reservation holds, in short.
+
+    :ivar count: how many resources it has, or has a share of.
+    :ivar names: of the first of them.
+    :ivar amounts: resource class -> units of all of them: of whole hosts all
+        that these have.
+    :ivar slots: how many it has of them; None: it has whole resources.
+    """
+
+    count: int
+    names: tuple[str, ...]
+    amounts: Mapping[str, int]
+    slots: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Tenancy:
     """A lease that holds a resource.
 

@@ -71,6 +71,7 @@ __all__ = [
     'RequestKey',
     'ReservedSlots',
     'Room',
+    'Sent',
     'Server',
     'ServerState',
     'Servers',
@@ -101,6 +102,12 @@ class Cloud(Protocol):
 class Notifier(Protocol):
     def __call__(self, event_type: str, payload: Mapping[str, Any]) -> None:
         """Emit a notification; never raises."""
+
+
+class Sent(Protocol):
+    def __call__(self) -> bool:
+        """Wait until all notifications are sent, for some time; return
+        whether they are."""
 
 
 class LimitSource(Protocol):

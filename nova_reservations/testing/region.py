@@ -49,6 +49,7 @@ _SELDOM_AND_AT_ONCE: dict[str, Any] = {
     'host_refresh_interval': datetime.timedelta(days=1),
     'polling_interval': datetime.timedelta(days=1),
     'healing_interval': datetime.timedelta(days=1),
+    'lease_exists_notifications': False,
     'down_after': datetime.timedelta(0),
     'settle': datetime.timedelta(0),
 }
@@ -151,7 +152,7 @@ class Region:
                 session.execute(
                     sa.update(models.Task)
                     .where(models.Task.name == task.name)
-                    .values(due_at=self.now + task.interval)
+                    .values(due_at=task.next_at(self.now))
                 )
 
     def _notify(self, event_type: str, payload: Mapping[str, Any]) -> None:

@@ -13,12 +13,14 @@ from nova_reservations.db import closings
 from nova_reservations.db import drainable_hosts as donor_rows
 from nova_reservations.db import healing as rows
 from nova_reservations.db import server_failures as server_rows
+from nova_reservations.db import tasks
 from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import demand
 from nova_reservations.engine import drainable_hosts
 from nova_reservations.engine import healing
 from nova_reservations.engine import hosts
 from nova_reservations.engine import idempotency
+from nova_reservations.engine import lease_exists
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import retry_walk
@@ -36,6 +38,7 @@ NEVER = datetime.timedelta(days=36500)
 class Task:
     """:ivar interval: from one time to the next.
 
+    :ivar on_the_hour: whether it is due at whole intervals of the clock.
     :ivar patience: how long its claim is renewed: a thread that waits for an
         answer which will never come must not keep the task for ever.
     """
@@ -44,7 +47,16 @@ class Task:
     interval: datetime.timedelta
     patience: datetime.timedelta
     run: Callable[[datetime.datetime], None]
+    on_the_hour: bool = False
 
+    def next_at(self, now: datetime.datetime) -> datetime.datetime:
+        """Return when it is due next, if it is done now."""
+        if not self.on_the_hour:
+            return now + self.interval
+        return now - (now - _MIDNIGHT) % self.interval + self.interval
+
+
+_MIDNIGHT = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 PATIENCE = datetime.timedelta(minutes=10)
 
@@ -66,6 +78,7 @@ class Tasks:
     walk: retry_walk.Walk
     repeats: idempotency.Repeats
     demand: demand.Demand
+    exists: lease_exists.LeaseExists
     options: settings.Settings
 
     def all(self) -> list[Task]:
@@ -89,11 +102,28 @@ class Tasks:
             Task(capacity.QUEUE, NEVER, PATIENCE, self.walk.run),
             Task(rows.HEAL, heal, PATIENCE, self._heal),
             Task(idempotency.TASK, refresh, PATIENCE, self._forget),
+            Task(
+                lease_exists.TASK,
+                lease_exists.HOUR,
+                LONG,
+                self._tell_of_leases,
+                on_the_hour=True,
+            ),
         ]
 
     def _forget(self, now: datetime.datetime) -> None:
         self.repeats.forget(now)
         self.demand.forget(now)
+
+    def _tell_of_leases(self, now: datetime.datetime) -> None:
+        if not self.options.lease_exists_notifications:
+            return
+        try:
+            self.exists.tell(now)
+        except exception.CloudUnavailable as error:
+            LOG.warning('Active leases are told of later: %s', error)
+            with self.hosts.database.writer() as session:
+                tasks.hurry(session, lease_exists.TASK, now)
 
     def _refresh_hosts(self, now: datetime.datetime) -> None:
         try:

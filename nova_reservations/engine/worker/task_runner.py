@@ -104,7 +104,7 @@ class TaskRunner:
                 attempt=attempt,
                 now=now,
                 until=now + claims.DURATION,
-                next_at=now + task.interval,
+                next_at=task.next_at(now),
             )
             if claims.try_change(self.database, change):
                 self._runs[task.name] = _Run(

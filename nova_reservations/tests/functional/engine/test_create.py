@@ -129,4 +129,14 @@ def test_notifications_are_as_consumers_of_blazar_know_them(region):
         'before_end': 'default',
         'end_action': 'delete',
         'end_grace': 0,
+        'resources': {
+            'count': 1,
+            'names': ['one'],
+            'amounts': {
+                'DISK_GB': 1000,
+                'MEMORY_MB': 65536,
+                'VCPU': 16,
+            },
+            'slots': None,
+        },
     }

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far the hourly notifications of active leases have come: one row.
+
+Every function joins the caller's transaction.
+"""
+
+import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations.db import models
+
+EXISTS = models.table(models.Exists)
+
+_ONLY = 1
+
+
+class Progress(NamedTuple):
+    """:ivar hour: the end of the hour that is told of.
+
+    :ivar after: the place in the list of active leases up to which it was
+        told; None: to the end of the list, if there is no more.
+    :ivar version: changes with each write.
+    """
+
+    hour: datetime.datetime
+    after: tuple[datetime.datetime, str] | None
+    version: int
+
+
+def progress(session: orm.Session) -> Progress:
+    row = session.execute(sa.select(EXISTS).where(EXISTS.c.id == _ONLY)).one()
+    after = None
+    if row.lease_id is not None:
+        after = (row.created_at, row.lease_id)
+    return Progress(row.hour, after, row.version)
+
+
+def advance(session: orm.Session, seen: Progress, now: Progress) -> bool:
+    """Write how far it has come; False if somebody has written it since
+    seen."""
+    created_at, lease_id = now.after or (None, None)
+    done = session.execute(
+        sa.update(EXISTS)
+        .where(EXISTS.c.id == _ONLY, EXISTS.c.version == seen.version)
+        .values(
+            hour=now.hour,
+            created_at=created_at,
+            lease_id=lease_id,
+            version=seen.version + 1,
+        )
+    )
+    return done.rowcount == 1  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All rows of leases, as they are removed.
+
+Every function joins the caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations.db import allocations
+from nova_reservations.db import models
+from nova_reservations.db import pages
+
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
+EVENT = models.table(models.Event)
+ALLOCATION = models.table(models.Allocation)
+UNFIT = models.table(models.UnfitDonor)
+SERVERS = (models.table(models.Server), models.table(models.LeasedServer))
+
+
+def remove(
+    session: orm.Session, lease_ids: Collection[str]
+) -> Mapping[str, int]:
+    """Delete leases with all that belongs to them; return how many rows of
+    what was deleted.
+
+    Nobody may be writing them: the caller has locked their rows.
+    """
+    reservation_ids = session.scalars(
+        sa.select(RESERVATION.c.id).where(
+            RESERVATION.c.lease_id.in_(lease_ids)
+        )
+    ).all()
+    allocated = servers = 0
+    for page in pages.of(reservation_ids):
+        allocated += allocations.forget(
+            session, ALLOCATION.c.reservation_id.in_(page)
+        )
+        for table in SERVERS:
+            done = session.execute(
+                sa.delete(table).where(table.c.reservation_id.in_(page))
+            )
+            servers += done.rowcount  # type: ignore[attr-defined]
+    removed = {}
+    for child in (UNFIT, EVENT, RESERVATION):
+        done = session.execute(
+            sa.delete(child).where(child.c.lease_id.in_(lease_ids))
+        )
+        removed[child.name] = done.rowcount  # type: ignore[attr-defined]
+    session.execute(sa.delete(LEASE).where(LEASE.c.id.in_(lease_ids)))
+    return {
+        'leases': len(lease_ids),
+        'reservations': removed[RESERVATION.name],
+        'events': removed[EVENT.name],
+        'allocations': allocated,
+        'servers': servers,
+    }

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``lease.exists``: each hour it is told which leases are active, and what
+they hold, for those who count from notifications.
+
+How far that has come is written before a page of leases is told of: whoever
+goes on after a worker that died tells of no lease twice.
+"""
+
+import datetime
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import held_resources
+from nova_reservations.db import lease_exists as rows
+from nova_reservations.db import lease_pages
+from nova_reservations.engine import notifications
+from nova_reservations.objects import states
+
+TASK = 'exists'
+
+HOUR = datetime.timedelta(hours=1)
+
+PAGE = 100
+"""The leases that are told of together; no more wait to be sent."""
+
+
+class LeaseExists:
+    """:param sent: waits until all is sent; returns whether it was"""
+
+    def __init__(
+        self, database: api.Database, notify: ports.Notifier, sent: ports.Sent
+    ) -> None:
+        self.database = database
+        self.notify = notify
+        self.sent = sent
+
+    def tell(self, now: datetime.datetime) -> None:
+        """Tell of all active leases that were not told of in this hour.
+
+        :raises: CloudUnavailable if notifications can't be sent
+        """
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        while (page := self._next_page(hour)) is not None:
+            for payload in page:
+                self.notify(notifications.EXISTS, payload)
+            if not self.sent():
+                raise exception.CloudUnavailable(
+                    service='The message bus',
+                    reason='notifications are not sent in time',
+                )
+
+    def _next_page(
+        self, hour: datetime.datetime
+    ) -> list[dict[str, object]] | None:
+        """Return the payloads of the next leases; None if all were told of,
+        or another worker has taken these."""
+        with self.database.reader() as session:
+            seen = rows.progress(session)
+            if seen.hour > hour or (seen.hour == hour and seen.after is None):
+                return None
+            found, after = lease_pages.page(
+                session,
+                objects.LeaseQuery(
+                    statuses=(states.Lease.ACTIVE,), limit=PAGE
+                ),
+                seen.after if seen.hour == hour else None,
+            )
+            payloads = [notifications.payload(lease) for lease in found]
+            held = held_resources.of(
+                session,
+                [
+                    key
+                    for payload in payloads
+                    for key in notifications.active(payload)
+                ],
+                notifications.MOST_NAMES,
+            )
+        with self.database.writer() as session:
+            told = rows.Progress(hour, after, seen.version)
+            if not rows.advance(session, seen, told):
+                return None
+        return [
+            {
+                **notifications.with_held(payload, held),
+                **notifications.audit_period(hour - HOUR, hour),
+            }
+            for payload in payloads
+        ]
