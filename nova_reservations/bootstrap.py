@@ -38,6 +38,7 @@ from nova_reservations.engine import limits
 from nova_reservations.engine import maintenance
 from nova_reservations.engine import monitoring
 from nova_reservations.engine import notifications
+from nova_reservations.engine import purge
 from nova_reservations.engine import replay
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import resources
@@ -89,6 +90,7 @@ class Services:
     replay: replay.Replay
     maintenance: maintenance.Maintenance
     metrics: service_metrics.ServiceMetrics
+    purge: purge.Purge
     tasks: Sequence[periodic.Task]
 
 
@@ -196,6 +198,7 @@ def assemble(parts: Parts) -> Services:
     monitors = monitoring.Monitoring(
         database, parts.plugins.monitors, options, notify
     )
+    purges = purge.Purge(database, options)
     healer = healing.Healing(database, types, options, notify)
     cordoning = cordons.Cordons(database, healer)
     known = resources.Resources(database, types, options, cordoning)
@@ -219,6 +222,7 @@ def assemble(parts: Parts) -> Services:
         metrics=service_metrics.ServiceMetrics(
             database, parts.clock, inventory
         ),
+        purge=purges,
         tasks=periodic.Tasks(
             inventory,
             monitors,
@@ -231,6 +235,7 @@ def assemble(parts: Parts) -> Services:
             promises.repeats,
             promises.demand,
             exists,
+            purges,
             options,
         ).all(),
     )

@@ -54,7 +54,7 @@ def add_parser(
         ('end', 'only what was asked for before this day'),
     ):
         parser.add_argument(
-            f'--{name}', type=_day, metavar='YYYY-MM-DD', help=text
+            f'--{name}', type=day, metavar='YYYY-MM-DD', help=text
         )
     return parser
 
@@ -67,14 +67,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _day(text: str) -> datetime.datetime:
+def day(text: str) -> datetime.datetime:
+    """Return the begin, in UTC, of a day of the command line.
+
+    :raises: argparse.ArgumentTypeError
+    """
     try:
-        day = datetime.datetime.strptime(text, '%Y-%m-%d')
+        begin = datetime.datetime.strptime(text, '%Y-%m-%d')
     except ValueError as error:
         raise argparse.ArgumentTypeError(
             f'"{text}": a day such as 2027-03-01 is wanted'
         ) from error
-    return day.replace(tzinfo=datetime.UTC)
+    return begin.replace(tzinfo=datetime.UTC)
 
 
 def _act(services: bootstrap.Services, arguments: Any, find: _Find) -> int:

@@ -27,6 +27,7 @@ from nova_reservations.cmd import host_list
 from nova_reservations.cmd import host_maintenance
 from nova_reservations.cmd import metrics
 from nova_reservations.cmd import process
+from nova_reservations.cmd import purge
 from nova_reservations.cmd import resource_commands
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
@@ -38,6 +39,10 @@ PAUSE = 5
 
 PATIENCE = datetime.timedelta(seconds=10)
 """Until it is said that what a host waits for has taken too long."""
+
+
+_ON_TABLES = frozenset({'audit', 'demand', 'heal', 'host', 'resource'})
+"""Commands that want the tables to be there."""
 
 
 def main() -> int:
@@ -53,7 +58,8 @@ def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
 
     :raises: SchemaTooOld, and any ReservationsError
     """
-    if conf.command.name in ('audit', 'demand', 'heal', 'host', 'resource'):
+    is_purge = conf.command.name == 'db' and conf.command.action == 'purge'
+    if is_purge or conf.command.name in _ON_TABLES:
         migration.check(services.database)
     return conf.command.act(services, conf.command)
 
@@ -65,6 +71,7 @@ def _add_parsers(commands: Any) -> None:
         ('version', 'print their revision', _db_version),
     ):
         _add_format(_parser(database, name, text, act))
+    purge.add_parser(database, _parser, demand_replay.day)
 
     _add_host_parsers(commands)
     resources = _group(commands, 'resource', 'what can be leased beside hosts')

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that are over for long, as an operator has them deleted.
+"""What is old, as an operator has it deleted: leases that are over, those
+that were deleted, and the record of what was held.
+
+The record refers to no lease: either may go first.
 
 Every function joins the caller's transaction.
+
+Decision 0045: doc/source/decisions/0045-whole-leases-are-purged
 """
 
 from collections.abc import Mapping
@@ -15,22 +20,21 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations.db import lease_removal
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
 EVENT = models.table(models.Event)
+DELETED = models.table(models.DeletedLease)
+KEY = models.table(models.IdempotencyKey)
 LEASE = models.table(models.Lease)
+REFUSAL = models.table(models.Refusal)
 RESERVATION = models.table(models.Reservation)
+USAGE = models.table(models.Usage)
+SERVER_USAGE = models.table(models.ServerUsage)
+RECORDS = (USAGE, SERVER_USAGE)
 
-_HELD = (
-    sa.exists()
-    .where(
-        RESERVATION.c.lease_id == LEASE.c.id,
-        ALLOCATION.c.reservation_id == RESERVATION.c.id,
-        ALLOCATION.c.released == sa.false(),
-    )
-    .correlate(LEASE)
-)
+
 _OVER = (
     LEASE.c.status.in_(sorted(states.OVER)),
     LEASE.c.in_nova == sa.false(),
@@ -52,13 +56,14 @@ def ended(
     limit: int,
     after: Ended | None = None,
 ) -> list[Ended]:
-    """Return the first leases that are over, and were to end before a time.
+    """Return the first leases that were to end before a time, whether they
+    are over or not: nearly all of them are.
 
     :param after: only those that come after it
     """
     statement = (
         sa.select(LEASE.c.end_date, LEASE.c.id)
-        .where(LEASE.c.end_date < before, *_OVER, ~_HELD)
+        .where(LEASE.c.end_date < before)
         .order_by(LEASE.c.end_date, LEASE.c.id)
         .limit(limit)
     )
@@ -69,18 +74,37 @@ def ended(
                 LEASE.c.end_date > after.end_date, LEASE.c.id > after.lease_id
             ),
         )
-    return [Ended(*row) for row in session.execute(_in_order(statement))]
+    return [Ended(*row) for row in session.execute(statement)]
 
 
-def _in_order(
-    statement: sa.Select[tuple[datetime.datetime, str]],
-) -> sa.Select[tuple[datetime.datetime, str]]:
-    # It would read all that are over, and sort them.
-    for dialect in ('mysql', 'mariadb'):
-        statement = statement.with_hint(
-            LEASE, 'FORCE INDEX (ix_nr_leases_end)', dialect
+def gone(session: orm.Session, lease_ids: Sequence[str]) -> list[str]:
+    """Return those of the leases that are over, and of which nothing is held
+    or counted any more."""
+    over = session.scalars(
+        sa.select(LEASE.c.id).where(LEASE.c.id.in_(lease_ids), *_OVER)
+    ).all()
+    lease_of = {
+        row.id: row.lease_id
+        for row in session.execute(
+            sa.select(RESERVATION.c.id, RESERVATION.c.lease_id).where(
+                RESERVATION.c.lease_id.in_(over)
+            )
         )
-    return statement
+    }
+    going_on: set[str] = set()
+    for table, condition in (
+        (ALLOCATION, ALLOCATION.c.released == sa.false()),
+        (USAGE, USAGE.c.ended_at.is_(None)),
+    ):
+        going_on.update(
+            lease_of[reservation_id]
+            for reservation_id in session.scalars(
+                sa.select(table.c.reservation_id).where(
+                    table.c.reservation_id.in_(lease_of), condition
+                )
+            )
+        )
+    return [lease_id for lease_id in over if lease_id not in going_on]
 
 
 def remove(
@@ -101,33 +125,96 @@ def remove(
     return lease_removal.remove(session, lease_ids)
 
 
-def count(
-    session: orm.Session, before: datetime.datetime
-) -> Mapping[str, int]:
-    """Return how many rows of what would be deleted."""
-    over = (LEASE.c.end_date < before, *_OVER, ~_HELD)
-    of_leases = sa.select(sa.func.count()).select_from(LEASE).where(*over)
-    of_reservations = of_leases.join(
-        RESERVATION, RESERVATION.c.lease_id == LEASE.c.id
+def remove_deleted(
+    session: orm.Session, before: datetime.datetime, limit: int
+) -> int:
+    """Forget leases that were deleted before a time; return how many.
+
+    :param limit: how many at most
+    """
+    ids = session.scalars(
+        sa.select(DELETED.c.id)
+        .where(DELETED.c.deleted_at < before)
+        .order_by(DELETED.c.deleted_at, DELETED.c.id)
+        .limit(limit)
+    ).all()
+    for page in pages.of(ids):
+        session.execute(sa.delete(DELETED).where(DELETED.c.id.in_(page)))
+    return len(ids)
+
+
+def remove_records(
+    session: orm.Session, before: datetime.datetime, limit: int
+) -> int:
+    """Forget what was held and used until before a time; return how many rows.
+
+    :param limit: how many at most, of each kind
+    """
+    count = 0
+    for table in RECORDS:
+        ids = session.scalars(
+            sa.select(table.c.id)
+            .where(table.c.ended_at < before)
+            .order_by(table.c.ended_at, table.c.id)
+            .limit(limit)
+        ).all()
+        for page in pages.of(ids):
+            session.execute(sa.delete(table).where(table.c.id.in_(page)))
+        count += len(ids)
+    return count
+
+
+def count_deleted(session: orm.Session, before: datetime.datetime) -> int:
+    """Return how many leases would be forgotten that were deleted."""
+    return _counted(session, DELETED, DELETED.c.deleted_at < before)
+
+
+def count_refusals(session: orm.Session, before: datetime.datetime) -> int:
+    """Return how many refusals would be forgotten."""
+    return _counted(session, REFUSAL, REFUSAL.c.asked_at < before)
+
+
+def count_keys(session: orm.Session, before: datetime.datetime) -> int:
+    """Return how many keys of requests would be forgotten."""
+    return _counted(session, KEY, KEY.c.created_at < before)
+
+
+def count_records(session: orm.Session, before: datetime.datetime) -> int:
+    """Return how many rows of the record would be forgotten."""
+    return sum(
+        _counted(session, table, table.c.ended_at < before)
+        for table in RECORDS
     )
-    counts = {
-        'leases': of_leases,
-        'reservations': of_reservations,
-        'events': of_leases.join(EVENT, EVENT.c.lease_id == LEASE.c.id),
-        'allocations': of_reservations.join(
-            ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id
-        ),
-    }
-    found = {
-        name: session.scalar(query) or 0 for name, query in counts.items()
-    }
-    found['servers'] = sum(
-        session.scalar(
-            of_reservations.join(
-                table, table.c.reservation_id == RESERVATION.c.id
-            )
+
+
+def _counted(
+    session: orm.Session, table: sa.Table, condition: sa.ColumnElement[bool]
+) -> int:
+    query = sa.select(sa.func.count()).select_from(table).where(condition)
+    return session.scalar(query) or 0
+
+
+def count(session: orm.Session, lease_ids: Sequence[str]) -> Mapping[str, int]:
+    """Return how many rows of what remove() would delete."""
+    reservation_ids = session.scalars(
+        sa.select(RESERVATION.c.id).where(
+            RESERVATION.c.lease_id.in_(lease_ids)
         )
-        or 0
-        for table in lease_removal.SERVERS
-    )
-    return found
+    ).all()
+    return {
+        'leases': len(lease_ids),
+        'reservations': len(reservation_ids),
+        'events': _counted(session, EVENT, EVENT.c.lease_id.in_(lease_ids)),
+        **{
+            kind: sum(
+                _counted(
+                    session, table, table.c.reservation_id.in_(reservation_ids)
+                )
+                for table in tables
+            )
+            for kind, tables in (
+                ('allocations', [ALLOCATION]),
+                ('servers', lease_removal.SERVERS),
+            )
+        },
+    }

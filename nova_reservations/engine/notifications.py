@@ -143,7 +143,7 @@ def _held(held: objects.HeldResources) -> dict[str, Any]:
         'count': held.count,
         'names': [*held.names],
         'amounts': dict(sorted(held.amounts.items())),
-        'slots': held.slots,
+        'degraded': dict(sorted(held.degraded.items())),
     }
 
 

@@ -52,6 +52,8 @@ class Settings:
     replan_limit: int
     demand_history: datetime.timedelta
     lease_exists_notifications: bool
+    lease_retention: datetime.timedelta | None
+    usage_retention: datetime.timedelta | None
     max_lease_duration: datetime.timedelta | None
     max_lease_duration_exempt_project_ids: frozenset[str]
     reservation_extension_window: datetime.timedelta | None
@@ -92,6 +94,8 @@ class Settings:
             list_history=datetime.timedelta(days=group.list_history),
             replan_limit=group.replan_limit,
             lease_exists_notifications=group.lease_exists_notifications,
+            lease_retention=_days(group.lease_retention),
+            usage_retention=_days(group.usage_retention),
             demand_history=datetime.timedelta(days=group.demand_history),
             max_lease_duration=_limit(group.max_lease_duration),
             max_lease_duration_exempt_project_ids=frozenset(
@@ -114,6 +118,11 @@ class Settings:
 
 def _minutes(number: float) -> datetime.timedelta:
     return datetime.timedelta(minutes=number)
+
+
+def _days(number: int) -> datetime.timedelta | None:
+    """Return the time; None for 0, which is for ever."""
+    return datetime.timedelta(days=number) if number else None
 
 
 def _seconds(number: float) -> datetime.timedelta:

@@ -114,15 +114,14 @@ class HeldResources:
 
     :ivar count: how many resources it has, or has a share of.
     :ivar names: of the first of them.
-    :ivar amounts: resource class -> units of all of them: of whole hosts all
-        that these have.
-    :ivar slots: how many it has of them; None: it has whole resources.
+    :ivar amounts: class of the record -> units of all of them.
+    :ivar degraded: what of it can not be used.
     """
 
     count: int
     names: tuple[str, ...]
     amounts: Mapping[str, int]
-    slots: int | None
+    degraded: Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

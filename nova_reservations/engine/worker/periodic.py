@@ -23,6 +23,7 @@ from nova_reservations.engine import idempotency
 from nova_reservations.engine import lease_exists
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import monitoring
+from nova_reservations.engine import purge as purges
 from nova_reservations.engine import retry_walk
 from nova_reservations.engine import server_failures
 from nova_reservations.engine import settings
@@ -79,6 +80,7 @@ class Tasks:
     repeats: idempotency.Repeats
     demand: demand.Demand
     exists: lease_exists.LeaseExists
+    purge: purges.Purge
     options: settings.Settings
 
     def all(self) -> list[Task]:
@@ -109,6 +111,7 @@ class Tasks:
                 self._tell_of_leases,
                 on_the_hour=True,
             ),
+            Task(purges.TASK, purges.INTERVAL, LONG, self.purge.run),
         ]
 
     def _forget(self, now: datetime.datetime) -> None:

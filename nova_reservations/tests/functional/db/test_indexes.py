@@ -44,6 +44,7 @@ from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
+from nova_reservations.tests.functional.db import purged
 from nova_reservations.tests.functional.db import refused
 from nova_reservations.tests.functional.db import used
 
@@ -97,6 +98,7 @@ OFTEN = {
     **listed.OFTEN,
     **refused.OFTEN,
     **used.OFTEN,
+    **purged.OFTEN,
     'who waits, in order': listed.Often(
         retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
@@ -291,6 +293,9 @@ def fill(session: orm.Session) -> None:
         (models.Refusal, refused.rows()),
         (models.Usage, used.rows()),
         (models.IdempotencyKey, _keys()),
+        (models.Usage, purged.records()),
+        (models.ServerUsage, purged.servers()),
+        (models.DeletedLease, purged.deleted()),
     ):
         session.execute(sa.insert(model), list(rows))
 

@@ -35,6 +35,7 @@ from nova_reservations.db import due_leases
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import idempotency
+from nova_reservations.db import lease_exists
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import leaving
@@ -42,6 +43,7 @@ from nova_reservations.db import models
 from nova_reservations.db import project_limits
 from nova_reservations.db import promises
 from nova_reservations.db import properties
+from nova_reservations.db import purge
 from nova_reservations.db import resources
 from nova_reservations.db import server_failures
 from nova_reservations.db import slot_servers
@@ -144,6 +146,11 @@ def untold(session: orm.Session) -> list[capacity.Freed]:
 CLOSING = closings.Closing(1, 'attempt')
 
 CONDITION = objects.Condition(down_since=NOW)
+
+
+OVER = [lease_id(number) for number in range(3000, 3010)]
+
+TOLD = lease_exists.Progress(NOW, None, 0)
 
 
 WRITES: list[Callable[[orm.Session], object]] = [
@@ -274,6 +281,10 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: idempotency.point(session, KEY, lease_id(8)),
     lambda session: idempotency.remove(session, LATER, 7),
     lambda session: demand.remove(session, LATER, 7),
+    lambda session: lease_exists.advance(session, TOLD, TOLD),
+    lambda session: purge.remove(session, OVER),
+    lambda session: purge.remove_deleted(session, booking.at(40), 70),
+    lambda session: purge.remove_records(session, booking.at(60), 70),
     lambda session: project_limits.raise_generation(session, 'project-7'),
     lambda session: used.settle(
         session, MANY, states.Lease.TERMINATING, LATER
@@ -304,7 +315,7 @@ class Write:
         )
 
 
-SMALL = frozenset({'nr_counters', 'nr_properties', 'nr_tasks'})
+SMALL = frozenset({'nr_counters', 'nr_exists', 'nr_properties', 'nr_tasks'})
 """Tables of a few rows."""
 
 
@@ -379,6 +390,11 @@ def fill(session: orm.Session) -> None:
         sa.update(models.Lease)
         .where(models.Lease.status == states.Lease.ACTIVE)
         .values(in_nova=True)
+    )
+    session.execute(
+        sa.update(models.Lease)
+        .where(models.Lease.id.in_(OVER))
+        .values(status=states.Lease.TERMINATED, in_nova=False, due_at=None)
     )
 
 

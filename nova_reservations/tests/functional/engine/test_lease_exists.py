@@ -25,6 +25,17 @@ def region(make_region, monkeypatch):
     return region
 
 
+@pytest.fixture
+def task(region):
+    """What the task of the region is done by."""
+    [run] = [
+        task.run
+        for task in region.services.tasks
+        if task.name == lease_exists.TASK
+    ]
+    return run.__self__.exists
+
+
 def told(region):
     """Return lease id -> how often it was told that it is active."""
     return collections.Counter(
@@ -93,19 +104,16 @@ def kill(step):
     raise Killed(step)
 
 
-def test_while_the_bus_is_down_no_more_than_a_page_waits(region):
+def test_while_the_bus_is_down_no_more_than_a_page_waits(region, task):
     is_up = False
-    exists = lease_exists.LeaseExists(
-        region.database, region._notify, lambda: is_up
-    )
-    for task in region.services.tasks:
-        if task.name == lease_exists.TASK:
-            task.run.__self__.exists.sent = exists.sent
+    task.sent = lambda: is_up
     region.now += minutes(30)
-    region.worker().tick(region.now)
-    region._anybody().drain()
-    assert sum(told(region).values()) == 2
+    worker = region.worker('worker')
+    for _ in range(2):
+        worker.tick(region.now)
+        worker.drain()
+    assert sum(told(region).values()) == 4
     is_up = True
-    region.work()
+    region.work(worker)
     assert set(told(region).values()) == {1}
     assert len(told(region)) == len(NAMES)
