@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reservations hold at this moment, in short.
+"""Resources that reservations hold at this moment, in short.
 
 Every function joins the caller's transaction.
 """

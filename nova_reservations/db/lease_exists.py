@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the hourly notifications of active leases have come: one row.
+"""The progress of the hourly notifications of active leases: one row.
 
 Every function joins the caller's transaction.
 """

@@ -792,7 +792,7 @@ class DeletedLease(Base):
 
 
 class Exists(Base):
-    """How far the hourly notifications of active leases have come; one row.
+    """The progress of the hourly notifications of active leases; one row.
 
     hour is the end of the hour that is told of; created_at and lease_id are
     of the last lease that was told of, not set when all were.

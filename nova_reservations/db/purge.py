@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is old, as an operator has it deleted: leases that are over, those
-that were deleted, and the record of what was held.
+"""Old rows, as an operator has them deleted: of leases that are over, of those
+that were deleted, and of the record of what was held.
 
 The record refers to no lease: either may go first.
 

@@ -57,7 +57,8 @@ KINDS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be deleted: what was over before a time; None: nothing.
+    """The times before which something was over that is to be deleted; None:
+    nothing is.
 
     :ivar leases: those that are over, or were deleted by their owners.
     :ivar records: what was held and used.

@@ -110,7 +110,7 @@ class Holding:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HeldResources:
-    """What a reservation holds, in short.
+    """Resources that a reservation holds, in short.
 
     :ivar count: how many resources it has, or has a share of.
     :ivar names: of the first of them.

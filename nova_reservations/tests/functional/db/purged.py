@@ -9,13 +9,16 @@ from typing import Any
 from nova_reservations import objects
 from nova_reservations.db import held_resources
 from nova_reservations.db import lease_exists
+from nova_reservations.db import models
 from nova_reservations.db import purge
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
+from nova_reservations.tests.functional.db import refused
 
 DAY = datetime.timedelta(days=1)
 
 OFTEN = {
+    **refused.OFTEN,
     'the first leases that are over': listed.Often(
         lambda session: purge.ended(session, booking.at(20), 50),
         frozenset({'ix_nr_leases_end'}),
@@ -71,7 +74,18 @@ OFTEN = {
 }
 
 
-def records() -> Iterator[dict[str, Any]]:
+Rows = Iterator[dict[str, Any]]
+
+
+def rows() -> Iterator[tuple[type[models.Base], Rows]]:
+    """Yield tables, and what is in them."""
+    yield models.Refusal, refused.rows()
+    yield models.Usage, records()
+    yield models.ServerUsage, servers()
+    yield models.DeletedLease, deleted()
+
+
+def records() -> Rows:
     """Yield rows of what was held."""
     for row in _of_leases():
         yield row | {
@@ -84,7 +98,7 @@ def records() -> Iterator[dict[str, Any]]:
         }
 
 
-def servers() -> Iterator[dict[str, Any]]:
+def servers() -> Rows:
     """Yield rows of servers that used it."""
     for row in _of_leases():
         yield row | {
@@ -96,7 +110,7 @@ def servers() -> Iterator[dict[str, Any]]:
         }
 
 
-def _of_leases() -> Iterator[dict[str, Any]]:
+def _of_leases() -> Rows:
     for number in range(listed.LEASES):
         start = booking.at(number)
         yield {
@@ -111,7 +125,7 @@ def _of_leases() -> Iterator[dict[str, Any]]:
         }
 
 
-def deleted() -> Iterator[dict[str, Any]]:
+def deleted() -> Rows:
     """Yield rows of leases that were deleted."""
     for number in range(listed.LEASES):
         when = booking.at(number)

@@ -293,9 +293,7 @@ def fill(session: orm.Session) -> None:
         (models.Refusal, refused.rows()),
         (models.Usage, used.rows()),
         (models.IdempotencyKey, _keys()),
-        (models.Usage, purged.records()),
-        (models.ServerUsage, purged.servers()),
-        (models.DeletedLease, purged.deleted()),
+        *purged.rows(),
     ):
         session.execute(sa.insert(model), list(rows))
 

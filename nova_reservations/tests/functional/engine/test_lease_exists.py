@@ -27,7 +27,7 @@ def region(make_region, monkeypatch):
 
 @pytest.fixture
 def task(region):
-    """What the task of the region is done by."""
+    """The part that does the task of the region."""
     [run] = [
         task.run
         for task in region.services.tasks

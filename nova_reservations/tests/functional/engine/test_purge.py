@@ -210,7 +210,7 @@ def kill(step):
 
 
 def test_no_table_that_refers_to_leases_is_forgotten():
-    """What is added later must be deleted by ``db/lease_removal.py``, too."""
+    """Of tables that come later, ``db/lease_removal.py`` deletes rows, too."""
     theirs = {'nr_leases'}
     found = set()
     while theirs - found:
