@@ -2,7 +2,7 @@
 """Hourly notifications of active leases, and purges
 
 Revision ID: 0032
-Revises: 0034
+Revises: 0031
 """
 
 import datetime
@@ -11,7 +11,7 @@ from alembic import op
 import sqlalchemy as sa
 
 revision = '0032'
-down_revision = '0034'
+down_revision = '0031'
 branch_labels = None
 depends_on = None
 

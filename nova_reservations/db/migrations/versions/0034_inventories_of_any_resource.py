@@ -2,14 +2,14 @@
 """Inventories and properties of any resource
 
 Revision ID: 0034
-Revises: 0031
+Revises: 0032
 """
 
 from alembic import op
 import sqlalchemy as sa
 
 revision = '0034'
-down_revision = '0031'
+down_revision = '0032'
 branch_labels = None
 depends_on = None
 

@@ -6,19 +6,16 @@ from collections.abc import Iterator
 import datetime
 from typing import Any
 
-from nova_reservations import objects
 from nova_reservations.db import held_resources
 from nova_reservations.db import lease_exists
 from nova_reservations.db import models
 from nova_reservations.db import purge
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
-from nova_reservations.tests.functional.db import refused
 
 DAY = datetime.timedelta(days=1)
 
 OFTEN = {
-    **refused.OFTEN,
     'the first leases that are over': listed.Often(
         lambda session: purge.ended(session, booking.at(20), 50),
         frozenset({'ix_nr_leases_end'}),
@@ -79,23 +76,8 @@ Rows = Iterator[dict[str, Any]]
 
 def rows() -> Iterator[tuple[type[models.Base], Rows]]:
     """Yield tables, and what is in them."""
-    yield models.Refusal, refused.rows()
-    yield models.Usage, records()
     yield models.ServerUsage, servers()
     yield models.DeletedLease, deleted()
-
-
-def records() -> Rows:
-    """Yield rows of what was held."""
-    for row in _of_leases():
-        yield row | {
-            'lease_name': 'a lease',
-            'lease_type': 'scheduled',
-            'resource_type': objects.HOST,
-            'resource_class': 'VCPU',
-            'amount': 8,
-            'degraded': False,
-        }
 
 
 def servers() -> Rows:
