@@ -50,6 +50,7 @@ from nova_reservations.engine import server_leases
 from nova_reservations.engine import service_metrics
 from nova_reservations.engine import settings
 from nova_reservations.engine import unused_leases
+from nova_reservations.engine import usage_reports
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
 from nova_reservations.engine.worker import worker
@@ -58,10 +59,12 @@ from nova_reservations.plugins.drain_strategies import base as drain
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.enforcement import base as enforcing
 from nova_reservations.plugins.monitors import base as monitor
+from nova_reservations.plugins.rating import base as rated
 from nova_reservations.plugins.resource_types import base
 
 NAMESPACE = names.RESOURCE_TYPES
 ENFORCEMENT = 'nova_reservations.enforcement'
+RATING = 'nova_reservations.rating'
 MONITORS = 'nova_reservations.monitors'
 
 
@@ -91,6 +94,7 @@ class Services:
     maintenance: maintenance.Maintenance
     metrics: service_metrics.ServiceMetrics
     purge: purge.Purge
+    usage_reports: usage_reports.UsageReports
     tasks: Sequence[periodic.Task]
 
 
@@ -99,6 +103,7 @@ class Plugins:
     """The plugins that conf names.
 
     :ivar enforcement: what must allow a lease, in this order.
+    :ivar rating: what leases cost; None: nothing.
     :ivar types: name -> type of resource that can be leased.
     :ivar monitors: those of these types.
     """
@@ -107,6 +112,7 @@ class Plugins:
     monitors: Sequence[monitor.Monitor]
     drain_strategy: drain.DrainStrategy
     enforcement: Sequence[enforcing.Enforcement] = ()
+    rating: rated.Rating | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,7 +144,8 @@ def build(
 
     :param nova: in place of the Nova that this process is of
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
-        UnknownEnforcement if conf names one that is not installed
+        UnknownEnforcement, UnknownRating if conf names one that is not
+        installed
     :raises: cfg.ConfigFileValueError if one of its values is not allowed
     :raises: DatabaseUnavailable if conf names none that can be used
     """
@@ -223,6 +230,9 @@ def assemble(parts: Parts) -> Services:
             database, parts.clock, inventory
         ),
         purge=purges,
+        usage_reports=usage_reports.UsageReports(
+            database, parts.plugins.rating, options.rating_digits
+        ),
         tasks=periodic.Tasks(
             inventory,
             monitors,
@@ -284,7 +294,7 @@ def check(conf: cfg.ConfigOpts) -> None:
     builds its services later.
 
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
-        UnknownEnforcement
+        UnknownEnforcement, UnknownRating
     :raises: cfg.ConfigFileValueError
     """
     configuration.check(conf)
@@ -330,7 +340,7 @@ def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> Plugins:
     """Load the plugins that conf names.
 
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
-        UnknownEnforcement
+        UnknownEnforcement, UnknownRating
     """
     types = _resource_types(conf, nova)
     return Plugins(
@@ -338,7 +348,23 @@ def _plugins(conf: cfg.ConfigOpts, nova: ports.Cloud) -> Plugins:
         _monitors(conf, nova, types),
         shipped.load(conf),
         _enforcement(conf),
+        _rating(conf),
     )
+
+
+def _rating(conf: cfg.ConfigOpts) -> rated.Rating | None:
+    name = conf.reservations.rating
+    if not name:
+        return None
+    [found] = plugin_loader.make(
+        RATING,
+        [name],
+        rated.Rating,  # type: ignore[type-abstract]
+        '[reservations] rating',
+        exception.UnknownRating,
+        conf,
+    ).values()
+    return found
 
 
 def _enforcement(conf: cfg.ConfigOpts) -> list[enforcing.Enforcement]:

@@ -257,5 +257,10 @@ class UnknownEnforcement(SystemExit):
     not be made."""
 
 
+class UnknownRating(SystemExit):
+    """The configuration names rating that is not installed, or that can not be
+    made."""
+
+
 class FilterNotEnabled(SystemExit):
     """The scheduler loads our filter, and does not use it."""

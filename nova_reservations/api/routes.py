@@ -17,6 +17,7 @@ from nova_reservations.api import openapi
 from nova_reservations.api import request as api_request
 from nova_reservations.api import resources
 from nova_reservations.api import series
+from nova_reservations.api import usage
 from nova_reservations.api import versions
 from nova_reservations.api.action import Action
 from nova_reservations.api.action import Routes
@@ -49,6 +50,7 @@ _TABLE = (
     ('GET', '/v1/floatingips/{floatingip_id}', floatingips.SHOW),
     ('DELETE', '/v1/floatingips/{floatingip_id}', floatingips.DELETE),
     ('GET', '/v1/limits', limits.SHOW),
+    ('GET', '/v1/usage', usage.INDEX),
     ('GET', '/v1/lease-series/{series_id}', series.SHOW),
     ('DELETE', '/v1/lease-series/{series_id}', series.DELETE),
     ('GET', '/v1/os-hosts', hosts.INDEX),

@@ -14,6 +14,7 @@ from nova_reservations.conf import lease_end
 from nova_reservations.conf import leases
 from nova_reservations.conf import limits
 from nova_reservations.conf import monitoring
+from nova_reservations.conf import rating
 from nova_reservations.conf import retry
 from nova_reservations.conf import usage
 from nova_reservations.conf import weighers
@@ -42,5 +43,6 @@ OPTS: list[cfg.Opt] = [
     *healing.OPTS,
     *worker.OPTS,
     *usage.OPTS,
+    *rating.OPTS,
     *weighers.OPTS,
 ]

@@ -54,6 +54,7 @@ class Settings:
     lease_exists_notifications: bool
     lease_retention: datetime.timedelta | None
     usage_retention: datetime.timedelta | None
+    rating_digits: int
     max_lease_duration: datetime.timedelta | None
     max_lease_duration_exempt_project_ids: frozenset[str]
     reservation_extension_window: datetime.timedelta | None
@@ -96,6 +97,7 @@ class Settings:
             lease_exists_notifications=group.lease_exists_notifications,
             lease_retention=_days(group.lease_retention),
             usage_retention=_days(group.usage_retention),
+            rating_digits=group.rating_digits,
             demand_history=datetime.timedelta(days=group.demand_history),
             max_lease_duration=_limit(group.max_lease_duration),
             max_lease_duration_exempt_project_ids=frozenset(

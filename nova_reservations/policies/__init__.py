@@ -9,6 +9,7 @@ from nova_reservations.policies import hosts
 from nova_reservations.policies import leases
 from nova_reservations.policies import limits
 from nova_reservations.policies import resources
+from nova_reservations.policies import usage
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
@@ -21,4 +22,5 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         *floatingips.RULES,
         *resources.RULES,
         *demand.RULES,
+        *usage.RULES,
     ]

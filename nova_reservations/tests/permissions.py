@@ -213,5 +213,9 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
             query=f'{_LICENCES}&all=True',
         ),
     ),
+    'reservations:usage:show': (Request('GET', '/usage', USERS),),
+    'reservations:usage:show:all_projects': (
+        Request('GET', '/usage', ADMINS, query='?project_id=elsewhere'),
+    ),
     'reservations:demand:index': (Request('GET', '/demand', ADMINS),),
 }

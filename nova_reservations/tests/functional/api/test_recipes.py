@@ -19,6 +19,7 @@ READS = {
     'GET /leases/{lease_id}',
     'GET /lease-series/{series_id}',
     'GET /limits',
+    'GET /usage',
 }
 LOOKS = READS | {
     'POST /leases/offers',

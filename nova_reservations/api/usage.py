@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Usage: what leases held and used in a window of time, and what it costs."""
+
+import datetime
+
+from nova_reservations import exception
+from nova_reservations.api import dates
+from nova_reservations.api import listing
+from nova_reservations.api import request as api_request
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import usage as schemas
+from nova_reservations.api.views import usage as view
+from nova_reservations.objects import interval
+from nova_reservations.objects import usage_reports as reports
+from nova_reservations.policies import usage as policies
+
+_SECOND = datetime.timedelta(seconds=1)
+
+
+def index(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> listing.Listing:
+    project_id = _project(req, query)
+    now = req.now()
+    window = _window(query, now)
+    limit = int(query['limit']) if 'limit' in query else None
+    is_detailed = query.get('detailed', '0').lower() in ('1', 'true')
+    found = req.services.usage_reports.find(
+        reports.ReportQuery(
+            window,
+            now,
+            project_id,
+            query.get('marker'),
+            # One more than wanted tells whether there is a next page.
+            None if limit is None else limit + 1,
+        )
+    )
+    return listing.Listing(
+        'tenant_usages',
+        ([view.show(usage, window, is_detailed)] for usage in found),
+        limit,
+        lambda last: req.next_link(query, last['tenant_id']),
+    )
+
+
+INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
+
+
+def _project(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> str | None:
+    """Return the project that is asked for; None: all."""
+    own = req.context.project_id
+    req.context.can(policies.SHOW, target={'project_id': own})
+    project_id = query.get('project_id')
+    if project_id not in (None, own):
+        req.context.can(
+            policies.SHOW_ALL_PROJECTS, target={'project_id': project_id}
+        )
+    elif project_id is None and not req.context.can(
+        policies.SHOW_ALL_PROJECTS, target={'project_id': own}, fatal=False
+    ):
+        return str(own)
+    return project_id
+
+
+def _window(
+    query: dict[str, str], now: datetime.datetime
+) -> interval.Interval:
+    """Return what is asked for: by default this month until now, or the month
+    of the end.
+
+    :raises: InvalidInput
+    """
+    end = dates.parse(query['end'], now) if 'end' in query else now
+    month = (end - _SECOND).replace(day=1, hour=0, minute=0, second=0)
+    start = dates.parse(query['start'], now) if 'start' in query else month
+    if start >= end:
+        raise exception.InvalidInput(
+            reason=f'start {dates.show(start)} is not before end '
+            f'{dates.show(end)}'
+        )
+    return interval.Interval(start, end)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rating that comes with the package: by lease, by what was reserved, by
+what was used."""
+
+from collections.abc import Mapping
+import decimal
+
+from oslo_config import cfg
+
+from nova_reservations.plugins.rating import base
+
+
+class Flat(base.Rating):
+    """Each lease costs the same, whatever it has.
+
+    It is due once, in the window in which the lease began.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self.price = decimal.Decimal(conf.reservations.rating_flat_price)
+
+    def rate(self, usage: base.LeaseUsage) -> decimal.Decimal:
+        return self.price if usage.begins else decimal.Decimal(0)
+
+
+class _ByClass(base.Rating):
+    """:ivar prices: class -> price of a unit for an hour."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__(conf)
+        self.prices: Mapping[str, decimal.Decimal] = {
+            name: decimal.Decimal(price)
+            for name, _, price in (
+                text.rpartition('=')
+                for text in conf.reservations.rating_prices
+            )
+        }
+
+    def cost(self, units: Mapping[str, int]) -> decimal.Decimal:
+        """:param units: class -> unit-seconds"""
+        total = sum(
+            (
+                units.get(name, 0) * price
+                for name, price in self.prices.items()
+            ),
+            decimal.Decimal(0),
+        )
+        return total / base.HOUR
+
+
+class Reserved(_ByClass):
+    """A lease costs what it held, whether it was used or not."""
+
+    def rate(self, usage: base.LeaseUsage) -> decimal.Decimal:
+        cost = self.cost(usage.reserved)
+        if not self.conf.reservations.rating_degraded:
+            cost -= self.cost(usage.degraded)
+        return cost
+
+
+class Used(_ByClass):
+    """A lease costs what its servers used, by their flavors."""
+
+    def rate(self, usage: base.LeaseUsage) -> decimal.Decimal:
+        return self.cost(usage.used)
