@@ -22,6 +22,7 @@ class FakeApi(adapters.BaseAdapter):
     :ivar leases: leases as the API shows them, by ID
     :ivar offers: windows that are offered, whatever is asked for
     :ivar limits: of the project, and what it has of them
+    :ivar usages: of projects, whatever window is asked for
     :ivar wanted: bodies of requests for offers
     :ivar queries: of requests about leases, value by value
     :ivar keys: of requests for new leases, as far as they had one
@@ -40,6 +41,7 @@ class FakeApi(adapters.BaseAdapter):
         self.leases: dict[str, dict[str, Any]] = {}
         self.offers: list[dict[str, Any]] = []
         self.limits: dict[str, int] = {}
+        self.usages: list[dict[str, Any]] = []
         self.wanted: list[dict[str, Any]] = []
         self.queries: list[dict[str, list[str]]] = []
         self.keys: list[str] = []
@@ -77,6 +79,8 @@ class FakeApi(adapters.BaseAdapter):
             answer = self._series
         elif '/limits' in response.url:
             answer = self._limits
+        elif '/usage' in response.url:
+            answer = self._usages
         status, body = self.refusal or answer(request)
         if self.lost:
             self.lost = False
@@ -95,6 +99,14 @@ class FakeApi(adapters.BaseAdapter):
         query = parse.urlsplit(request.url or '').query
         self.queries.append(parse.parse_qs(str(query)))
         shown = {'limits': {'rate': [], 'absolute': self.limits}}
+        return http.HTTPStatus.OK, json.dumps(shown).encode()
+
+    def _usages(
+        self, request: requests.PreparedRequest
+    ) -> tuple[http.HTTPStatus, bytes]:
+        query = parse.urlsplit(request.url or '').query
+        self.queries.append(parse.parse_qs(str(query)))
+        shown = {'tenant_usages': self.usages}
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
     def _answer(

@@ -102,6 +102,7 @@ def test_the_commands_are_found():
         'lease series show',
         'lease set',
         'lease show',
+        'lease usage',
     ]
 
 
