@@ -12,10 +12,14 @@ from nova_reservations.db import models
 from nova_reservations.db import purge
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
+from nova_reservations.tests.functional.db import refused
+from nova_reservations.tests.functional.db import used
 
 DAY = datetime.timedelta(days=1)
 
 OFTEN = {
+    **refused.OFTEN,
+    **used.OFTEN,
     'the first leases that are over': listed.Often(
         lambda session: purge.ended(session, booking.at(20), 50),
         frozenset({'ix_nr_leases_end'}),
@@ -76,6 +80,8 @@ Rows = Iterator[dict[str, Any]]
 
 def rows() -> Iterator[tuple[type[models.Base], Rows]]:
     """Yield tables, and what is in them."""
+    yield models.Refusal, refused.rows()
+    yield models.Usage, used.rows()
     yield models.ServerUsage, servers()
     yield models.DeletedLease, deleted()
 

@@ -45,8 +45,6 @@ from nova_reservations.tests import conftest
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import purged
-from nova_reservations.tests.functional.db import refused
-from nova_reservations.tests.functional.db import used
 
 HOSTS = 1000
 PROJECTS = 100
@@ -96,8 +94,6 @@ OF_CANDIDATES = frozenset(
 
 OFTEN = {
     **listed.OFTEN,
-    **refused.OFTEN,
-    **used.OFTEN,
     **purged.OFTEN,
     'who waits, in order': listed.Often(
         retry_queue.in_order,
@@ -290,8 +286,6 @@ def fill(session: orm.Session) -> None:
         (models.Event, _events()),
         (models.Allocation, _allocations()),
         (models.AllocationAmount, _amounts()),
-        (models.Refusal, refused.rows()),
-        (models.Usage, used.rows()),
         (models.IdempotencyKey, _keys()),
         *purged.rows(),
     ):
