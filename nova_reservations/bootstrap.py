@@ -225,7 +225,9 @@ def assemble(parts: Parts) -> Services:
         drainable_hosts=drainables,
         monitoring=monitors,
         healing=healer,
-        maintenance=maintenance.Maintenance(database, promises, cordoning),
+        maintenance=maintenance.Maintenance(
+            database, promises, cordoning, nova
+        ),
         metrics=service_metrics.ServiceMetrics(
             database, parts.clock, inventory
         ),

@@ -20,6 +20,7 @@ _COLUMNS = {
     'start_date': 'Start',
     'end_date': 'End',
     'leaving': 'Leaving',
+    'reason': 'Servers stay because',
 }
 
 
@@ -87,6 +88,20 @@ class DrainHost(_Act):
     """Cordon a host, give others to its leases, and list those still there"""
 
     action = 'drain'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--servers',
+            choices=('migrate', 'list'),
+            default='list',
+            help='migrate: move servers of its leases to their other hosts, '
+            'live if they run, also those that could not be moved before',
+        )
+        return parser
+
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, str] | None:
+        return {'servers': parsed_args.servers}
 
 
 class MaintainHost(_Act):

@@ -30,7 +30,8 @@ def action(
         case 'uncordon':
             held = service.uncordon(key, now)
         case 'drain':
-            held = service.drain(key, now)
+            moves = (asked or {}).get('servers') == 'migrate'
+            held = service.drain(key, now, moves)
         case _:
             held = service.maintain(key, _window(req, asked, now), now)
     return view.held(held)

@@ -50,6 +50,14 @@ def add_parsers(
         parser.add_argument(
             '-f', '--format', choices=('text', 'json'), default='text'
         )
+        if action == 'drain':
+            parser.add_argument(
+                '--servers',
+                choices=('migrate', 'list'),
+                default='list',
+                help='migrate: move the servers of these leases there, live '
+                'if they run; what could not be moved is tried again',
+            )
         if action == 'maintain':
             for name, help_text in (
                 ('--from', 'its begin: a date in UTC as 2050-12-26 12:00'),
@@ -106,8 +114,8 @@ _ACTIONS: dict[str, Callable[..., maintenance.Held]] = {
     'uncordon': lambda services, host, _, now: services.maintenance.uncordon(
         host.id, now
     ),
-    'drain': lambda services, host, _, now: services.maintenance.drain(
-        host.id, now
+    'drain': lambda services, host, asked, now: services.maintenance.drain(
+        host.id, now, asked.servers == 'migrate'
     ),
     'maintain': _maintain,
 }
@@ -133,6 +141,10 @@ def _print(action: str, held: maintenance.Held) -> None:
             f'{each.status}, {dates.show(each.start_date)} to '
             f'{dates.show(each.end_date)}'
         )
+        if each.stays_because:
+            print(f'    {each.stays_because}')
+    for server in held.servers:
+        print(f'  server {server} is on it')
 
 
 def _shown(held: maintenance.Held) -> dict[str, Any]:
@@ -141,6 +153,7 @@ def _shown(held: maintenance.Held) -> dict[str, Any]:
         'host': held.host.facts.service_host,
         'cordoned': held.host.cordoned_at is not None,
         'lease_id': held.window and held.window.id,
+        'servers': [*held.servers],
         'leases': [
             {
                 'id': each.lease_id,
@@ -149,6 +162,7 @@ def _shown(held: maintenance.Held) -> dict[str, Any]:
                 'start_date': dates.show(each.start_date),
                 'end_date': dates.show(each.end_date),
                 'leaving': each.is_leaving,
+                'reason': each.stays_because,
             }
             for each in held.tenancies
         ],

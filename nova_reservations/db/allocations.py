@@ -237,6 +237,7 @@ def holdings(
             ALLOCATION.c.given_at,
             ALLOCATION.c.replaced_at,
             ALLOCATION.c.leaving_at,
+            ALLOCATION.c.stays_because,
             RESOURCE.c.id,
             RESOURCE.c.resource_type,
             RESOURCE.c.name,
@@ -247,6 +248,7 @@ def holdings(
             RESOURCE.c.held_since,
             RESOURCE.c.braked_at,
             RESOURCE.c.cordoned_at,
+            RESOURCE.c.emptied_at,
             occupied().label('occupied'),
         )
         .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
@@ -271,6 +273,8 @@ def holdings(
                 held_since=row.held_since,
                 braked=row.braked_at is not None,
                 cordoned=row.cordoned_at is not None,
+                emptied_at=row.emptied_at,
+                stays_because=row.stays_because,
             )
         )
     return {key: tuple(value) for key, value in found.items()}

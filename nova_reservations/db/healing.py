@@ -81,7 +81,7 @@ def needing_repair(
 
     :param until: the latest start that is looked at; None: all
     :param prepared_until: the same where what they hold has not failed, but
-        is disabled
+        is disabled; what is cordoned matters whenever they begin
     """
     begins = [] if until is None else [LEASE.c.start_date <= until]
     opened = LEASE.c.status.in_(states.OPEN)
@@ -114,7 +114,6 @@ def needing_repair(
     )
     if prepared_until is not None:
         disabled = disabled.where(LEASE.c.start_date <= prepared_until)
-        cordoned = cordoned.where(LEASE.c.start_date <= prepared_until)
     left = ALLOCATION.alias()
     ids: set[str] = set()
     for statement in (

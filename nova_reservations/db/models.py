@@ -108,10 +108,12 @@ class Resource(Base, Timestamps):
 
     down_since is set while it has failed; hold, and since when, while it has
     not but no new lease is to have it. cordoned_at is set while an operator
-    keeps new leases off it, whether it works or not. forced_down: who knows
-    has said that nothing runs on it. braked_at: it failed with many others,
-    and nobody is moved off it; brake_off: an administrator has said to move
-    them.
+    keeps new leases off it, whether it works or not; emptied_at: when one
+    asked last to move the servers of leases that have left it.
+
+    forced_down: who knows has said that nothing runs on it. braked_at: it
+    failed with many others, and nobody is moved off it; brake_off: an
+    administrator has said to move them.
     """
 
     __tablename__ = 'nr_resources'
@@ -163,6 +165,9 @@ class Resource(Base, Timestamps):
         sa.Boolean, server_default='0'
     )
     cordoned_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
+        UTCDateTime
+    )
+    emptied_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
 
@@ -504,7 +509,8 @@ class Allocation(Base):
     given in its place: then end_date is when its use ended, and it is
     released as soon as nothing of the lease is on the resource any more.
     leaving_at is set when the lease, while it is active, gives it back: it is
-    closed to new servers, and released if none has come.
+    closed to new servers, and released if none has come. stays_because: why
+    servers could not be moved off what was replaced.
     """
 
     __tablename__ = 'nr_allocations'
@@ -550,6 +556,7 @@ class Allocation(Base):
     leaving_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
     )
+    stays_because: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
 
 
 class AllocationAmount(Base):

@@ -41,6 +41,7 @@ def find(
             ALLOCATION.c.start_date,
             ALLOCATION.c.end_date,
             ALLOCATION.c.replaced_at,
+            ALLOCATION.c.stays_because,
         )
         .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
         .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
@@ -64,6 +65,7 @@ def find(
             start_date=row.start_date,
             end_date=row.end_date,
             is_leaving=row.replaced_at is not None,
+            stays_because=row.stays_because,
         )
         for row in session.execute(statement)
     ]
@@ -103,4 +105,38 @@ def set_cordoned(
             generation=resource.c.generation + 1,
             updated_at=now,
         )
+    )
+
+
+def set_emptied(
+    session: orm.Session,
+    resource_id: int,
+    emptied_at: datetime.datetime | None,
+    now: datetime.datetime,
+) -> None:
+    """Have the servers of leases that have left the resource leave it, too,
+    or not any more."""
+    resource = models.table(models.Resource)
+    session.execute(
+        sa.update(resource)
+        .where(resource.c.id == resource_id)
+        .values(emptied_at=emptied_at, updated_at=now)
+    )
+
+
+def set_stays(
+    session: orm.Session,
+    reservation_id: str,
+    resource_id: int,
+    because: str | None,
+) -> None:
+    """Record why servers of a reservation are still on what it has left."""
+    session.execute(
+        sa.update(ALLOCATION)
+        .where(
+            ALLOCATION.c.reservation_id == reservation_id,
+            ALLOCATION.c.resource_id == resource_id,
+            ALLOCATION.c.replaced_at.is_not(None),
+        )
+        .values(stays_because=because)
     )

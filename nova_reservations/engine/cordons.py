@@ -72,6 +72,7 @@ class Cordons:
                     return False
                 tenancy.set_cordoned(session, resource_id, cordoned_at, now)
                 if cordoned_at is None:
+                    tenancy.set_emptied(session, resource_id, None, now)
                     capacity.freed(session, now, [resource_id])
                     # Leases that were to have another one have this again.
                     tasks.hurry(session, healing_db.HEAL, now)

@@ -27,6 +27,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import slot_servers
 from nova_reservations.db import usage
 from nova_reservations.engine import allocations as plans
+from nova_reservations.engine import emptying
 from nova_reservations.engine import notifications
 from nova_reservations.engine import repair
 from nova_reservations.engine import replanning
@@ -200,7 +201,7 @@ class Healing:
                     reason='nothing is free at this moment that could '
                     'replace failed resources'
                 )
-            self._write(session, seen, repair.broken(), moved, now)
+            self._write(session, seen, repair.lacking(), moved, now)
             _free_left(session, seen, held.union(repair.left), now)
             return _Healed(seen, leases.get(session, lease_id))
 
@@ -244,7 +245,7 @@ class Healing:
             held = allocations.held_by(session, seen)
             moved = repair.take_back(unused)
             moved |= repair.replace()
-            if not self._write(session, seen, repair.broken(), moved, now):
+            if not self._write(session, seen, repair.lacking(), moved, now):
                 return None
             if moved:
                 _free_left(session, seen, held.union(repair.left), now)
@@ -356,9 +357,8 @@ class Healing:
         return True
 
     def check_replaced(self, now: datetime.datetime) -> None:
-        """Look at resources that leases had to leave. One that is back before
-        its replacement was used goes back to its lease; one that is empty is
-        free for others; servers that can be moved now are moved.
+        """Look at what leases had to leave. What is back before others were
+        used goes back; what is empty is free; servers are moved that can be.
 
         :raises: CloudUnavailable
         """
@@ -431,14 +431,15 @@ class Healing:
                 settled=True,
                 check=_unchecked,
                 left=left,
+                emptied=emptying.emptied(held[reservation.id]),
             )
             yield kind, booking, held[reservation.id]
 
     def _look_after_lease(self, lease_id: str, now: datetime.datetime) -> None:
-        movable = None
-        vacated = {}
-        for kind, booking, _ in self._bookings(lease_id, now):
+        movable, vacated = None, {}
+        for kind, booking, held in self._bookings(lease_id, now):
             if booking.left:
+                emptying.move_servers(self.database, kind, booking, held)
                 remains = kind.remains(booking)
                 if remains.movable:
                     movable = booking.lease

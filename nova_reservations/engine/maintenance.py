@@ -16,6 +16,7 @@ import json
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import hosts
@@ -30,6 +31,9 @@ from nova_reservations.engine import transactions
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
 
+MOST = 1000
+"""Servers that are listed."""
+
 NAMED = 5
 """Leases that a refusal names."""
 
@@ -40,11 +44,13 @@ class Held:
 
     :ivar tenancies: of the leases that have it still.
     :ivar window: the lease that is its window of maintenance.
+    :ivar servers: UUIDs of those that Nova has on it, where it is drained.
     """
 
     host: objects.Host
     tenancies: Sequence[objects.Tenancy]
     window: objects.Lease | None = None
+    servers: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,10 +69,12 @@ class Maintenance:
         database: api.Database,
         promises: leases.Leases,
         cordoning: cordons.Cordons,
+        cloud: ports.Cloud,
     ) -> None:
         self.database = database
         self.promises = promises
         self.cordons = cordoning
+        self.cloud = cloud
 
     def cordon(self, host_id: int, now: datetime.datetime) -> Held:
         """Keep new leases off the host; move those that have not begun to
@@ -76,13 +84,27 @@ class Maintenance:
         """
         return self._cordoned(host_id, now, {states.Lease.PENDING})
 
-    def drain(self, host_id: int, now: datetime.datetime) -> Held:
+    def drain(
+        self,
+        host_id: int,
+        now: datetime.datetime,
+        moves_servers: bool = False,
+    ) -> Held:
         """As cordon, and give others also to leases that have begun. Their
         servers stay where they are until somebody moves them.
 
+        :param moves_servers: whether workers are to move them, also those
+            that could not be moved when it was asked for before
         :raises: NotFound, Contended
         """
-        return self._cordoned(host_id, now, states.OPEN)
+        self._check(host_id)
+        with self.database.writer() as session:
+            tenancy.set_emptied(
+                session, host_id, now if moves_servers else None, now
+            )
+        held = self._cordoned(host_id, now, states.OPEN)
+        there = self.cloud.servers.servers_at({held.host.facts.service_host})
+        return dataclasses.replace(held, servers=sorted(there)[:MOST])
 
     def uncordon(self, host_id: int, now: datetime.datetime) -> Held:
         """Let new leases have the host again.

@@ -115,11 +115,25 @@ class Repair:
     def held(self) -> Mapping[str, Collection[objects.Holding]]:
         return allocations.holdings(self.session, list(self.case.demanded))
 
+    def lacking(self) -> Broken:
+        """Return the resources that it can't use. Those that are cordoned it
+        can: if there are no others it starts with them."""
+        return self._broken(())
+
     def broken(self, drained: Collection[int] = ()) -> Broken:
         """Return the resources that it has and should not, the worst first.
 
         :param drained: ids of more of these
         """
+        cordoned = {
+            holding.resource.id
+            for holdings in self.held().values()
+            for holding in holdings
+            if holding.cordoned and not self.used
+        }
+        return self._broken(cordoned.union(drained))
+
+    def _broken(self, drained: Collection[int]) -> Broken:
         broken = {}
         for reservation_id, holdings in self.held().items():
             current = [holding for holding in holdings if holding.stays]
@@ -151,10 +165,8 @@ class Repair:
         return broken
 
     def _is_withheld(self, holding: objects.Holding) -> bool:
-        """Return whether a resource was disabled, or cordoned, before the
-        lease could use it."""
-        if holding.cordoned and not self.used:
-            return True
+        """Return whether a resource was disabled before the lease could use
+        it."""
         return (
             holding.hold == states.Hold.DISABLED
             and holding.held_since is not None

@@ -84,6 +84,8 @@ class Holding:
         held_since: since when.
     :ivar braked: it has failed with so many others that none is replaced.
     :ivar cordoned: an operator keeps new leases off it.
+    :ivar emptied_at: when one asked last to move servers of leases that have
+        left it; stays_because: why those of this one were not.
     """
 
     resource: host.Resource
@@ -97,6 +99,8 @@ class Holding:
     braked: bool = False
     leaving_at: datetime.datetime | None = None
     cordoned: bool = False
+    emptied_at: datetime.datetime | None = None
+    stays_because: str | None = None
 
     @property
     def usable(self) -> bool:
@@ -129,6 +133,7 @@ class Tenancy:
     """A lease that holds a resource.
 
     :ivar is_leaving: it has another one, and something of it is still there.
+    :ivar stays_because: why what is there could not be moved.
     """
 
     lease_id: str
@@ -137,6 +142,7 @@ class Tenancy:
     start_date: datetime.datetime
     end_date: datetime.datetime
     is_leaving: bool
+    stays_because: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -262,7 +262,13 @@ class State:
             )
 
     def move(self, server: ports.Server) -> None:
-        targets = set(self.known) - self.marked - {server.host}
+        """Move it to where the scheduler would have it: within its
+        reservation, or out of the pool."""
+        members = self.aggregate_hosts.get(self.hints.get(server.uuid, ''))
+        targets = set(members or set(self.known) - self.marked)
+        targets.discard(server.host)
+        if not targets:
+            return
         self.moved.append((server.uuid, server.host))
         self.instances[server.uuid] = dataclasses.replace(
             server, host=min(targets), task=None

@@ -23,6 +23,8 @@ class Upkeep(planned.Planned):
         self.clean_up()
         self.drain()
         self.clean_up()
+        self.drain_with_servers()
+        self.clean_up()
 
     def cordon(self) -> None:
         with self.step('a host is cordoned: its promise moves') as seen:
@@ -85,16 +87,9 @@ class Upkeep(planned.Planned):
 
     def drain(self) -> None:
         with self.step('demo has a server in a lease') as seen:
-            answer = self.demo.ask_lease(
-                'drained', None, cast.now() + cast.hours(1), 1
-            )
-            lease = str(body(answer, 201)['lease']['id'])
-            self.leases.append(lease)
-            self.wait_for(lease, 'ACTIVE')
+            lease, host, server = self._leased_server()
             reservation = self.reservation(lease)['id']
-            (host,) = self.hosts_of(lease)
-            server = cast.accepted(self.demo.boot('old', reservation))
-            seen(self.expect_on(server, [host]))
+            seen(host)
         with self.step('its host is drained: it has another') as seen:
             (left,) = self._done(host, {'drain': None})['leases']
             expect('leaving', (lease, True), (left['id'], left['leaving']))
@@ -128,6 +123,45 @@ class Upkeep(planned.Planned):
                 60,
             )
             self._done(host, {'uncordon': None})
+
+    def drain_with_servers(self) -> None:
+        with self.step('demo has a server in a lease again') as seen:
+            lease, host, server = self._leased_server()
+            seen(host)
+        with self.step('its host is drained with its servers') as seen:
+            action = {'drain': {'servers': 'migrate'}}
+            shown = self._done(host, action)
+            expect('servers', [server], shown['servers'])
+            (new,) = self.hosts_of(lease) - {host}
+            until(
+                f'on {new}',
+                lambda: self.operator.server(server),
+                lambda it: it[HOST] == new and it['status'] == 'ACTIVE',
+                60,
+            )
+            seen(f'it is on {new}')
+        with self.step('nobody has it any more'):
+            until(
+                'no lease',
+                lambda: self._done(host, {'cordon': None})['leases'],
+                lambda seen: not seen,
+                60,
+            )
+            self._done(host, {'uncordon': None})
+
+    def _leased_server(self) -> tuple[str, str, str]:
+        """Return a lease of demo, its host and its server."""
+        answer = self.demo.ask_lease(
+            'drained', None, cast.now() + cast.hours(1), 1
+        )
+        lease = str(body(answer, 201)['lease']['id'])
+        self.leases.append(lease)
+        self.wait_for(lease, 'ACTIVE')
+        (host,) = self.hosts_of(lease)
+        reservation = self.reservation(lease)['id']
+        server = cast.accepted(self.demo.boot('old', reservation))
+        self.expect_on(server, [host])
+        return lease, host, server
 
     def _act(self, host: str, action: dict[str, Any]) -> requests.Response:
         (key,) = (

@@ -20,7 +20,16 @@ ACTION = validation.Schema(
                 'description': 'new leases may get it again',
             },
             drain={
-                **_NOTHING,
+                'type': ['object', 'null'],
+                'properties': {
+                    'servers': {
+                        'enum': ['migrate', 'list'],
+                        'description': 'whether servers of these leases are '
+                        'moved to the other host, live if they run; by '
+                        'default they stay',
+                    }
+                },
+                'additionalProperties': False,
                 'description': 'as cordon; leases that have begun get others, '
                 'too',
             },
@@ -44,6 +53,11 @@ ACTION_RESPONSE = validation.Schema(
             'description': 'the lease that is the window of maintenance: '
             'shorten, prolong or delete it as any other',
         },
+        servers={
+            'type': 'array',
+            'items': parameters.UUID,
+            'description': 'of whomever, on a host that is drained',
+        },
         leases={
             'type': 'array',
             'description': 'those that have the host still',
@@ -57,6 +71,11 @@ ACTION_RESPONSE = validation.Schema(
                     'type': 'boolean',
                     'description': 'it has another host, and servers of it '
                     'may still be on this one',
+                },
+                reason={
+                    'type': ['string', 'null'],
+                    'description': 'why servers of it could not be moved: '
+                    'they are tried again if it is drained again',
                 },
             ),
         },

@@ -136,6 +136,7 @@ def held(found: maintenance.Held) -> dict[str, Any]:
     return {
         'host': show(found.host),
         'lease_id': found.window and found.window.id,
+        'servers': [*found.servers],
         'leases': [
             {
                 'id': each.lease_id,
@@ -144,6 +145,7 @@ def held(found: maintenance.Held) -> dict[str, Any]:
                 'start_date': dates.show(each.start_date),
                 'end_date': dates.show(each.end_date),
                 'leaving': each.is_leaving,
+                'reason': each.stays_because,
             }
             for each in found.tenancies
         ],

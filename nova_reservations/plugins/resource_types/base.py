@@ -50,6 +50,8 @@ class Booking:
     :ivar provider_changes: add to it what the cloud says that it has changed
         of hosts' providers: they are not looked at again for that. What is
         left out, or lost in a crash, costs such a look.
+    :ivar emptied: ids of those that were left off which its servers are to be
+        moved, and when an operator asked for it.
     """
 
     lease: objects.Lease
@@ -67,6 +69,9 @@ class Booking:
     database: str = ''
     provider_changes: list[ports.GenerationChanges] = dataclasses.field(
         default_factory=list
+    )
+    emptied: Mapping[int, datetime.datetime] = dataclasses.field(
+        default_factory=dict
     )
 
     @classmethod
@@ -347,6 +352,15 @@ class ResourceType(abc.ABC):
         ``booking.left``; nobody else has it before it is vacated. Unless a
         type knows better, it is when heal() is over."""
         return Remains(booking.left if booking.prepared else ())
+
+    def move_servers(self, booking: Booking) -> Mapping[int, str]:
+        """Have servers of an active reservation leave ``booking.emptied`` for
+        the resources that it has; called again as long as any is there.
+
+        :returns: resource id -> why servers there can not be moved; they are
+            not tried again before an operator asks again
+        """
+        return {}
 
     def usage(
         self,

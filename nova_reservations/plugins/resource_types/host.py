@@ -18,6 +18,7 @@ from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import end_actions
 from nova_reservations.plugins.resource_types import evacuation
+from nova_reservations.plugins.resource_types import moves
 
 MAX_HOSTS = 10_000
 
@@ -158,6 +159,12 @@ class PhysicalHost(offered.WithServers):
             booking, self.cloud.servers.occupancy(booking.left)
         )
         evacuation.evacuate(booking, servers, self.cloud, self.conf)
+
+    def move_servers(self, booking: base.Booking) -> Mapping[int, str]:
+        servers = self._let_in(
+            booking, self.cloud.servers.occupancy(booking.left)
+        )
+        return moves.move(booking, servers, self.cloud)
 
     def unused(self, booking: base.Booking) -> base.Resources:
         occupancies = self.cloud.servers.occupancy(booking.resources)

@@ -22,6 +22,7 @@ from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import end_actions
 from nova_reservations.plugins.resource_types import evacuation
+from nova_reservations.plugins.resource_types import moves
 
 MAX_SLOTS = 10_000
 
@@ -147,6 +148,10 @@ class Slots(offered.WithServers):
         self.start(booking)
         occupancy = self._servers_left(booking)
         evacuation.evacuate(booking, occupancy.servers, self.cloud, self.conf)
+
+    def move_servers(self, booking: base.Booking) -> Mapping[int, str]:
+        occupancy = self._servers_left(booking)
+        return moves.move(booking, occupancy.servers, self.cloud)
 
     def unused(self, booking: base.Booking) -> base.Resources:
         occupancy = self.cloud.slots.servers_in_slots(

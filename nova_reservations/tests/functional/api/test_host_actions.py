@@ -31,6 +31,7 @@ def test_a_host_is_cordoned_and_uncordoned(act, member, nothing):
     assert (held['id'], held['leaving']) == (lease['id'], False)
     assert member('DELETE', f'/leases/{lease["id"]}').status_int == 204
     assert act({'drain': nothing}).json['leases'] == []
+    assert act({'drain': {'servers': 'migrate'}}).json['servers'] == []
     answer = act({'uncordon': nothing})
     assert answer.json['host']['reservable'] is True
 
@@ -58,6 +59,8 @@ def test_a_window_is_a_lease_of_the_callers_project(act, admin, member):
         {'cordon': None, 'drain': None},
         {'cordon': {'now': True}},
         {'cordon': 'yes'},
+        {'drain': {'servers': 'delete'}},
+        {'drain': {'now': True}},
         {'maintain': None},
         {'maintain': {'from': 'now'}},
         {'maintain': {'from': 'now', 'until': 'tomorrow'}},
@@ -87,7 +90,8 @@ def test_the_commands_of_operators(openstack, admin, act):
     [lease] = json.loads(run('cordon', 'h1', '-f', 'json'))
     assert lease['Status'] == 'PENDING'
     assert act({'cordon': None}).json['leases'][0]['id'] == lease['Lease']
-    assert len(json.loads(run('drain', 'h1', '-f', 'json'))) == 1
+    words = ('--servers', 'migrate', '-f', 'json')
+    assert len(json.loads(run('drain', 'h1', *words))) == 1
     run('uncordon', 'h1.example.org')
     [host] = admin('GET', '/os-hosts?name=h1').json['hosts']
     assert host['reservable']

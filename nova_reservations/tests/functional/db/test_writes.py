@@ -286,6 +286,10 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: purge.remove_deleted(session, booking.at(40), 70),
     lambda session: purge.remove_records(session, booking.at(60), 70),
     lambda session: project_limits.raise_generation(session, 'project-7'),
+    lambda session: tenancy.set_emptied(session, 7, NOW, NOW),
+    lambda session: tenancy.set_stays(
+        session, one(session).reservations[0].id, 7, 'why'
+    ),
     lambda session: used.settle(
         session, MANY, states.Lease.TERMINATING, LATER
     ),

@@ -76,6 +76,9 @@ class TestCordons:
     def test_who_can_not_have_another_one_is_told_of_and_starts(self, region):
         lease = region.lease(start=60, end=120, minimum=3)
         assert left(act(region, 'cordon')) == {lease.id}
+        region.healing.heal(region.now)
+        # It is told nothing: it will have what it was promised.
+        assert not region.see(lease).degraded
         region.forward(until=61)
         assert region.status(lease) == 'ACTIVE'
         assert region.aggregate_of(lease) == {'one', 'two', 'three'}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers of leases leave hosts that an operator drains.
+
+Nova's records of what was done to a server say what was begun, so that any
+worker goes on; what has failed is written down, and tried again only if the
+operator asks again.
+
+Decision 0051: doc/source/decisions/0051-drained-hosts-lose-their-servers
+"""
+
+from collections.abc import Collection
+import dataclasses
+import datetime
+
+from oslo_log import log
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.db import allocations
+from nova_reservations.db import api
+from nova_reservations.db import leases
+from nova_reservations.db import tenancy
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
+
+LOG = log.getLogger(__name__)
+
+NO_CREDENTIALS = 'no server can be moved without credentials in [service_user]'
+
+
+def emptied(
+    holdings: Collection[objects.Holding],
+) -> dict[int, datetime.datetime]:
+    """Return the ids of what the reservation has left, and its servers are to
+    leave, with when an operator asked for it."""
+    return {
+        holding.resource.id: holding.emptied_at
+        for holding in holdings
+        if holding.replaced and holding.emptied_at is not None
+    }
+
+
+def move_servers(
+    database: api.Database,
+    kind: base.ResourceType,
+    booking: base.Booking,
+    holdings: Collection[objects.Holding],
+) -> None:
+    """Ask Nova to move what is to leave, and record what can not.
+
+    :raises: CloudUnavailable
+    """
+    if not booking.emptied:
+        return
+
+    def check() -> None:
+        with database.reader() as session:
+            lease = leases.get(session, booking.lease.id)
+            ids = [booking.reservation.id]
+            held = allocations.holdings(session, ids)[booking.reservation.id]
+        if (
+            lease.status != states.Lease.ACTIVE
+            or emptied(held) != booking.emptied
+        ):
+            raise exception.Conflict(kind='Lease', id=lease.id)
+
+    try:
+        stay = kind.move_servers(dataclasses.replace(booking, check=check))
+    except (exception.Conflict, exception.NotFound):
+        LOG.info(
+            'Lease %s has changed: no server of it is moved', booking.lease.id
+        )
+        return
+    except exception.CloudRefused:
+        stay = dict.fromkeys(booking.emptied, NO_CREDENTIALS)
+    known = {
+        holding.resource.id: holding.stays_because for holding in holdings
+    }
+    for resource_id in booking.emptied:
+        because = stay.get(resource_id)
+        if because != known[resource_id]:
+            _record(database, booking, resource_id, because)
+
+
+def _record(
+    database: api.Database,
+    booking: base.Booking,
+    resource_id: int,
+    because: str | None,
+) -> None:
+    with database.writer() as session:
+        tenancy.set_stays(
+            session, booking.reservation.id, resource_id, because
+        )
+    if because is not None:
+        LOG.warning(
+            'Servers of lease %(lease)s stay on resource %(id)s, which is '
+            'drained: %(reason)s',
+            {
+                'lease': booking.lease.id,
+                'id': resource_id,
+                'reason': because,
+            },
+        )
