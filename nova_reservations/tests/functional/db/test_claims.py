@@ -39,9 +39,9 @@ def test_the_longest_due_is_first_and_the_limit_holds(any_database):
     new = [lease(due_at=NOON - n * SECOND) for n in (1, 3, 2)]
     store(any_database, *new, lease(), lease(due_at=NOON + SECOND))
     assert due(any_database) == [
-        (new[index].id, 0, False, 'p') for index in (1, 2, 0)
+        (new[index].id, 0, False, 'p', False) for index in (1, 2, 0)
     ]
-    assert due(any_database, limit=1) == [(new[1].id, 0, False, 'p')]
+    assert due(any_database, limit=1) == [(new[1].id, 0, False, 'p', False)]
 
 
 def test_what_is_prepared_and_begins_now_is_said_to_be_ready(any_database):
@@ -88,7 +88,8 @@ def test_a_claim_stands_until_it_expires(any_database):
     assert claim(any_database, one)
     assert due(any_database, LATER - SECOND) == []
     assert not claim(any_database, one, attempt=1, now=LATER - SECOND)
-    assert due(any_database, LATER) == [(one.id, 1, False, 'p')]
+    # By a worker that has not been heard of again.
+    assert due(any_database, LATER) == [(one.id, 1, False, 'p', True)]
     assert claim(any_database, one, attempt=1, now=LATER)
     assert not held(any_database, one, 1)
     assert held(any_database, one, 2)
