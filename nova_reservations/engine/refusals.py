@@ -59,10 +59,17 @@ def counted(
             return method(self, *args, **kwargs)
         except tuple(REASONS) as refusal:
             if not kwargs.get('dry_run'):
-                _count(self.database, REASONS[type(refusal)])
+                _count(self.database, _reason(refusal))
             raise
 
     return tried
+
+
+def _reason(refusal: Exception) -> str:
+    """Return the reason; a plugin may raise a class of its own."""
+    return next(
+        reason for kind, reason in REASONS.items() if isinstance(refusal, kind)
+    )
 
 
 def _count(database: api.Database, reason: str) -> None:

@@ -165,6 +165,19 @@ def test_what_is_refused_is_counted_by_the_reason(make_region):
     assert read(region, 'refusals_total', 'over_limit') == 2
 
 
+def test_a_refusal_of_a_plugin_is_counted_as_what_it_is(region, monkeypatch):
+    class TooDear(exception.OverLimit):
+        pass
+
+    def refuse(*_):
+        raise TooDear(reason='the budget is spent')
+
+    monkeypatch.setattr(region.leases.enforcement, 'check_new', refuse)
+    with pytest.raises(TooDear):
+        region.lease()
+    assert read(region, 'refusals_total', 'over_limit') == 1
+
+
 def test_a_dry_run_that_is_refused_is_not_counted(region):
     lease = region.lease(minimum=3)
     with pytest.raises(exception.NotEnoughResources):
