@@ -234,8 +234,14 @@ class _Addresses(cast.Cast):
                 bool,
             )
             seen(reason)
-        with self.step('a lease of hosts alone does not') as seen:
+        with self.step('another is refused for now') as seen:
             seen(cast.refusal(self._ask(self.alt, 1), 503))
+        with self.step('one of hosts alone is not'):
+            start = cast.now() + cast.hours(24)
+            answer = self.alt.ask_lease(
+                'hosts alone', start, start + cast.hours(1), 1
+            )
+            self.delete_lease(body(answer, 201)['lease']['id'])
         with self.step('it is there again') as seen:
             self.services.restart('network')
             seen(self.wait_for(lease, 'ACTIVE', 60))

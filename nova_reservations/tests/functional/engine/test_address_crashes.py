@@ -120,3 +120,36 @@ def test_a_killed_enrolment_is_done_again(make_region):
             addresses.enrol(region, 101)
         region.lease_of(asked(1, 101))
     assert number > 1
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        exception.CloudRefused(what='It', reason='no'),
+        exception.CloudUnavailable(service='It', reason='silent'),
+    ],
+    ids=['refused', 'silent'],
+)
+def test_a_lease_of_both_has_all_or_nothing_whatever_fails(told, error):
+    for number in itertools.count():
+        region, lease = told(start)
+        left = [number, error]
+
+        def fail(step, left=left):
+            left[0] -= 1
+            if left[0] == -1:
+                raise left[1]
+
+        region.cloud.before = fail
+        region.work()
+        region.forward(until=2)
+        if left[0] >= 0:
+            break
+        both = region.aggregate_of(lease), sorted(there(region))
+        if isinstance(error, exception.CloudUnavailable):
+            assert region.status(lease) == 'ACTIVE'
+            assert both == ({'one'}, [101, 102])
+        else:
+            assert region.status(lease) == 'ERROR'
+            assert both == (None, [])
+    assert number >= 4

@@ -121,3 +121,18 @@ def test_one_cell_alone_is_waited_for(layout):
     (cell,) = layout.cells
     above = config.seen_from_above(layout, cell)
     assert above == layout.database(cell.database)
+
+
+def test_a_cloud_with_a_real_neutron_leases_addresses(tmp_path):
+    made = lo.Layout(tmp_path, dict.fromkeys(lo.APIS, 1), real=('neutron',))
+    made.save()
+    config.write(made)
+    assert lo.Layout.load(tmp_path) == made
+    assert 'neutron' in made.databases
+    assert 'core_plugin = ml2' in (made.etc / 'neutron.conf').read_text()
+    types = [
+        line
+        for line in (made.etc / 'nova.conf').read_text().splitlines()
+        if line.startswith('resource_types')
+    ]
+    assert types[0].endswith(',virtual:floatingip')
