@@ -20,7 +20,7 @@ OUTBOX = outbox.Outbox()
 """The outbox of this process: oslo.messaging waits for a bus that is down."""
 
 
-PATIENCE = 30
+PATIENCE = 5
 """Seconds for which a task waits for its notifications to be sent."""
 
 

@@ -22,6 +22,9 @@ TASK = 'exists'
 
 HOUR = datetime.timedelta(hours=1)
 
+PAUSE = datetime.timedelta(minutes=1)
+"""Until it is tried again, while notifications can't be sent."""
+
 PAGE = 100
 """The leases that are told of together; no more wait to be sent."""
 
@@ -45,17 +48,15 @@ class LeaseExists:
         while (page := self._next_page(hour)) is not None:
             for payload in page:
                 self.notify(notifications.EXISTS, payload)
-            if not self.sent():
-                raise exception.CloudUnavailable(
-                    service='The message bus',
-                    reason='notifications are not sent in time',
-                )
 
     def _next_page(
         self, hour: datetime.datetime
     ) -> list[dict[str, object]] | None:
         """Return the payloads of the next leases; None if all were told of,
-        or another worker has taken these."""
+        or another worker has taken these.
+
+        :raises: CloudUnavailable if what was told before is not sent yet
+        """
         with self.database.reader() as session:
             seen = rows.progress(session)
             if seen.hour > hour or (seen.hour == hour and seen.after is None):
@@ -76,6 +77,11 @@ class LeaseExists:
                     for key in notifications.active(payload)
                 ],
                 notifications.MOST_NAMES,
+            )
+        if payloads and not self.sent():
+            raise exception.CloudUnavailable(
+                service='The message bus',
+                reason='notifications are not sent in time',
             )
         with self.database.writer() as session:
             told = rows.Progress(hour, after, seen.version)

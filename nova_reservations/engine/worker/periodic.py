@@ -126,7 +126,9 @@ class Tasks:
         except exception.CloudUnavailable as error:
             LOG.warning('Active leases are told of later: %s', error)
             with self.hosts.database.writer() as session:
-                tasks.hurry(session, lease_exists.TASK, now)
+                tasks.hurry(
+                    session, lease_exists.TASK, now + lease_exists.PAUSE
+                )
 
     def _refresh_hosts(self, now: datetime.datetime) -> None:
         try:
