@@ -226,6 +226,11 @@ class ListLease(command.Lister):
             help='Only leases of this project (administrators)',
         )
         parser.add_argument(
+            '--deleted',
+            action='store_true',
+            help='Only leases that were deleted (administrators)',
+        )
+        parser.add_argument(
             '--sort',
             default='created_at:asc',
             metavar='<key>[:<direction>]',
@@ -261,6 +266,8 @@ class ListLease(command.Lister):
                 if name in _FILTERS and value
             },
         }
+        if parsed_args.deleted:
+            query['deleted'] = 'true'
         if parsed_args.changes_since:
             # As in Nova, the only one with a hyphen.
             query['changes-since'] = parsed_args.changes_since

@@ -68,7 +68,7 @@ _BOUNDS = {
 }
 """Parameters that are dates, and what a query of leases calls them."""
 
-_SELECTIVE = frozenset({'limit', 'status', 'name', *_BOUNDS})
+_SELECTIVE = frozenset({'deleted', 'limit', 'status', 'name', *_BOUNDS})
 """Filters by which a client may look for leases that ended long ago."""
 
 
@@ -97,12 +97,29 @@ def _lease_query(
         marker=query.get('marker'),
         sort_key=query.get('sort_key', 'created_at'),
         descending=query.get('sort_dir') == 'desc',
+        deleted=_deleted(query, req),
         **bounds,
     )
 
 
+def _deleted(
+    query: Mapping[str, Any], req: api_request.LeaseRequest
+) -> bool | None:
+    """Return which leases a query wants, as to whether they were deleted.
+
+    :raises: PolicyNotAuthorized
+    """
+    if strutils.bool_from_string(query.get('deleted')):
+        req.context.can(policies.DELETED)
+        return True
+    if 'deleted' in query or 'changes-since' not in query:
+        return False
+    # As in Nova. Others are told of what is there.
+    return None if req.context.can(policies.DELETED, fatal=False) else False
+
+
 def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
-    lease = _visible(req, lease_id)
+    lease = _visible_once(req, lease_id)
     answer = _answer(req, lease)
     names_hosts = req.context.can(
         policies.SHOW_HOSTS,
@@ -120,6 +137,21 @@ def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
 
 
 SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
+
+
+def _visible_once(
+    req: api_request.LeaseRequest, lease_id: str
+) -> objects.Lease:
+    """Return the lease if the caller may see it, also one that was deleted.
+
+    :raises: NotFound
+    """
+    try:
+        return _visible(req, lease_id)
+    except exception.NotFound:
+        if not req.context.can(policies.DELETED, fatal=False):
+            raise
+    return req.services.lease_lists.deleted(lease_id)
 
 
 def create(

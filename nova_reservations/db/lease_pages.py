@@ -62,10 +62,12 @@ def page(
     """
     columns = SORT_KEYS[query.sort_key]
     if after is None and query.marker is not None:
-        after = _marked(session, query)
+        after = marked(session, query)
+        if after is None:
+            raise no_marker(query)
     conditions = _conditions(query)
     if after is not None:
-        conditions.append(_beyond(columns, after, query.descending))
+        conditions.append(beyond(columns, after, query.descending))
     # First the ids, of an index alone: what it passes over is not read.
     rows = session.execute(_statement(session, query, conditions)).all()
     found: dict[str, objects.Lease] = {}
@@ -206,21 +208,30 @@ def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-def _marked(session: orm.Session, query: objects.LeaseQuery) -> Position:
+def marked(session: orm.Session, query: objects.LeaseQuery) -> Position | None:
+    """Return where the page of the query begins; None if its marker is no
+    lease that it could see."""
     conditions = [LEASE.c.id == query.marker]
     if query.project_id is not None:
         conditions.append(LEASE.c.project_id == query.project_id)
     marker = session.execute(
         sa.select(*SORT_KEYS[query.sort_key]).where(*conditions)
     ).first()
-    if marker is None:
-        raise exception.InvalidInput(
-            reason=f'marker {query.marker} is no lease'
-        )
-    return tuple(marker)
+    return None if marker is None else tuple(marker)
 
 
-def _beyond(
+def no_marker(query: objects.LeaseQuery) -> exception.InvalidInput:
+    return exception.InvalidInput(reason=f'marker {query.marker} is no lease')
+
+
+def position(query: objects.LeaseQuery, lease: objects.Lease) -> Position:
+    """Return the place of a lease in the list that is asked for."""
+    return tuple(
+        getattr(lease, str(column.key)) for column in SORT_KEYS[query.sort_key]
+    )
+
+
+def beyond(
     columns: Sequence[sa.ColumnElement[Any]],
     after: Position,
     descending: bool,

@@ -24,6 +24,7 @@ from nova_reservations import ports
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import capacity
+from nova_reservations.db import deleted_leases
 from nova_reservations.db import drainable_hosts
 from nova_reservations.db import due_leases
 from nova_reservations.db import healing
@@ -174,6 +175,7 @@ class Held:
             freed = allocations.held_by(session, self.lease)
             _give_back(session, self.lease, now)
             leases.delete(session, self.lease)
+            deleted_leases.keep(session, self.lease, now)
             capacity.freed(session, now, freed)
         LOG.info('Lease %s is deleted', self.lease.id)
 

@@ -2,10 +2,14 @@
 """Use cases of those who look at leases: lists, and what stands beside a
 lease that is shown."""
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import functools
+import heapq
+import itertools
 from typing import Any
 
 from oslo_log import log
@@ -14,6 +18,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import deleted_leases
 from nova_reservations.db import hosts
 from nova_reservations.db import lease_pages
 from nova_reservations.db import retry_queue
@@ -25,6 +30,17 @@ LOG = log.getLogger(__name__)
 
 PAGE = 500
 """The number of leases of a list that are in memory at once."""
+
+_Read = Callable[
+    [api.Session, objects.LeaseQuery, lease_pages.Position | None],
+    tuple[list[objects.Lease], lease_pages.Position | None],
+]
+
+_READ: Mapping[bool, _Read] = {
+    False: lease_pages.page,
+    True: deleted_leases.page,
+}
+"""Whether leases were deleted -> how a page of them is read."""
 
 
 class LeaseLists:
@@ -54,18 +70,60 @@ class LeaseLists:
 
         :raises: InvalidInput if the marker is unknown
         """
-        after, left = None, query.limit
+        if query.deleted is None:
+            return self._both(query)
+        return self._pages(_READ[query.deleted], query, None)
+
+    def _both(
+        self, query: objects.LeaseQuery
+    ) -> Iterator[list[objects.Lease]]:
+        """Yield leases, and those that were deleted, in one order."""
+        after = None
+        if query.marker is not None:
+            with self.database.reader() as session:
+                after = lease_pages.marked(
+                    session, query
+                ) or deleted_leases.marked(session, query)
+            if after is None:
+                raise lease_pages.no_marker(query)
+        merged = heapq.merge(
+            *(
+                itertools.chain.from_iterable(self._pages(read, query, after))
+                for read in _READ.values()
+            ),
+            key=functools.partial(lease_pages.position, query),
+            reverse=query.descending,
+        )
+        wanted = itertools.islice(merged, query.limit)
+        while page := list(itertools.islice(wanted, PAGE)):
+            yield page
+
+    def _pages(
+        self,
+        read: _Read,
+        query: objects.LeaseQuery,
+        after: lease_pages.Position | None,
+    ) -> Iterator[list[objects.Lease]]:
+        left = query.limit
         while left != 0:
             size = PAGE if left is None else min(PAGE, left)
             wanted = dataclasses.replace(query, limit=size)
             with self.database.reader() as session:
-                page, after = lease_pages.page(session, wanted, after)
+                page, after = read(session, wanted, after)
             if page:
                 yield page
             if after is None:
                 return
             if left is not None:
                 left -= size
+
+    def deleted(self, lease_id: str) -> objects.Lease:
+        """Return a lease as it was when it was deleted.
+
+        :raises: NotFound
+        """
+        with self.database.reader() as session:
+            return deleted_leases.get(session, lease_id)
 
     def positions(self, found: Collection[objects.Lease]) -> Mapping[str, int]:
         """Return lease id -> its number among all that wait, of those of the

@@ -19,6 +19,7 @@ from nova_reservations import ports
 from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import capacity
+from nova_reservations.db import deleted_leases
 from nova_reservations.db import drainable_hosts as drainable_hosts_db
 from nova_reservations.db import idempotency as idempotency_db
 from nova_reservations.db import leases
@@ -377,6 +378,7 @@ class Leases:
                 if not seen.in_nova:
                     held = allocations_db.held_by(session, seen)
                     leases.delete(session, seen)
+                    deleted_leases.keep(session, seen, now)
                     drainable_hosts_db.came_free(session, lease_id, now)
                     capacity.freed(session, now, held)
                     retry.left(session, seen, now, self.types)

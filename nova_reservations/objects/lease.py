@@ -90,6 +90,7 @@ class Lease:
     :ivar unused_at: when no server had been in it for too long.
     :ivar series_id: of the leases that were created with it; None: it was
         created alone.
+    :ivar deleted_at: when it was deleted; None: it was not.
     """
 
     id: str
@@ -119,6 +120,7 @@ class Lease:
     by_default: bool = False
     series_id: str | None = None
     unused_at: datetime.datetime | None = None
+    deleted_at: datetime.datetime | None = None
 
     @property
     def why(self) -> reasons.Reason | None:
@@ -210,6 +212,8 @@ class LeaseQuery:
     :ivar changed_since: those that were created or changed then or later.
     :ivar over_after: leaves out leases that were over before it.
     :ivar marker: the id of the last lease of the page before.
+    :ivar deleted: whether those are wanted that were deleted, and no others;
+        None: both.
     """
 
     project_id: str | None = None
@@ -225,3 +229,4 @@ class LeaseQuery:
     marker: str | None = None
     sort_key: str = 'created_at'
     descending: bool = False
+    deleted: bool | None = False

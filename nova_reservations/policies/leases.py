@@ -17,6 +17,7 @@ from nova_reservations.policies import base
 
 INDEX = 'reservations:leases:index'
 INDEX_ALL_PROJECTS = 'reservations:leases:index:all_projects'
+DELETED = 'reservations:leases:deleted'
 SHOW = 'reservations:leases:show'
 SHOW_HOSTS = 'reservations:leases:show:hosts'
 OFFERS = 'reservations:leases:offers'
@@ -68,6 +69,15 @@ RULES = [
         'List the leases of all projects, or of another one.',
         ('GET', '/leases'),
         ('GET', '/leases?project_id={project_id}'),
+    ),
+    base.rule(
+        DELETED,
+        base.ADMIN,
+        'See leases that were deleted: list them by ``deleted``, and with '
+        'others by ``changes-since``, and show one.',
+        ('GET', '/leases?deleted=true'),
+        ('GET', '/leases?changes-since={date}'),
+        ('GET', '/leases/{lease_id}'),
     ),
     base.rule(
         SHOW,

@@ -104,6 +104,9 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     'reservations:leases:index:all_projects': (
         Request('GET', '/leases', ADMINS, query='?project_id=elsewhere'),
     ),
+    'reservations:leases:deleted': (
+        Request('GET', '/leases', ADMINS, query='?deleted=true'),
+    ),
     'reservations:leases:show': (
         Request('GET', _LEASE, READERS, hidden=True),
         Request('GET', _SERIES, READERS, hidden=True),

@@ -122,6 +122,11 @@ class TestList:
             'changes-since': ['now'],
         }
 
+    def test_asks_for_those_that_were_deleted(self, run, api):
+        run(leases.ListLease, '--deleted')
+        [query] = api.queries
+        assert query['deleted'] == ['true']
+
     def test_shows_reasons_and_projects_on_request(self, run, api):
         api.add(
             name='mine',

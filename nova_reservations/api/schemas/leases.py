@@ -46,8 +46,14 @@ INDEX = validation.Schema(
             'changes-since': {
                 **parameters.DATE,
                 'description': 'leases that were created or changed then, '
-                'or later; those that were deleted are not there any more',
+                'or later; those that were deleted only for whom the policy '
+                'reservations:leases:deleted allows it',
             }
+        },
+        deleted={
+            **parameters.BOOLEAN,
+            'description': 'whether those leases are wanted that were '
+            'deleted, and no others',
         },
     )
 )
@@ -267,37 +273,46 @@ _RESERVATION = {
     'additionalProperties': True,
 }
 
+_LEASE = parameters.exactly(
+    id=parameters.UUID,
+    name=parameters.NAME,
+    series_id={
+        'type': ['string', 'null'],
+        'description': 'what all leases of a series have in common; '
+        'null: the lease is of none',
+    },
+    project_id={'type': 'string'},
+    user_id={'type': 'string'},
+    start_date=parameters.SHOWN_DATE,
+    end_date=parameters.SHOWN_DATE,
+    lease_type={'enum': [str(kind) for kind in states.LeaseType]},
+    max_retries={'type': ['integer', 'null']},
+    trust_id={'type': 'null'},
+    status={'enum': [str(state) for state in states.Lease]},
+    status_reason={'type': ['string', 'null']},
+    queue_position={
+        'type': ['integer', 'null'],
+        'minimum': 1,
+        'description': 'the number of a lease of type retry among all '
+        'that wait for capacity; null: it does not wait',
+    },
+    degraded={'type': 'boolean'},
+    created_at=parameters.SHOWN_STAMP,
+    updated_at=parameters.SHOWN_STAMP,
+    reservations={'type': 'array', 'items': _RESERVATION},
+    events={'type': 'array', 'items': _EVENT},
+)
+
+# Of a lease that was deleted, and only of that.
+_IF_DELETED = {
+    'deleted': {'enum': [True]},
+    'deleted_at': parameters.SHOWN_STAMP,
+}
+
 LEASE = {
     'title': 'Lease',
-    **parameters.exactly(
-        id=parameters.UUID,
-        name=parameters.NAME,
-        series_id={
-            'type': ['string', 'null'],
-            'description': 'what all leases of a series have in common; '
-            'null: the lease is of none',
-        },
-        project_id={'type': 'string'},
-        user_id={'type': 'string'},
-        start_date=parameters.SHOWN_DATE,
-        end_date=parameters.SHOWN_DATE,
-        lease_type={'enum': [str(kind) for kind in states.LeaseType]},
-        max_retries={'type': ['integer', 'null']},
-        trust_id={'type': 'null'},
-        status={'enum': [str(state) for state in states.Lease]},
-        status_reason={'type': ['string', 'null']},
-        queue_position={
-            'type': ['integer', 'null'],
-            'minimum': 1,
-            'description': 'the number of a lease of type retry among all '
-            'that wait for capacity; null: it does not wait',
-        },
-        degraded={'type': 'boolean'},
-        created_at=parameters.SHOWN_STAMP,
-        updated_at=parameters.SHOWN_STAMP,
-        reservations={'type': 'array', 'items': _RESERVATION},
-        events={'type': 'array', 'items': _EVENT},
-    ),
+    **_LEASE,
+    'properties': {**_LEASE['properties'], **_IF_DELETED},
 }
 
 INDEX_RESPONSE = validation.Schema(

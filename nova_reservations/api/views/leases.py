@@ -46,6 +46,16 @@ def show(
             for reservation in lease.reservations
         ],
         'events': [_event(event) for event in lease.events],
+        **_deleted(lease),
+    }
+
+
+def _deleted(lease: objects.Lease) -> dict[str, Any]:
+    if lease.deleted_at is None:
+        return {}
+    return {
+        'deleted': True,
+        'deleted_at': dates.show_stamp(lease.deleted_at),
     }
 
 

@@ -83,7 +83,7 @@ def rows() -> Iterator[tuple[type[models.Base], Rows]]:
     yield models.Refusal, refused.rows()
     yield models.Usage, used.rows()
     yield models.ServerUsage, servers()
-    yield models.DeletedLease, deleted()
+    yield models.DeletedLease, used.deleted()
 
 
 def servers() -> Rows:
@@ -110,21 +110,4 @@ def _of_leases() -> Rows:
             'started_at': start,
             # A few go on.
             'ended_at': None if number % 40 == 39 else start + DAY,
-        }
-
-
-def deleted() -> Rows:
-    """Yield rows of leases that were deleted."""
-    for number in range(listed.LEASES):
-        when = booking.at(number)
-        yield {
-            'id': listed.lease_id(number),
-            'name': 'a lease',
-            'project_id': f'project-{number % 100}',
-            'status': 'TERMINATED',
-            'start_date': when,
-            'end_date': when,
-            'created_at': when,
-            'deleted_at': when,
-            'document': {},
         }

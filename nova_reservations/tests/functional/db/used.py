@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import deleted_leases
 from nova_reservations.db import leases
 from nova_reservations.db import usage
 from nova_reservations.objects import states
@@ -23,6 +24,18 @@ IDS = [listed.lease_id(number) for number in (6, 7)]
 OF_PROJECT = dataclasses.replace(QUERY, project_id='project-7')
 
 OFTEN = {
+    'leases that were deleted': listed.Often(
+        lambda session: deleted_leases.page(
+            session, objects.LeaseQuery(limit=20, marker=listed.lease_id(2007))
+        ),
+        frozenset({'ix_nr_deleted_leases_listed'}),
+    ),
+    'leases of a project that were deleted': listed.Often(
+        lambda session: deleted_leases.page(
+            session, objects.LeaseQuery(limit=20, project_id='project-7')
+        ),
+        frozenset({'ix_nr_deleted_leases_project'}),
+    ),
     'what leases had in a window': listed.Often(
         lambda session: list(usage.find(session, QUERY)),
         frozenset({'ix_nr_usage_ended'}),
@@ -85,4 +98,25 @@ def rows() -> Iterator[dict[str, Any]]:
             'started_at': booking.at(number - 2),
             # Most is history.
             'ended_at': booking.at(number) if number % 10 else None,
+        }
+
+
+def deleted() -> Iterator[dict[str, Any]]:
+    lease = objects.Lease(
+        **dict.fromkeys(
+            field.name for field in dataclasses.fields(objects.Lease)
+        )
+        | {'lease_type': 'scheduled', 'reservations': (), 'events': ()}
+    )
+    for number in range(listed.LEASES):
+        yield {
+            'id': listed.lease_id(number),
+            'name': f'lease-{number}',
+            'project_id': f'project-{number % PROJECTS}',
+            'status': states.Lease.PENDING,
+            'start_date': booking.at(number),
+            'end_date': booking.at(number),
+            'created_at': booking.at(number),
+            'deleted_at': booking.at(number),
+            'document': dataclasses.asdict(lease) | {'status': 'PENDING'},
         }

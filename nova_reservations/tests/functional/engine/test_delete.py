@@ -129,3 +129,15 @@ def test_a_failed_start_spares_the_servers_of_the_lease_before(make_region):
     assert region.hosts_of(second) == set()
     assert region.status(first) == 'ERROR'
     assert region.hosts_of(first) == {'one'}
+
+
+def test_what_was_deleted_is_kept_with_all_that_belongs_to_it(region):
+    lease = region.active_lease(minimum=3)
+    region.delete(lease)
+    region.forward(until=1)
+    kept = region.lease_lists.deleted(lease.id)
+    assert kept.status == 'TERMINATED'
+    assert kept.deleted_at is not None
+    assert kept.events[0] == lease.events[0]
+    assert kept.reservations[0].params == lease.reservations[0].params
+    assert kept.reservations[0].status == 'deleted'

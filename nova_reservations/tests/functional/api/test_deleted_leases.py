@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that were deleted are hidden from their project, and kept for
+administrators."""
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures('enrolled')
+
+
+@pytest.fixture
+def gone(member, clock):
+    """A lease that was deleted, between two others."""
+    leases = []
+    for name in ('a', 'b', 'c'):
+        leases.append(member.lease(name=name, start_date='2050-01-01 10:00'))
+        clock.forward(minutes=1)
+    clock.forward(hours=1)
+    member('DELETE', f'/leases/{leases[1]["id"]}')
+    clock.forward(minutes=1)
+    return leases[1]
+
+
+def names(answer):
+    return [lease['name'] for lease in answer.json['leases']]
+
+
+def test_its_project_does_not_see_it(member, gone):
+    assert member('GET', f'/leases/{gone["id"]}').status_int == 404
+    assert member('DELETE', f'/leases/{gone["id"]}').status_int == 404
+    assert names(member('GET', '/leases')) == ['a', 'c']
+    assert names(member('GET', '/leases?changes-since=2029-01-01 00:00')) == [
+        'a',
+        'c',
+    ]
+    assert names(member('GET', '/leases?deleted=false')) == ['a', 'c']
+    assert member('GET', '/leases?deleted=true').status_int == 403
+
+
+def test_an_administrator_sees_it_as_it_was(admin, gone):
+    [shown] = admin('GET', '/leases?deleted=true').json['leases']
+    assert shown == gone | {
+        'deleted': True,
+        'deleted_at': '2030-05-17 11:33:25',
+    }
+    path = f'/leases/{gone["id"]}'
+    assert admin('GET', path).json['lease'] == shown
+    assert admin('DELETE', path).status_int == 404
+    assert admin('PUT', path, {'name': 'x'}).status_int == 404
+
+
+def test_an_administrator_is_told_that_it_was_deleted(admin, gone):
+    assert names(admin('GET', '/leases')) == ['a', 'c']
+    since = '/leases?changes-since='
+    assert names(admin('GET', f'{since}2029-01-01 00:00')) == ['a', 'b', 'c']
+    assert names(admin('GET', f'{since}2030-05-17 11:33:25')) == ['b']
+    assert names(admin('GET', f'{since}2030-05-17 11:34')) == []
+    only_others = f'{since}2029-01-01 00:00&deleted=false'
+    assert names(admin('GET', only_others)) == ['a', 'c']
+
+
+@pytest.mark.parametrize('direction', ['asc', 'desc'])
+@pytest.mark.parametrize('key', ['created_at', 'name', 'id', 'status'])
+def test_both_are_read_by_pages(admin, gone, key, direction):
+    query = (
+        f'changes-since=2029-01-01 00:00&sort_key={key}&sort_dir={direction}'
+    )
+    everything = names(admin('GET', f'/leases?{query}'))
+    found, path = [], f'/leases?{query}&limit=1'
+    while path:
+        answer = admin('GET', path)
+        found += names(answer)
+        links = answer.json.get('leases_links', [])
+        path = links and '/leases?' + links[0]['href'].partition('?')[2]
+    assert found == everything
+    assert sorted(found) == ['a', 'b', 'c']
+
+
+@pytest.mark.parametrize(
+    ('query', 'expected'),
+    [
+        ('name=b', ['b']),
+        ('name=a', []),
+        ('status=PENDING', ['b']),
+        ('status=ACTIVE', []),
+        ('end_after=2050-01-01 10:00', ['b']),
+        ('start_after=2050-01-02 10:00', []),
+        ('project_id=somebody', []),
+        ('changes-since=2031-01-01 00:00', []),
+    ],
+)
+def test_a_list_of_them_is_filtered(admin, gone, query, expected):
+    assert names(admin('GET', f'/leases?deleted=1&{query}')) == expected
+
+
+def test_a_marker_is_one_of_them(admin, member, gone):
+    [other, _] = member('GET', '/leases').json['leases']
+    query = f'/leases?deleted=1&marker={other["id"]}'
+    assert admin('GET', query).status_int == 400
