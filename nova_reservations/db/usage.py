@@ -23,6 +23,7 @@ from nova_reservations.db import allocations
 from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import server_usage
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 
@@ -122,6 +123,9 @@ Held = Mapping[str, Mapping[Key, int]]
 """Reservation id -> what it holds."""
 
 
+_BEFORE_END = states.OPEN | {states.Lease.CREATING}
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Changes:
     """Changes of the record.
@@ -180,6 +184,9 @@ def settle(
                 at,
                 row,
             )
+        if lease.status not in _BEFORE_END:
+            over = [item.id for item in lease.reservations]
+            server_usage.end(session, over, at)
     _write(session, changes)
     return changes != _Changes()
 

@@ -15,11 +15,13 @@ from nova_reservations import objects
 from nova_reservations.db import access
 from nova_reservations.db import api
 from nova_reservations.db import leases
+from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import transactions
 from nova_reservations.objects import amounts
 from nova_reservations.objects import states
+from nova_reservations.objects import usage
 from nova_reservations.plugins.resource_types import base
 
 
@@ -165,6 +167,27 @@ class Access:
 
         return transactions.retry(write)
 
+    def record_use(
+        self,
+        server_uuid: str,
+        reservation_id: str,
+        size: usage.Size,
+        now: datetime.datetime,
+    ) -> None:
+        """Record that the server is let into the reservation, or is moved
+        within it; with another flavor, if it is resized.
+
+        :raises: Contended, DatabaseUnavailable
+        """
+
+        def record(_: transactions.Attempt) -> None:
+            with self.database.writer() as session:
+                server_usage.admit(
+                    session, server_uuid, reservation_id, size, now
+                )
+
+        transactions.retry(record)
+
     def open_to(self, project_id: str) -> Sequence[Open]:
         """Return the project's open reservations that can be used now, in the
         order of their ends; three queries, however many others there are.
@@ -204,5 +227,6 @@ class Access:
         def forget(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
                 slot_servers.unrecord(session, server_uuids)
+                server_usage.forget(session, server_uuids)
 
         transactions.retry(forget)

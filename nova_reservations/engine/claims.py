@@ -31,6 +31,7 @@ from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
+from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.db import usage
 from nova_reservations.engine import settings
@@ -272,6 +273,13 @@ def activate(
     with kept(*seen.values()), database.writer() as session:
         leases.activate(session, seen, due_at, now)
         usage.settle(session, active.values(), now)
+        carried = [
+            lease.server_reservation.id
+            for lease in active.values()
+            if lease.server_reservation is not None
+        ]
+        if carried:
+            server_usage.begin(session, carried, now)
     for held in started:
         held.lease = active[held.lease.id]
         LOG.info(
@@ -322,6 +330,8 @@ def _give_back(
     healing.vacate(session, ids, now)
     allocations.release(session, ids)
     slot_servers.forget(session, ids)
+    # What had begun has ended before.
+    server_usage.undo(session, ids)
     if lease.server_reservation is not None:
         leased_servers.release_all(session, ids, now)
     if any(item.resources_changed for item in lease.reservations):

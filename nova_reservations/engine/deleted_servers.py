@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that carry a lease and are deleted by their users: it ends."""
+"""Servers that their users delete: one that carries a lease ends it, and none
+uses its reservation any more."""
 
 import datetime
 
@@ -9,6 +10,7 @@ from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import due_leases
 from nova_reservations.db import leased_servers
+from nova_reservations.db import server_usage
 
 LOG = log.getLogger(__name__)
 
@@ -25,11 +27,30 @@ class DeletedServers:
         self.cloud = cloud
 
     def look(self, now: datetime.datetime) -> None:
-        """Take servers that are gone out of their leases; a lease that has
-        none left is due to end.
+        """Take servers that are gone out of their leases, and out of the
+        record; a lease that has none left which carries it is due to end.
 
         :raises: CloudUnavailable
         """
+        self._look_at_carriers(now)
+        self._look_at_others(now)
+
+    def _look_at_others(self, now: datetime.datetime) -> None:
+        after = ''
+        while True:
+            with self.database.reader() as session:
+                watched = server_usage.watched(session, after, PAGE)
+            if not watched:
+                return
+            gone = self.cloud.servers.gone_servers(
+                [server for server, carries in watched if not carries]
+            )
+            if gone:
+                with self.database.writer() as session:
+                    server_usage.leave(session, gone, now)
+            after, _ = watched[-1]
+
+    def _look_at_carriers(self, now: datetime.datetime) -> None:
         after = ''
         while True:
             with self.database.reader() as session:
@@ -47,6 +68,7 @@ class DeletedServers:
     ) -> None:
         with self.database.writer() as session:
             leased_servers.release(session, lease_of.keys(), now)
+            server_usage.leave(session, lease_of.keys(), now)
             due_leases.hurry(session, sorted(set(lease_of.values())), now)
         for server, lease_id in sorted(lease_of.items()):
             LOG.info(

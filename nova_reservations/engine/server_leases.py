@@ -23,6 +23,7 @@ from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases as rows
+from nova_reservations.db import server_usage
 from nova_reservations.engine import access
 from nova_reservations.engine import claims
 from nova_reservations.engine import identity
@@ -249,6 +250,7 @@ class ServerLeases:
                 elif seen.status == states.Lease.CREATING:
                     held = allocations.held_by(session, seen)
                     rows.delete(session, seen)
+                    server_usage.undo(session, [_reservation(seen).id])
                     capacity.freed(session, now, held)
 
         try:

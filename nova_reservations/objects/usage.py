@@ -74,6 +74,16 @@ class ServerUsage(Recorded):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Size:
+    """The amounts that a flavor of this name gives a server."""
+
+    flavor: str
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class UsageQuery:
     """The part of the record that lasted at any time from start until just
     before end.

@@ -16,6 +16,8 @@ from oslo_log import log
 
 from nova_reservations import bootstrap
 from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.objects import usage
 from nova_reservations.scheduler import admission as admissions
 from nova_reservations.scheduler import guaranteed
 from nova_reservations.scheduler import open_reservations
@@ -104,7 +106,22 @@ class ReservedHosts:
             )
             if run is not None and chosen:
                 run.recorded.append(server)
+        carried = request_spec.get_scheduler_hint(requests.CARRIED)
+        used = admission.reservation_id or carried
+        if objects.is_id(used):
+            self.services.access.record_use(
+                server, used, _size(request_spec.flavor), self._now()
+            )
         return admission
+
+
+def _size(flavor: nova_objects.Flavor) -> usage.Size:
+    return usage.Size(
+        flavor.name,
+        flavor.vcpus,
+        flavor.memory_mb,
+        flavor.root_gb + flavor.ephemeral_gb,
+    )
 
 
 def install(services: bootstrap.Services) -> ReservedHosts:

@@ -3,7 +3,6 @@
 and the indexes that they need."""
 
 from collections.abc import Iterator
-import datetime
 from typing import Any
 
 from nova_reservations.db import held_resources
@@ -14,8 +13,6 @@ from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import refused
 from nova_reservations.tests.functional.db import used
-
-DAY = datetime.timedelta(days=1)
 
 OFTEN = {
     **refused.OFTEN,
@@ -81,33 +78,4 @@ Rows = Iterator[dict[str, Any]]
 def rows() -> Iterator[tuple[type[models.Base], Rows]]:
     """Yield tables, and what is in them."""
     yield models.Refusal, refused.rows()
-    yield models.Usage, used.rows()
-    yield models.ServerUsage, servers()
-    yield models.DeletedLease, used.deleted()
-
-
-def servers() -> Rows:
-    """Yield rows of servers that used it."""
-    for row in _of_leases():
-        yield row | {
-            'server_uuid': row['lease_id'],
-            'flavor': 'm1',
-            'vcpus': 1,
-            'memory_mb': 512,
-            'disk_gb': 1,
-        }
-
-
-def _of_leases() -> Rows:
-    for number in range(listed.LEASES):
-        start = booking.at(number)
-        yield {
-            'id': number + 1,
-            'lease_id': listed.lease_id(number),
-            'reservation_id': listed.lease_id(number),
-            'project_id': f'project-{number % 100}',
-            'user_id': 'user',
-            'started_at': start,
-            # A few go on.
-            'ended_at': None if number % 40 == 39 else start + DAY,
-        }
+    yield from used.tables()

@@ -11,6 +11,8 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import deleted_leases
 from nova_reservations.db import leases
+from nova_reservations.db import models
+from nova_reservations.db import server_usage
 from nova_reservations.db import usage
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
@@ -24,6 +26,22 @@ IDS = [listed.lease_id(number) for number in (6, 7)]
 OF_PROJECT = dataclasses.replace(QUERY, project_id='project-7')
 
 OFTEN = {
+    'servers of reservations that may be gone': listed.Often(
+        lambda session: server_usage.watched(session, '0', 50),
+        frozenset(),
+    ),
+    'whether a server is recorded': listed.Often(
+        lambda session: admit(session, 9),
+        frozenset({'ix_nr_server_usage_server'}),
+    ),
+    'the servers of a window': listed.Often(
+        lambda session: list(usage.find_servers(session, QUERY)),
+        frozenset({'ix_nr_server_usage_ended'}),
+    ),
+    'the servers of a project in a window': listed.Often(
+        lambda session: list(usage.find_servers(session, OF_PROJECT)),
+        frozenset({'ix_nr_server_usage_project'}),
+    ),
     'leases that were deleted': listed.Often(
         lambda session: deleted_leases.page(
             session, objects.LeaseQuery(limit=20, marker=listed.lease_id(2007))
@@ -80,6 +98,37 @@ def settle(
         ],
         now,
     )
+
+
+def admit(session: orm.Session, number: int) -> None:
+    server_usage.admit(
+        session,
+        listed.lease_id(number),
+        listed.lease_id(7),
+        records.Size('m1.small', 1, 2, 3),
+        booking.at(9000),
+    )
+
+
+def tables() -> Iterator[tuple[type[models.Base], Iterator[dict[str, Any]]]]:
+    yield models.Usage, rows()
+    yield models.ServerUsage, servers()
+    yield models.DeletedLease, deleted()
+
+
+def servers() -> Iterator[dict[str, Any]]:
+    for row in rows():
+        yield {
+            name: row[name]
+            for name in models.ServerUsage.__table__.c.keys()
+            if name in row
+        } | {
+            'server_uuid': row['lease_id'],
+            'flavor': 'm1.tiny',
+            'vcpus': 1,
+            'memory_mb': 1,
+            'disk_gb': 1,
+        }
 
 
 def rows() -> Iterator[dict[str, Any]]:

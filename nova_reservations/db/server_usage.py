@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of the servers that were in reservations.
+
+Every function joins the caller's transaction.
+
+Decision 0040: doc/source/decisions/0040-the-record-of-what-was-held
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations.db import models
+from nova_reservations.db import pages
+from nova_reservations.objects import states
+from nova_reservations.objects import usage as records
+
+LEASE = models.table(models.Lease)
+LEASED = models.table(models.LeasedServer)
+RESERVATION = models.table(models.Reservation)
+USAGE = models.table(models.ServerUsage)
+
+_LETS_IN = states.OPEN | {states.Lease.CREATING}
+
+
+def admit(
+    session: orm.Session,
+    server_uuid: str,
+    reservation_id: str,
+    size: records.Size,
+    now: datetime.datetime,
+) -> None:
+    """Record that the reservation lets the server in, unless that is known.
+
+    Of one that was let in with another flavor what it had is over. One that is
+    made before its lease begins counts from the lease's start on.
+    """
+    known = session.execute(
+        sa.select(USAGE).where(
+            USAGE.c.server_uuid == server_uuid, USAGE.c.ended_at.is_(None)
+        )
+    ).all()
+    same = dataclasses.asdict(size) | {'reservation_id': reservation_id}
+    if any(
+        all(getattr(row, name) == value for name, value in same.items())
+        for row in known
+    ):
+        return
+    lease = session.execute(
+        sa.select(
+            LEASE.c.id,
+            LEASE.c.project_id,
+            LEASE.c.user_id,
+            LEASE.c.status,
+            LEASE.c.start_date,
+        )
+        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+        .where(RESERVATION.c.id == reservation_id)
+    ).first()
+    if lease is None or lease.status not in _LETS_IN:
+        return
+    _end(session, {row.id: row.started_at for row in known}, now)
+    is_active = lease.status == states.Lease.ACTIVE
+    session.execute(
+        sa.insert(USAGE).values(
+            **same,
+            server_uuid=server_uuid,
+            lease_id=lease.id,
+            project_id=lease.project_id,
+            user_id=lease.user_id,
+            started_at=now if is_active else max(now, lease.start_date),
+        )
+    )
+
+
+def begin(
+    session: orm.Session,
+    reservation_ids: Collection[str],
+    now: datetime.datetime,
+) -> None:
+    """Let servers that were there before their lease count from now on."""
+    for page in pages.of(_going_on(session, reservation_ids)):
+        session.execute(
+            sa.update(USAGE).where(USAGE.c.id.in_(page)).values(started_at=now)
+        )
+
+
+def end(
+    session: orm.Session,
+    reservation_ids: Collection[str],
+    at: datetime.datetime,
+) -> None:
+    """Record that nothing is in the reservations any more."""
+    _end(session, _going_on(session, reservation_ids), at)
+
+
+def undo(session: orm.Session, reservation_ids: Collection[str]) -> None:
+    """Forget servers of leases that have not begun, and will not."""
+    for page in pages.of(_going_on(session, reservation_ids)):
+        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(page)))
+
+
+def leave(
+    session: orm.Session,
+    server_uuids: Collection[str],
+    now: datetime.datetime,
+) -> None:
+    """Record that the servers are gone."""
+    for page in pages.of(server_uuids):
+        rows = session.execute(
+            sa.select(USAGE.c.id, USAGE.c.started_at).where(
+                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
+            )
+        )
+        _end(session, {row.id: row.started_at for row in rows}, now)
+
+
+def forget(session: orm.Session, server_uuids: Collection[str]) -> None:
+    """Forget servers that were to be created, and were not."""
+    for page in pages.of(server_uuids):
+        ids = session.scalars(
+            sa.select(USAGE.c.id).where(
+                USAGE.c.server_uuid.in_(page), USAGE.c.ended_at.is_(None)
+            )
+        ).all()
+        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(ids)))
+
+
+def watched(
+    session: orm.Session, after: str, limit: int
+) -> list[tuple[str, bool]]:
+    """Return a page of servers that are in a reservation, in the order of
+    their UUIDs, and whether each carries its own lease.
+
+    :param after: the last server of the page before; '' for the first page
+    """
+    servers = session.scalars(
+        sa.select(USAGE.c.server_uuid.distinct())
+        .where(USAGE.c.ended_at.is_(None), USAGE.c.server_uuid > after)
+        .order_by(USAGE.c.server_uuid)
+        .limit(limit)
+    ).all()
+    carriers = set(
+        session.scalars(
+            sa.select(LEASED.c.server_uuid).where(
+                LEASED.c.server_uuid.in_(servers)
+            )
+        )
+    )
+    return [(server, server in carriers) for server in servers]
+
+
+def _going_on(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[int, datetime.datetime]:
+    """Return the ids of rows -> when they began."""
+    return {
+        row.id: row.started_at
+        for row in session.execute(
+            sa.select(USAGE.c.id, USAGE.c.started_at).where(
+                USAGE.c.reservation_id.in_(reservation_ids),
+                USAGE.c.ended_at.is_(None),
+            )
+        )
+    }
+
+
+def _end(
+    session: orm.Session,
+    rows: Mapping[int, datetime.datetime],
+    at: datetime.datetime,
+) -> None:
+    for page in pages.of(key for key, began in rows.items() if began < at):
+        session.execute(
+            sa.update(USAGE).where(USAGE.c.id.in_(page)).values(ended_at=at)
+        )
+    for page in pages.of(key for key, began in rows.items() if began >= at):
+        session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(page)))
