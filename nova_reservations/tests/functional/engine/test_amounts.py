@@ -41,7 +41,7 @@ cordons = st.tuples(st.just('cordon'), st.integers(0, 2), st.booleans())
 
 @dataclasses.dataclass
 class Known:
-    """What the oracle knows of a pool.
+    """A pool, as the oracle knows it.
 
     :ivar total: 0: nothing of it can be shared.
     """
