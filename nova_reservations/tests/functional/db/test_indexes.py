@@ -30,7 +30,6 @@ from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
 from nova_reservations.db import project_limits
-from nova_reservations.db import properties
 from nova_reservations.db import resources
 from nova_reservations.db import retry_queue
 from nova_reservations.db import server_failures
@@ -165,16 +164,6 @@ OFTEN = {
     ),
     'what leases have of a resource, by class': listed.Often(
         lambda session: resources.shares(session, 7),
-        # On SQLite not ix_nr_allocations_resource, see below.
-    ),
-    'who asks what of a resource': listed.Often(
-        lambda session: properties.holders(session, 7),
-        # On SQLite not ix_nr_allocations_resource, see below.
-    ),
-    'a resource by its name': listed.Often(
-        lambda session: resources.find(
-            session, objects.ResourceQuery('test:pool', 'pool')
-        ),
     ),
     'what is promised, for the calendar of a project': listed.Often(
         lambda session: calendar.promised(
