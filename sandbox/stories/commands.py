@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 _CHECK = pathlib.Path(sys.executable).with_name('nova-reservations-status')
+_MANAGE = pathlib.Path(sys.executable).with_name('nova-reservations-manage')
 _OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
 
 
@@ -47,3 +48,16 @@ def upgrade_check(etc: pathlib.Path, *more: pathlib.Path) -> str:
     )
     # Words that were wrapped stand in lines of a table.
     return ' '.join(done.stdout.replace('|', ' ').split()) or done.stderr
+
+
+def metrics(etc: pathlib.Path, file: pathlib.Path) -> None:
+    """Have metrics written to a file.
+
+    :param etc: the folder of nova.conf
+    """
+    conf = f'--config-file={etc}/nova.conf'
+    subprocess.run(
+        [_MANAGE, conf, 'metrics', f'--textfile={file}'],
+        check=True,
+        capture_output=True,
+    )

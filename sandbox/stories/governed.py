@@ -3,15 +3,25 @@
 
 from sandbox import config
 from sandbox import story
+from sandbox.stories import billed
 from sandbox.stories import limiting
+from sandbox.stories import scraped
 from sandbox.stories import upkeep
 
-CONF: config.Sections = limiting.CONF
+CONF: config.Sections = {
+    **limiting.CONF,
+    'reservations': {
+        **limiting.CONF['reservations'],
+        **billed.CONF['reservations'],
+    },
+}
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
-    """Govern a shared cloud: limits, and hosts that are taken out."""
+    """Govern a shared cloud: limits, maintenance, bills, metrics."""
     limited = limiting.Limiting(auth_url, timeline)
     limited.enrol()
     limited.tell()
     upkeep.Upkeep(auth_url, timeline).tell()
+    billed.Billed(auth_url, timeline).tell()
+    scraped.Scraped(auth_url, timeline).tell()

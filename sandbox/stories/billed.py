@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leases had, as rows that are billed, equal to what a script counts."""
+
+import csv
+from decimal import Decimal
+import io
+
+from sandbox import config
+from sandbox import person
+from sandbox import story
+from sandbox.person import body
+from sandbox.stories import cast
+from sandbox.stories import commands
+from sandbox.stories import planned
+from sandbox.story import expect
+
+PRICE = Decimal(3600)
+"""Of a host, for an hour."""
+
+HOSTS = 2
+
+#: What the operator has in nova.conf beside.
+CONF: config.Sections = {
+    'reservations': {
+        'rating': 'reserved',
+        'rating_prices': f'physical:host={PRICE}',
+        'rating_unit': 'EUR',
+    }
+}
+
+
+class Billed(planned.Planned):
+    """The chapters, in the order in which they are told."""
+
+    def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
+        super().__init__(auth_url, timeline)
+        self.auth_url = auth_url
+
+    def tell(self) -> None:
+        with self.step('demo has two hosts for a while') as seen:
+            began = cast.now()
+            answer = self.demo.ask_lease(
+                'billed', None, began + cast.hours(1), HOSTS
+            )
+            lease = str(body(answer, 201)['lease']['id'])
+            seen(self.wait_for(lease, 'ACTIVE'))
+            change = {'end_date': 'now'}
+            body(self.demo.reservation.put(f'/leases/{lease}', json=change))
+            seen(self.wait_for(lease, 'TERMINATED', 60))
+        with self.step(
+            'the line of the lease is what a script counts'
+        ) as seen:
+            (line,) = (
+                line for line in self._lines() if line['Lease'] == lease
+            )
+            started, ended = (
+                planned.date(line[key]) for key in ('Started', 'Ended')
+            )
+            seconds = int((ended - started).total_seconds())
+            if not 0 < seconds <= (cast.now() - began).total_seconds() + 1:
+                raise person.Unexpected('the time since its start', line)
+            hours = Decimal(seconds * HOSTS) / 3600
+            expect(
+                'host hours',
+                round(hours, 4),
+                round(Decimal(line['Host hours']), 4),
+            )
+            amount = (PRICE * hours).quantize(Decimal('0.01'))
+            expect('amount', (amount, 'EUR'), _amount(line))
+            seen(f'{seconds} s, {line["Host hours"]} host hours')
+            seen(f'{line["Amount"]} {line["Unit"]}')
+        with self.step('and the lines add up to the total') as seen:
+            lines = self._lines()
+            (total,) = self._lines(detailed=False)
+            expect(
+                'total',
+                (sum(_amount(line)[0] for line in lines), 'EUR'),
+                _amount(total),
+            )
+            seen(f'{total["Amount"]} {total["Unit"]} of {len(lines)} leases')
+        self.delete_lease(lease)
+
+    def _lines(self, detailed: bool = True) -> list[dict[str, str]]:
+        """Return what openstack lease usage prints for demo."""
+        words = ['lease', 'usage', '-f', 'csv', '--quote', 'minimal']
+        if detailed:
+            words.append('--detailed')
+        done = commands.openstack(self.auth_url, 'demo', *words)
+        if done.returncode:
+            raise person.Unexpected('openstack lease usage', done.stderr)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def _amount(line: dict[str, str]) -> tuple[Decimal, str]:
+    return Decimal(line['Amount'] or 0), line['Unit']
