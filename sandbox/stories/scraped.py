@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import contextlib
 import functools
 from http import server
+import operator
 import pathlib
 import shutil
 import socket
@@ -59,7 +60,7 @@ class Scraped(planned.Planned):
                     until(
                         str(value),
                         functools.partial(_asked, api, query),
-                        lambda seen, value=value: seen == [value],
+                        functools.partial(operator.eq, [value]),
                     )
                     seen(str(value))
         self.clean_up()
