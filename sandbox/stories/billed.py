@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leases had, as rows that are billed, equal to what a script counts."""
+"""The bill of a lease, equal to what a script counts."""
 
 import csv
 from decimal import Decimal
