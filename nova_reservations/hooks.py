@@ -61,6 +61,9 @@ nova-api, nova-scheduler
     nova.scheduler.client.report:SchedulerReportClient.post
         (self, url, data, version, global_request_id)
   what flavors ask for
+    nova.objects.request_spec:RequestSpec.\
+generate_request_groups_from_pci_requests(self)
+    nova.pci.request:get_pci_requests_from_flavor(flavor, affinity_policy)
     nova.scheduler.utils:ResourceRequest.XS_KEYPAT is Pattern
     nova.scheduler.utils:ResourceRequest.merged_resources(self)
     nova.scheduler.utils:ResourceRequest.to_querystring(self)

@@ -24,6 +24,7 @@ from nova_reservations.cloud import cells
 from nova_reservations.cloud import errors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+from nova_reservations.cloud import provider_trees
 
 CPU_INFO_LENGTH = 16_383
 """Characters: what a TEXT of MySQL holds, whatever they are."""
@@ -42,6 +43,7 @@ class Hosts:
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._service_hosts: dict[str, str] = {}
+        self._trees = provider_trees.Trees()
 
     def find_hosts(self, name: str) -> Sequence[objects.Resource]:
         mapped = cells.mapped_hosts([name])
@@ -55,7 +57,9 @@ class Hosts:
             for node in nodes
         ]
 
-    def pool_generations(self) -> Mapping[str, ports.HostVersion]:
+    def pool_generations(
+        self, trees: bool = False
+    ) -> Mapping[str, ports.HostVersion]:
         generations = placement.pool_generations()
         # Placement does not know the service's host, which never changes.
         unknown = sorted(generations.keys() - self._service_hosts.keys())
@@ -66,6 +70,7 @@ class Hosts:
             }
         zones = _zones()
         cell_of = cells.mapped_hosts() if generations else {}
+        below = provider_trees.trees() if trees else None
         versions = {}
         for uuid, generation in generations.items():
             host = self._service_hosts.get(uuid)
@@ -73,6 +78,7 @@ class Hosts:
                 generation,
                 None if host is None else self._zone(zones, host),
                 cell_of[host].uuid if host in cell_of else None,
+                None if below is None else below.get(uuid, ''),
             )
         return versions
 
@@ -92,16 +98,20 @@ class Hosts:
             lambda uuid: placement.provider(uuid, uuid not in as_if_empty),
             [node.uuid for node in nodes],
         )
+        below = parallel.each(self._trees.below, [node.uuid for node in nodes])
         zones = _zones()
         cell_of = cells.mapped_hosts(names)
         return [
             _facts(
                 node,
                 provider,
+                tree,
                 self._zone(zones, node.host),
                 cell_of[node.host].uuid if node.host in cell_of else '',
             )
-            for node, provider in zip(nodes, providers, strict=True)
+            for node, provider, tree in zip(
+                nodes, providers, below, strict=True
+            )
             if provider is not None
         ]
 
@@ -219,6 +229,7 @@ def _zones() -> dict[str, str]:
 def _facts(
     node: nova_objects.ComputeNode,
     provider: placement.Provider,
+    below: provider_trees.Below,
     zone: str,
     cell: str,
 ) -> objects.HostFacts:
@@ -240,6 +251,8 @@ def _facts(
         traits=provider.traits,
         inventories=provider.inventories,
         cell=cell,
+        nested=below.inventories,
+        tree=below.tree,
     )
 
 

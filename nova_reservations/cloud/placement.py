@@ -36,7 +36,7 @@ VERSION = '1.36'
 ATTEMPTS = 10
 
 
-def _request(method: str, url: str, *also: int, body: Any = None) -> Any:
+def request(method: str, url: str, *also: int, body: Any = None) -> Any:
     """Return placement's answer.
 
     :param also: the statuses beside 200, 201 and 204 that the caller is
@@ -84,14 +84,14 @@ def _retry(change: Callable[[], Result], what: str) -> Result:
 def ensure_trait() -> None:
     """Make the pool's trait known: a query that names an unknown trait is
     refused as a whole."""
-    known = _request('get', f'/traits?name=in:{POOL_TRAIT}').json()
+    known = request('get', f'/traits?name=in:{POOL_TRAIT}').json()
     if POOL_TRAIT not in known['traits']:
-        _request('put', f'/traits/{POOL_TRAIT}')
+        request('put', f'/traits/{POOL_TRAIT}')
 
 
 def pool_generations() -> dict[str, int]:
     """Return provider UUID -> generation, of all with the pool's trait."""
-    answer = _request('get', f'/resource_providers?required={POOL_TRAIT}', 400)
+    answer = request('get', f'/resource_providers?required={POOL_TRAIT}', 400)
     if answer.status_code == 400:
         # Placement does not know the trait: nobody has it.
         return {}
@@ -103,7 +103,7 @@ def pool_generations() -> dict[str, int]:
 
 def generations(aggregate: str) -> dict[str, int]:
     """Return provider UUID -> generation, of all in the aggregate."""
-    answer = _request('get', f'/resource_providers?member_of={aggregate}')
+    answer = request('get', f'/resource_providers?member_of={aggregate}')
     return {
         provider['uuid']: provider['generation']
         for provider in answer.json()['resource_providers']
@@ -128,7 +128,7 @@ def set_member(provider: str, aggregate: str, present: bool) -> bool:
 
 def aggregates(provider: str) -> frozenset[str]:
     """Return the aggregates that the provider is in; none if it is gone."""
-    answer = _request('get', f'/resource_providers/{provider}/aggregates', 404)
+    answer = request('get', f'/resource_providers/{provider}/aggregates', 404)
     return frozenset(
         answer.json()['aggregates'] if answer.status_code == 200 else ()
     )
@@ -136,7 +136,7 @@ def aggregates(provider: str) -> frozenset[str]:
 
 def traits(provider: str) -> frozenset[str]:
     """Return the traits of the provider; none if it is gone."""
-    answer = _request('get', f'/resource_providers/{provider}/traits', 404)
+    answer = request('get', f'/resource_providers/{provider}/traits', 404)
     return frozenset(
         answer.json()['traits'] if answer.status_code == 200 else ()
     )
@@ -149,7 +149,7 @@ def roots(providers: Iterable[str]) -> list[str]:
     for provider in providers:
         if provider in seen:
             continue
-        tree = _request('get', f'/resource_providers?in_tree={provider}')
+        tree = request('get', f'/resource_providers?in_tree={provider}')
         for node in tree.json()['resource_providers']:
             seen.add(node['uuid'])
             if node['parent_provider_uuid'] is None:
@@ -173,7 +173,7 @@ def _set(
     url = f'/resource_providers/{provider}/{kind}'
 
     def change() -> ports.GenerationChange | None:
-        answer = _request('get', url, 404)
+        answer = request('get', url, 404)
         if answer.status_code == 404:
             return None
         body = answer.json()
@@ -186,7 +186,7 @@ def _set(
         # else has changed the provider, and that it must be read again.
         body[kind] = sorted(items ^ {item})
         check()
-        answer = _request('put', url, 404, 409, body=body)
+        answer = request('put', url, 404, 409, body=body)
         if answer.status_code != 200:
             raise _Conflict
         return ports.GenerationChange(
@@ -260,7 +260,7 @@ def provider(uuid: str, with_usages: bool) -> Provider | None:
     """
     parts = ['inventories', 'traits', *(['usages'] if with_usages else [])]
     url = f'/resource_providers/{uuid}'
-    answers = [_request('get', f'{url}/{part}', 404) for part in parts]
+    answers = [request('get', f'{url}/{part}', 404) for part in parts]
     if any(answer.status_code == 404 for answer in answers):
         return None
     bodies = [answer.json() for answer in answers]
@@ -270,7 +270,7 @@ def provider(uuid: str, with_usages: bool) -> Provider | None:
         generation=min(it['resource_provider_generation'] for it in bodies),
         traits=frozenset(traits['traits']),
         inventories=tuple(
-            _inventory(resource_class, inventory)
+            inventory_of(resource_class, inventory)
             for resource_class, inventory in sorted(
                 inventories['inventories'].items()
             )
@@ -279,7 +279,7 @@ def provider(uuid: str, with_usages: bool) -> Provider | None:
     )
 
 
-def _inventory(
+def inventory_of(
     resource_class: str, inventory: dict[str, Any]
 ) -> objects.Inventory:
     return objects.Inventory(
@@ -295,9 +295,9 @@ def _inventory(
 
 def consumers(root: str) -> set[str]:
     """Return the consumers of the provider and of those below it."""
-    tree = _request('get', f'/resource_providers?in_tree={root}').json()
+    tree = request('get', f'/resource_providers?in_tree={root}').json()
     held = (
-        _request('get', f'/resource_providers/{node["uuid"]}/allocations', 404)
+        request('get', f'/resource_providers/{node["uuid"]}/allocations', 404)
         for node in tree['resource_providers']
     )
     return functools.reduce(
@@ -322,7 +322,7 @@ def keep_allocations(
     url = f'/allocations/{consumer}'
 
     def change() -> None:
-        body = _request('get', url).json()
+        body = request('get', url).json()
         held = body['allocations']
         kept = {
             provider: {'resources': allocation['resources']}
@@ -333,7 +333,7 @@ def keep_allocations(
             return
         body['allocations'] = kept
         # With the generation that was read, as for providers.
-        if _request('put', url, 409, body=body).status_code == 409:
+        if request('put', url, 409, body=body).status_code == 409:
             raise _Conflict
 
     _retry(change, f'consumer {consumer}')
@@ -357,7 +357,7 @@ def candidates(query: str) -> Candidates:
 
     :param query: as Nova spells it
     """
-    answer = _request('get', f'/allocation_candidates?{query}', 400)
+    answer = request('get', f'/allocation_candidates?{query}', 400)
     if answer.status_code == 400:
         # A trait or class that placement does not know, so nobody has it.
         return Candidates((), {})
@@ -382,24 +382,24 @@ def candidates(query: str) -> Candidates:
 
 
 def ensure_class(name: str) -> None:
-    _request('put', f'/resource_classes/{name}')
+    request('put', f'/resource_classes/{name}')
 
 
 def delete_class(name: str) -> bool:
     """Return False if some inventory has it."""
-    answer = _request('delete', f'/resource_classes/{name}', 404, 409)
+    answer = request('delete', f'/resource_classes/{name}', 404, 409)
     return bool(answer.status_code != 409)
 
 
 def classes() -> set[str]:
-    found = _request('get', '/resource_classes').json()
+    found = request('get', '/resource_classes').json()
     return {known['name'] for known in found['resource_classes']}
 
 
 def offering(resource_class: str) -> dict[str, str]:
     """Return UUID -> name of the providers that have some of the class
     left."""
-    answer = _request(
+    answer = request(
         'get', f'/resource_providers?resources={resource_class}:1', 400
     )
     if answer.status_code == 400:
@@ -413,7 +413,7 @@ def offering(resource_class: str) -> dict[str, str]:
 
 def usages(project_id: str) -> dict[str, int]:
     """Return resource class -> the usage by servers of the project."""
-    answer = _request(
+    answer = request(
         'get', f'/usages?{parse.urlencode({"project_id": project_id})}'
     )
     found: dict[str, int] = answer.json()['usages']
@@ -426,17 +426,17 @@ def ensure_child(parent: str, uuid: str, name: str) -> None:
     :raises: CloudRefused if there is no such parent
     """
     url = f'/resource_providers/{uuid}'
-    if _request('get', url, 404).status_code == 200:
+    if request('get', url, 404).status_code == 200:
         return
     body = {'name': name, 'uuid': uuid, 'parent_provider_uuid': parent}
-    answer = _request('post', '/resource_providers', 400, 409, body=body)
+    answer = request('post', '/resource_providers', 400, 409, body=body)
     if answer.status_code == 400:
         raise exception.CloudRefused(
             what=f'Provider {parent}', reason='placement has none'
         )
     if answer.status_code == 409:
         # Another worker was first; or it is somebody else's name.
-        _request('get', url)
+        request('get', url)
 
 
 def set_inventory(provider: str, resource_class: str, total: int) -> bool:
@@ -449,7 +449,7 @@ def set_inventory(provider: str, resource_class: str, total: int) -> bool:
 
     def change() -> bool:
         # A provider that is gone has none to take away.
-        answer = _request('get', url, *(() if total else (404,)))
+        answer = request('get', url, *(() if total else (404,)))
         if answer.status_code == 404:
             return True
         body = answer.json()
@@ -459,7 +459,7 @@ def set_inventory(provider: str, resource_class: str, total: int) -> bool:
             return True
         if total:
             inventories[resource_class] = {'total': total, 'max_unit': 1}
-        answer = _request('put', url, 409, body=body)
+        answer = request('put', url, 409, body=body)
         if answer.status_code == 200:
             return True
         if 'inventory.inuse' in answer.text:
@@ -471,9 +471,7 @@ def set_inventory(provider: str, resource_class: str, total: int) -> bool:
 
 def inventories(provider: str) -> dict[str, int]:
     """Return resource class -> total; nothing if the provider is gone."""
-    answer = _request(
-        'get', f'/resource_providers/{provider}/inventories', 404
-    )
+    answer = request('get', f'/resource_providers/{provider}/inventories', 404)
     if answer.status_code == 404:
         return {}
     return {
@@ -484,9 +482,7 @@ def inventories(provider: str) -> dict[str, int]:
 
 def holders(provider: str, resource_class: str) -> set[str]:
     """Return the consumers that hold some of the class."""
-    answer = _request(
-        'get', f'/resource_providers/{provider}/allocations', 404
-    )
+    answer = request('get', f'/resource_providers/{provider}/allocations', 404)
     if answer.status_code == 404:
         return set()
     return {

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Mapping
-import uuid
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -28,6 +27,7 @@ from nova_reservations.cloud import errors
 from nova_reservations.cloud import known_flavors
 from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
+from nova_reservations.cloud import provider_trees
 from nova_reservations.cloud.servers import find
 from nova_reservations.cloud.servers import request_specs
 
@@ -63,7 +63,10 @@ class Slots:
         name = objects.slot_class(slots.reservation_id)
         check()
         placement.ensure_class(name)
-        wanted = {_child(host.uuid): (host, n) for host, n in slots.hosts}
+        wanted = {
+            provider_trees.our_child(host.uuid): (host, n)
+            for host, n in slots.hosts
+        }
 
         def offer(provider: str) -> None:
             host, count = wanted.get(provider, (None, 0))
@@ -133,7 +136,7 @@ class Slots:
             return ()
         providers = sorted(
             {
-                *(_child(host.uuid) for host in hosts),
+                *(provider_trees.our_child(host.uuid) for host in hosts),
                 *placement.offering(name),
             }
         )
@@ -220,7 +223,8 @@ class Slots:
         for host, inventories in zip(
             hosts,
             parallel.each(
-                placement.inventories, [_child(host.uuid) for host in hosts]
+                placement.inventories,
+                [provider_trees.our_child(host.uuid) for host in hosts],
             ),
             strict=True,
         ):
@@ -248,18 +252,16 @@ class Slots:
         )
 
 
-def _child(host: str) -> str:
-    """Return the UUID of our provider below a host's."""
-    return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
-
-
 def _holders(
     reservation_id: str, hosts: Collection[objects.Resource]
 ) -> dict[str, set[str]]:
     """Return service host -> the consumers that hold a slot there."""
     name = objects.slot_class(reservation_id)
     found = parallel.each(
-        lambda host: placement.holders(_child(host.uuid), name), hosts
+        lambda host: placement.holders(
+            provider_trees.our_child(host.uuid), name
+        ),
+        hosts,
     )
     return {
         host.name: consumers

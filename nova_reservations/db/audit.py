@@ -6,6 +6,7 @@ Every function joins the caller's transaction, and reads whole tables.
 
 from collections import defaultdict
 from collections.abc import Collection
+from collections.abc import Iterator
 import datetime
 
 import sqlalchemy as sa
@@ -14,11 +15,13 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import holds
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.objects import address as addresses
 from nova_reservations.objects import amounts
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
+from nova_reservations.objects import stock
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
@@ -26,7 +29,6 @@ EVENT = models.table(models.Event)
 ALLOCATION = models.table(models.Allocation)
 RESOURCE = models.table(models.Resource)
 AMOUNT = models.table(models.AllocationAmount)
-INVENTORY = models.table(models.Inventory)
 
 MOVING = frozenset(states.Lease) - {
     states.Lease.TERMINATED,
@@ -155,7 +157,7 @@ def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
 def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
     """Return (resource name, resource class, most, capacity) where shares
     hold more at some instant than there is."""
-    held: dict[tuple[int, str], list[amounts.Held]] = defaultdict(list)
+    held: dict[int, list[amounts.Held]] = defaultdict(list)
     for row in session.execute(
         sa.select(
             ALLOCATION.c.resource_id,
@@ -167,30 +169,45 @@ def overbooked(session: orm.Session) -> list[tuple[str, str, int, int]]:
         .join(AMOUNT, AMOUNT.c.allocation_id == ALLOCATION.c.id)
         .where(ALLOCATION.c.released == sa.false())
     ):
-        held[row.resource_id, row.resource_class].append(
+        held[row.resource_id].append(
             amounts.Held(
                 interval.Interval(row.start_date, row.end_date),
                 {row.resource_class: row.amount},
             )
         )
-    found = []
-    for row in session.execute(
-        sa.select(RESOURCE.c.name, INVENTORY)
-        .join(RESOURCE, RESOURCE.c.id == INVENTORY.c.resource_id)
-        .order_by(RESOURCE.c.name, INVENTORY.c.resource_class)
-    ):
-        inventory = objects.Inventory(*row[2:])
-        name = inventory.resource_class
-        shares = held.get((row.resource_id, name))
-        if shares:
-            always = interval.Interval(
-                min(share.window.start for share in shares),
-                max(share.window.end for share in shares),
+    names = {
+        row.id: row.name
+        for row in session.execute(
+            sa.select(RESOURCE.c.id, RESOURCE.c.name).where(
+                RESOURCE.c.id.in_(held)
             )
-            most = amounts.peak(shares, always)[name]
-            if most > inventory.capacity:
-                found.append((row.name, name, most, inventory.capacity))
-    return found
+        )
+    }
+    classes = {
+        name
+        for shares in held.values()
+        for each in shares
+        for name in each.amounts
+    }
+    known = inventories.find(session, held, classes)
+    return sorted(
+        (names[key], *each)
+        for key, shares in held.items()
+        for each in _too_much(known.get(key, ()), shares)
+    )
+
+
+def _too_much(
+    known: Collection[objects.Inventory], shares: Collection[amounts.Held]
+) -> Iterator[tuple[str, int, int]]:
+    always = interval.Interval(
+        min(share.window.start for share in shares),
+        max(share.window.end for share in shares),
+    )
+    left = stock.left(known, shares, always)
+    for name, most in amounts.peak(shares, always).items():
+        if left[name] < 0:
+            yield name, most, most + left[name]
 
 
 def held_by_the_dead(session: orm.Session) -> list[str]:

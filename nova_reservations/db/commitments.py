@@ -13,6 +13,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
 from nova_reservations.objects import holds
@@ -104,16 +105,16 @@ def amounts(
     session: orm.Session,
     window: interval.Interval,
     terms: search.Search,
-    classes: Collection[str],
+    names: Collection[str],
 ) -> Mapping[int, Mapping[str, int]]:
     """Return the id of each share that may be in the way in a window -> its
-    units of these resource classes."""
+    amounts of what amounts of these names may be of."""
     found: dict[int, dict[str, int]] = {}
     for row in session.execute(
         sa.select(AMOUNT)
         .join(ALLOCATION, ALLOCATION.c.id == AMOUNT.c.allocation_id)
         .where(
-            AMOUNT.c.resource_class.in_(classes),
+            inventories.rivals(names),
             ALLOCATION.c.exclusive == sa.false(),
             *_near(window, terms),
         )

@@ -46,7 +46,7 @@ def load(
     for resource_id, row in known.items():
         host = described.get(resource_id)
         if host is not None:
-            facts, has = facts_of(host), host.facts.inventories
+            facts, has = facts_of(host), host.facts.all_inventories
         else:
             has = tuple(inventories.get(resource_id, ()))
             facts = {

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import inventories as inventory_rows
 from nova_reservations.db import models
 from nova_reservations.db import resource_rows
 from nova_reservations.objects import states
@@ -18,6 +19,7 @@ from nova_reservations.objects import states
 RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 TRAIT = models.table(models.HostTrait)
+NESTED = models.table(models.NestedInventory)
 CLOSING = models.table(models.Closing)
 
 
@@ -39,6 +41,7 @@ def assembled(
     rows = session.execute(statement).all()
     traits: dict[int, set[str]] = defaultdict(set)
     inventories: dict[int, list[objects.Inventory]] = {}
+    nested: dict[int, list[objects.Inventory]] = defaultdict(list)
     properties: dict[int, dict[str, str]] = {}
     for start in range(0, len(rows), 500):
         ids = [row.id for row in rows[start : start + 500]]
@@ -48,11 +51,18 @@ def assembled(
             traits[row.resource_id].add(row.trait)
         inventories |= resource_rows.inventories(session, ids)
         properties |= resource_rows.properties(session, ids)
+        for row in session.execute(
+            sa.select(NESTED)
+            .where(NESTED.c.resource_id.in_(ids))
+            .order_by(NESTED.c.provider, NESTED.c.resource_class)
+        ):
+            nested[row.resource_id].append(inventory_rows.nested(row))
     return [
         _host(
             row,
             frozenset(traits[row.id]),
             tuple(inventories.get(row.id, ())),
+            tuple(nested[row.id]),
             properties.get(row.id, {}),
         )
         for row in rows
@@ -63,6 +73,7 @@ def _host(
     row: sa.Row[Any],
     traits: frozenset[str],
     inventories: tuple[objects.Inventory, ...],
+    nested: tuple[objects.Inventory, ...],
     properties: dict[str, str],
 ) -> objects.Host:
     columns = {
@@ -83,6 +94,7 @@ def _host(
             service_host=row.name,
             traits=traits,
             inventories=inventories,
+            nested=nested,
             **columns,
         ),
         properties=properties,

@@ -19,6 +19,7 @@ from nova_reservations import ports
 from nova_reservations.db import closings
 from nova_reservations.db import counters
 from nova_reservations.db import host_rows
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import properties
@@ -29,6 +30,7 @@ RESOURCE = models.table(models.Resource)
 HOST = models.table(models.Host)
 TRAIT = models.table(models.HostTrait)
 INVENTORY = models.table(models.Inventory)
+NESTED = models.table(models.NestedInventory)
 ALLOCATION = models.table(models.Allocation)
 UNFIT = models.table(models.UnfitDonor)
 
@@ -100,8 +102,16 @@ def _insert_details(
         session.execute(
             sa.insert(INVENTORY),
             [
-                {'resource_id': resource_id, **dataclasses.asdict(inventory)}
+                inventories.row(resource_id, inventory)
                 for inventory in facts.inventories
+            ],
+        )
+    if facts.nested:
+        session.execute(
+            sa.insert(NESTED),
+            [
+                inventories.nested_row(resource_id, inventory)
+                for inventory in facts.nested
             ],
         )
 
@@ -146,7 +156,7 @@ def set_facts(
         .where(HOST.c.resource_id == resource_id)
         .values(**_columns(facts))
     )
-    for table in (TRAIT, INVENTORY):
+    for table in (TRAIT, INVENTORY, NESTED):
         session.execute(
             sa.delete(table).where(table.c.resource_id == resource_id)
         )
@@ -154,12 +164,13 @@ def set_facts(
 
 
 def set_provider_generations(
-    session: orm.Session, generations: Mapping[int, int]
+    session: orm.Session, generations: Mapping[int, tuple[int, str]]
 ) -> None:
     """Remember of hosts that nothing which matters had changed by a
     generation.
 
-    :param generations: resource id -> the generation of its provider
+    :param generations: resource id -> the generation of its provider, and
+        what stands for those of the providers below it
     """
     for page in pages.of(generations):
         session.execute(
@@ -167,9 +178,13 @@ def set_provider_generations(
             .where(HOST.c.resource_id.in_(page))
             .values(
                 provider_generation=sa.case(
-                    {each: generations[each] for each in page},
+                    {each: generations[each][0] for each in page},
                     value=HOST.c.resource_id,
-                )
+                ),
+                tree=sa.case(
+                    {each: generations[each][1] for each in page},
+                    value=HOST.c.resource_id,
+                ),
             )
         )
 
@@ -224,7 +239,7 @@ def delete(session: orm.Session, resource_id: int) -> None:
             ),
         )
     closings.delete(session, resource_id)
-    for table in (UNFIT, TRAIT, HOST):
+    for table in (UNFIT, NESTED, TRAIT, HOST):
         session.execute(
             sa.delete(table).where(table.c.resource_id == resource_id)
         )
@@ -355,13 +370,18 @@ class Mark:
     provider_generation: int
     availability_zone: str
     cell: str
+    tree: str
 
 
 def marks(session: orm.Session) -> dict[str, Mark]:
     """Return uuid -> its mark, of all hosts of the pool."""
     return {
         row.uuid: Mark(
-            row.id, row.provider_generation, row.availability_zone, row.cell
+            row.id,
+            row.provider_generation,
+            row.availability_zone,
+            row.cell,
+            row.tree,
         )
         for row in session.execute(
             sa.select(
@@ -370,6 +390,7 @@ def marks(session: orm.Session) -> dict[str, Mark]:
                 HOST.c.provider_generation,
                 HOST.c.availability_zone,
                 HOST.c.cell,
+                HOST.c.tree,
             )
             .join(HOST, HOST.c.resource_id == RESOURCE.c.id)
             .where(RESOURCE.c.role == states.Role.POOL)

@@ -196,6 +196,9 @@ class Host(Base):
     cell: orm.Mapped[str] = orm.mapped_column(
         sa.String(36), server_default=sa.text("''")
     )
+    tree: orm.Mapped[str] = orm.mapped_column(
+        sa.String(64), server_default=sa.text("''")
+    )
 
 
 class HostTrait(Base):
@@ -230,6 +233,34 @@ class Inventory(Base):
     max_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
     step_size: orm.Mapped[int] = orm.mapped_column(sa.Integer)
     allocation_ratio: orm.Mapped[float] = orm.mapped_column(sa.Double)
+
+
+class NestedInventory(Base):
+    """The inventory of one resource class that a provider has which is below
+    a host's own.
+
+    provider is its UUID. traits are those of the provider, in their order,
+    with blanks between.
+    """
+
+    __tablename__ = 'nr_nested_inventories'
+
+    resource_id: orm.Mapped[int] = orm.mapped_column(
+        sa.ForeignKey('nr_hosts.resource_id'), primary_key=True
+    )
+    resource_class: orm.Mapped[str] = orm.mapped_column(
+        sa.String(255), primary_key=True
+    )
+    provider: orm.Mapped[str] = orm.mapped_column(
+        sa.String(36), primary_key=True
+    )
+    total: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    reserved: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    min_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    max_unit: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    step_size: orm.Mapped[int] = orm.mapped_column(sa.Integer)
+    allocation_ratio: orm.Mapped[float] = orm.mapped_column(sa.Double)
+    traits: orm.Mapped[str] = orm.mapped_column(sa.Text)
 
 
 class Property(Base, Timestamps):

@@ -7,7 +7,6 @@ Every function joins the caller's transaction.
 
 from collections.abc import Collection
 from collections.abc import Mapping
-import dataclasses
 import datetime
 from typing import Any
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from sqlalchemy import orm
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import allocations
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import resource_rows
@@ -166,10 +166,7 @@ def set_inventories(
             )
         )
     given = [
-        {
-            'resource_id': resource_id,
-            **dataclasses.asdict(inventoried.inventory(name, total)),
-        }
+        inventories.row(resource_id, inventoried.inventory(name, total))
         for name, total in sorted(totals.items())
         if total is not None
     ]

@@ -19,15 +19,16 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import allocated
 from nova_reservations.db import holds
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.db import requirements as sql
 from nova_reservations.objects import amounts
 from nova_reservations.objects import demand
 from nova_reservations.objects import interval
 from nova_reservations.objects import search
+from nova_reservations.objects import stock
 
 RESOURCE = models.table(models.Resource)
-INVENTORY = models.table(models.Inventory)
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 
@@ -95,21 +96,6 @@ def could_have(
     )
     known = session.scalars(kept) if wanted.held else ()
     return list(dict.fromkeys([*found, *known]))
-
-
-def inventories(
-    session: orm.Session, ids: Collection[int], classes: Collection[str]
-) -> dict[int, list[objects.Inventory]]:
-    """Return resource id -> what it has of these classes."""
-    found = defaultdict(list)
-    for row in session.execute(
-        sa.select(INVENTORY).where(
-            INVENTORY.c.resource_id.in_(ids),
-            INVENTORY.c.resource_class.in_(classes),
-        )
-    ):
-        found[row.resource_id].append(objects.Inventory(*row[1:]))
-    return found
 
 
 class _Look:
@@ -195,11 +181,11 @@ class _Look:
         self._seen.update(ids)
         if not ids:
             return []
-        known = inventories(self._session, ids, self.share.amounts)
+        known = inventories.find(self._session, ids, self.share.amounts)
         held = self._held(ids)
         found = []
         for row in rows:
-            if not amounts.is_slot(self.share.amounts, known[row.id]):
+            if not stock.is_slot(self.share.amounts, known[row.id]):
                 continue
             offer = search.Offer(
                 resource=objects.Resource(
@@ -207,7 +193,7 @@ class _Look:
                 ),
                 generation=row.generation,
                 kept=self._kept.get(row.id, 0),
-                left=amounts.left(known[row.id], held[row.id], self._window),
+                left=stock.left(known[row.id], held[row.id], self._window),
                 shared=bool(held[row.id]),
             )
             fit = self.share.slot.times_in(offer.left)
@@ -232,7 +218,7 @@ class _Look:
                 AMOUNT,
                 sa.and_(
                     AMOUNT.c.allocation_id == ALLOCATION.c.id,
-                    AMOUNT.c.resource_class.in_(self.share.amounts),
+                    inventories.rivals(self.share.amounts),
                 ),
             )
             .where(
@@ -286,18 +272,9 @@ def _fitting(
         holds.free(holds.Use.KEEP),
     )
     for name, amount in sorted(share.amounts.items()):
-        # Those that are too small are not even read. The offset, of nothing,
-        # keeps optimizers from reading all inventories for a page of hosts.
-        large: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
-            INVENTORY.c.resource_id == models.Resource.id,
-            INVENTORY.c.resource_class == name,
-            INVENTORY.c.max_unit >= amount,
-            (INVENTORY.c.total - INVENTORY.c.reserved)
-            * INVENTORY.c.allocation_ratio
-            >= amount,
-        )
+        # Those that are too small are not even read.
         query = query.where(
-            large.correlate(models.Resource).limit(1).offset(0).exists()
+            inventories.is_large(share.resource_type, name, amount)
         )
     if not requirements:
         return query

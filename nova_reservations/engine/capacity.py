@@ -18,20 +18,20 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import commitments as rows
+from nova_reservations.db import inventories
 from nova_reservations.db import pages
 from nova_reservations.db import promises
-from nova_reservations.db import shares
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
-from nova_reservations.objects import amounts
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import holds
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
 from nova_reservations.objects import search
+from nova_reservations.objects import stock
 from nova_reservations.planner import slots
 from nova_reservations.planner import usage
 
@@ -362,10 +362,10 @@ def _slots(
             loads[each.resource_id].append(load)
     rooms = []
     for page in pages.of(known.suitable, AT_ONCE):
-        found = shares.inventories(session, page, share.amounts)
-        for key, inventories in found.items():
-            if amounts.is_slot(share.amounts, inventories):
-                capacity = amounts.left(inventories, (), window)
+        found = inventories.find(session, page, share.amounts)
+        for key, known_here in found.items():
+            if stock.is_slot(share.amounts, known_here):
+                capacity = stock.of(known_here)
                 rooms.append(slots.room(capacity, share.slot, loads[key]))
     free = slots.total(
         rooms, steps.start, steps.end, steps.step, known.aftermath

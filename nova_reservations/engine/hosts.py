@@ -171,9 +171,11 @@ class Hosts:
 
         :raises: CloudUnavailable
         """
-        versions = self.cloud.hosts.pool_generations()
         with self.database.reader() as session:
             known = hosts.marks(session)
+        versions = self.cloud.hosts.pool_generations(
+            trees=any(mark.tree for mark in known.values())
+        )
         changed = [
             mark.id
             for uuid, mark in known.items()
@@ -280,7 +282,7 @@ class Hosts:
                     # Its lease has just ended: it is read again next time.
                     continue
                 if _matter(facts) == _matter(host.facts):
-                    same[host.id] = facts.provider_generation
+                    same[host.id] = (facts.provider_generation, facts.tree)
                 else:
                     different.append(facts)
             hosts.set_provider_generations(session, same)
@@ -323,11 +325,12 @@ def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:
         version.provider_generation != mark.provider_generation
         or version.availability_zone not in (None, mark.availability_zone)
         or version.cell not in (None, mark.cell)
+        or version.tree not in (None, mark.tree)
     )
 
 
 def _matter(facts: objects.HostFacts) -> objects.HostFacts:
-    return dataclasses.replace(facts, provider_generation=0)
+    return dataclasses.replace(facts, provider_generation=0, tree='')
 
 
 def _as_if_empty(facts: objects.HostFacts) -> objects.HostFacts:

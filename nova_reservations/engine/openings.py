@@ -19,14 +19,15 @@ import itertools
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db import inventories
 from nova_reservations.db import openings as rows
-from nova_reservations.db import shares
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_changes
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import lease_terms
 from nova_reservations.engine import limits
 from nova_reservations.objects import search
+from nova_reservations.objects import stock
 from nova_reservations.planner import openings
 
 MOST = 4
@@ -237,15 +238,12 @@ def _lines(
             )
             for key in ids
         }
-    inventories = shares.inventories(session, ids, demand.amounts)
+    found = inventories.find(session, ids, demand.amounts)
     return {
         key: openings.line(
             [_shared(each, terms) for each in held.get(key, ())],
             begin,
-            {
-                inventory.resource_class: inventory.capacity
-                for inventory in inventories[key]
-            },
+            stock.of(found[key]),
             demand.slot,
         )
         for key in ids

@@ -19,16 +19,16 @@ from nova_reservations import objects
 from nova_reservations.db import api
 from nova_reservations.db import candidates
 from nova_reservations.db import demand as rows
+from nova_reservations.db import inventories
 from nova_reservations.db import pages
-from nova_reservations.db import shares
 from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
-from nova_reservations.objects import amounts
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import refusal as refusals
 from nova_reservations.objects import search
+from nova_reservations.objects import stock
 from nova_reservations.planner import replay
 from nova_reservations.planner import timelines
 from nova_reservations.plugins.resource_types import base
@@ -190,18 +190,14 @@ class _World:
                 None if each.exclusive else units.get(each.id, {}),
             )
 
-    def _capacity(
-        self, classes: Collection[str]
-    ) -> dict[int, amounts.Amounts]:
+    def _capacity(self, classes: Collection[str]) -> dict[int, stock.Stock]:
         found = {}
         for page in pages.of(self.promises.usable):
-            for key, known in shares.inventories(
+            for key, known in inventories.find(
                 self.session, page, classes
             ).items():
-                found[key] = amounts.Amounts(
-                    {each.resource_class: each.capacity for each in known}
-                )
-        room = found.get(self.like, amounts.NOTHING)
+                found[key] = stock.of(known)
+        room = found.get(self.like, stock.of(()))
         return found | dict.fromkeys(self.new, room)
 
     def _grown(self, hosts: frozenset[int]) -> frozenset[int]:

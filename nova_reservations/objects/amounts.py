@@ -9,7 +9,6 @@ from collections.abc import Mapping
 import dataclasses
 import datetime
 
-from nova_reservations.objects import host
 from nova_reservations.objects import interval
 
 
@@ -123,32 +122,3 @@ def peak(held: Iterable[Held], window: interval.Interval) -> Amounts:
             current[name] += sign * units
             most[name] = max(most[name], current[name])
     return Amounts(most)
-
-
-def left(
-    inventories: Iterable[host.Inventory],
-    held: Iterable[Held],
-    window: interval.Interval,
-) -> Amounts:
-    """Return the rest of the inventories at the busiest instant of a window;
-    less than nothing if more is held than there is."""
-    busiest = peak(held, window)
-    return Amounts(
-        {
-            inventory.resource_class: inventory.capacity
-            - busiest[inventory.resource_class]
-            for inventory in inventories
-        }
-    )
-
-
-def is_slot(
-    amounts: Mapping[str, int], inventories: Iterable[host.Inventory]
-) -> bool:
-    """Return whether placement would allocate these amounts, of an empty host
-    with such inventories, to one consumer."""
-    known = {inventory.resource_class: inventory for inventory in inventories}
-    return all(
-        name in known and known[name].allows(units)
-        for name, units in amounts.items()
-    )

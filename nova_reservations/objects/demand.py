@@ -44,8 +44,8 @@ class Share:
     """A number of slots, each of them a share of one resource, all alike.
 
     :ivar slots: how many are wanted, no fewer.
-    :ivar amounts: placement resource class -> units that each slot holds;
-        one class at least.
+    :ivar amounts: name of a shape -> units that each slot holds; one at
+        least.
     :ivar affinity: True: all on one resource; False: each on another one;
         None: as it comes.
     :ivar requirements: what each resource must be; None asks nothing.

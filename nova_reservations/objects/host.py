@@ -26,7 +26,13 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """A host's inventory of one resource class, as placement has it."""
+    """A host's inventory of one resource class, as placement has it.
+
+    :ivar provider: the UUID of the provider, of one below the host's own;
+        empty: it is the host's own.
+    :ivar traits: of the provider, where requests may ask for them.
+    :ivar beside: the traits of the host's own provider, likewise.
+    """
 
     resource_class: str
     total: int
@@ -35,6 +41,9 @@ class Inventory:
     max_unit: int
     step_size: int
     allocation_ratio: float
+    provider: str = ''
+    traits: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
 
     @property
     def capacity(self) -> int:
@@ -57,6 +66,8 @@ class HostFacts:
     :ivar free_memory_mb: capacity less what servers outside of leases use.
     :ivar provider_generation: placement's, when the facts were read.
     :ivar cell: the UUID of its cell of Nova; empty if it is not known.
+    :ivar nested: the inventories of the providers below its own; not of ours.
+    :ivar tree: stands for the generations of these; empty: there are none.
     """
 
     uuid: str
@@ -75,6 +86,22 @@ class HostFacts:
     traits: frozenset[str]
     inventories: tuple[Inventory, ...]
     cell: str = ''
+    nested: tuple[Inventory, ...] = ()
+    tree: str = ''
+
+    @property
+    def all_inventories(self) -> tuple[Inventory, ...]:
+        """Its own inventories and those below it, with all traits that
+        requests may ask for."""
+        own = (
+            dataclasses.replace(inventory, traits=self.traits)
+            for inventory in self.inventories
+        )
+        nested = (
+            dataclasses.replace(inventory, beside=self.traits)
+            for inventory in self.nested
+        )
+        return (*own, *nested)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from nova_reservations.objects import demand
 from nova_reservations.objects import host
 from nova_reservations.objects import interval
 from nova_reservations.objects import requirements
+from nova_reservations.objects import stock
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +116,7 @@ class FreedResource:
         window: interval.Interval,
         now: datetime.datetime,
     ) -> bool:
-        if not amounts.is_slot(share.amounts, self.inventories):
+        if not stock.is_slot(share.amounts, self.inventories):
             return False
         held = [
             amounts.Held(
@@ -130,5 +131,5 @@ class FreedResource:
             if use.is_in_the_way(window, now)
             or (use.replaced and use.start < window.end)
         ]
-        left = amounts.left(self.inventories, held, window)
+        left = stock.left(self.inventories, held, window)
         return share.slot.times_in(left) >= share.together

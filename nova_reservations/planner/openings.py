@@ -113,7 +113,7 @@ def pooled(wish: Wish) -> Wish:
 def line(
     holds: Iterable[Hold],
     begin: datetime.datetime,
-    capacity: Mapping[str, int] | None = None,
+    capacity: amounts.Amounts | None = None,
     slot: amounts.Amounts = amounts.NOTHING,
 ) -> Line:
     """Return the line of a resource from a time on.
@@ -140,16 +140,10 @@ def line(
         if capacity is None:
             free = int(not everybody)
         else:
-            free = 0 if wholes else slot.times_in(_rest(capacity, used))
+            free = 0 if wholes else slot.times_in(capacity - used)
         if not steps or steps[-1][1] != free:
             steps.append((time, free))
     return steps
-
-
-def _rest(
-    capacity: Mapping[str, int], used: Mapping[str, int]
-) -> dict[str, int]:
-    return {name: units - used[name] for name, units in capacity.items()}
 
 
 def starts(

@@ -15,6 +15,7 @@ import datetime
 from nova_reservations.objects import amounts
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
+from nova_reservations.objects import stock
 from nova_reservations.planner import replanning
 from nova_reservations.planner import timelines
 
@@ -38,13 +39,13 @@ class Wish:
 class Pool:
     """Hosts, and all that they are promised for.
 
-    :ivar capacity: host -> its amounts of all resource classes.
+    :ivar capacity: host -> all that it has to share.
     :ivar shares: host -> the shares of it.
     :ivar cleaning: how long nobody may have it between two leases.
     :ivar limit: exchanges that are tried for one lease.
     """
 
-    capacity: Mapping[int, amounts.Amounts]
+    capacity: Mapping[int, stock.Stock]
     cleaning: datetime.timedelta
     limit: int
     held: dict[int, tuple[timelines.Promise, ...]] = dataclasses.field(
@@ -153,8 +154,8 @@ class Pool:
             ]
             if self._is_whole(host, window.padded(self.cleaning)):
                 continue
-            capacity = self.capacity.get(host, amounts.NOTHING)
-            fit = share.slot.times_in(capacity - amounts.peak(shared, window))
+            capacity = self.capacity.get(host, stock.of(()))
+            fit = share.slot.times_in(capacity.less(shared, window))
             if fit:
                 found.append((not shared, host, fit))
         return [(host, fit) for _, host, fit in sorted(found)]

@@ -51,11 +51,14 @@ class HostVersion:
 
     :ivar availability_zone: None: no cell has told whose provider it is.
     :ivar cell: its UUID. None: that, or Nova has mapped the host to none.
+    :ivar tree: stands for the generations of the providers below its own.
+        None: that was not asked.
     """
 
     provider_generation: int
     availability_zone: str | None
     cell: str | None
+    tree: str | None = None
 
 
 class Hosts(Protocol):
@@ -82,12 +85,17 @@ class Hosts(Protocol):
         :raises: CloudUnavailable unless their cells have answered
         """
 
-    def pool_generations(self) -> Mapping[str, HostVersion]:
+    def pool_generations(
+        self, trees: bool = False
+    ) -> Mapping[str, HostVersion]:
         """Return provider UUID -> a value that changes when facts may have
         changed.
 
         Of all marked hosts: one request to placement and one query,
         whatever their number.
+
+        :param trees: whether to look below the hosts' own providers, too:
+            one more request, for all providers of the cloud
         """
 
     def compute_services(

@@ -18,8 +18,8 @@ from nova_reservations.ports.servers import Server
 class KnownFlavor:
     """A flavor that Nova has, and its request to placement.
 
-    :ivar amounts: resource class -> units, of all request groups together.
-    :ivar required: traits; forbidden likewise.
+    :ivar amounts: name of a shape -> units: see ``objects/shapes.py``.
+    :ivar required: traits of the host itself; forbidden likewise.
     """
 
     id: str

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import contextlib
 import contextvars
 import dataclasses
@@ -22,7 +21,6 @@ from typing import Any
 
 from nova import objects as nova_objects
 from nova.scheduler import manager
-from nova.scheduler import utils
 from oslo_log import log
 import oslo_messaging
 import wrapt
@@ -32,6 +30,7 @@ from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud import placement
+from nova_reservations.cloud import request_groups
 from nova_reservations.objects import amounts as quantities
 
 LOG = log.getLogger(__name__)
@@ -203,17 +202,6 @@ def ask_for_slot(
 
 
 def amounts(request_spec: nova_objects.RequestSpec) -> quantities.Amounts:
-    """Return the amounts that a server of the request takes of its host,
-    without those of its ports and devices, which no slot has."""
-    request = utils.ResourceRequest.from_request_spec(request_spec)
-    found = _units(request.merged_resources())
-    if 'requested_resources' in request_spec:
-        for group in request_spec.requested_resources or ():
-            found -= _units(group.resources)
-    return found
-
-
-def _units(resources: Mapping[str, Any]) -> quantities.Amounts:
-    return quantities.Amounts(
-        {name: int(units) for name, units in resources.items()}
-    )
+    """Return the amounts, by shape, that a server of the request takes of its
+    host, without those of its ports and accelerators, which no slot has."""
+    return quantities.Amounts(request_groups.of_request(request_spec).amounts)

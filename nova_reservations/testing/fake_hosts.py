@@ -41,7 +41,9 @@ class FakeHosts:
             if host.name in known
         ]
 
-    def pool_generations(self) -> dict[str, ports.HostVersion]:
+    def pool_generations(
+        self, trees: bool = False
+    ) -> dict[str, ports.HostVersion]:
         return {
             known.uuid: ports.HostVersion(
                 known.provider_generation,
@@ -49,6 +51,7 @@ class FakeHosts:
                 if self._state.cell_of(name) in self._state.silent
                 else known.availability_zone,
                 self._state.cell_of(name),
+                known.tree if trees else None,
             )
             for name, known in self._state.known.items()
             if name in self._state.marked

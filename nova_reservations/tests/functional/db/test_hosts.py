@@ -94,11 +94,11 @@ def test_facts_are_replaced_and_disturb_plans(session):
 
 def test_a_new_generation_of_the_provider_disturbs_none(session):
     host_id = booking.enrol(session, 'one')
-    hosts.set_provider_generations(session, {host_id: 7})
+    hosts.set_provider_generations(session, {host_id: (7, 'tree')})
     allocations.advance(session, {host_id: 0})
     uuid = fake_cloud.facts('one').uuid
     assert hosts.marks(session) == {
-        uuid: hosts.Mark(host_id, 7, 'nova', 'a cell')
+        uuid: hosts.Mark(host_id, 7, 'nova', 'a cell', 'tree')
     }
 
 

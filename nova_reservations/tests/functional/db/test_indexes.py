@@ -24,6 +24,7 @@ from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import idempotency
+from nova_reservations.db import inventories
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import looks
@@ -69,17 +70,21 @@ def find_candidates(asked: str | None) -> Callable[[orm.Session], object]:
     return lambda session: candidates.find(session, wanted, TERMS, page=20)
 
 
-def find_shares(session: orm.Session) -> None:
+def find_shares(**amounts: int) -> Callable[[orm.Session], object]:
     """Look for slots of which there are none, after one page."""
     wanted = search.Wanted(
         listed.lease_id(1),
-        demand.Share(objects.HOST, 1, {'VCPU': 1, 'MEMORY_MB': 512}),
+        demand.Share(objects.HOST, 1, {'VCPU': 1, **amounts}),
         booking.window(102, 103),
         held={1: 1, 2: 3},
     )
-    pages = shares.pages(session, wanted, TERMS)
-    for _ in range(2):
-        next(pages)
+
+    def look(session: orm.Session) -> None:
+        pages = shares.pages(session, wanted, TERMS)
+        for _ in range(2):
+            next(pages)
+
+    return look
 
 
 DURING = allocations.During(booking.at(50), booking.at(60), booking.NOW)
@@ -197,9 +202,13 @@ OFTEN = {
         OF_CANDIDATES,
     ),
     'room for shares': listed.Often(
-        find_shares,
+        find_shares(MEMORY_MB=512),
         # On SQLite not ix_nr_allocations_resource, which it has no statistics
         # to prefer.
+        frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
+    ),
+    'room for shares of what is below hosts': listed.Often(
+        find_shares(**{'VGPU/2+CUSTOM_A': 2}),
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
     ),
     'what each request has to know': listed.Often(
@@ -283,6 +292,7 @@ def fill(session: orm.Session) -> None:
         (models.Host, _hosts()),
         (models.HostTrait, _traits()),
         (models.Inventory, _inventories()),
+        (models.NestedInventory, _nested_inventories()),
         (models.ResourceProperty, _properties_of_hosts()),
         (models.Lease, _leases()),
         (models.Reservation, _reservations()),
@@ -327,22 +337,39 @@ def _hosts() -> Rows:
 
 
 def _traits() -> Rows:
-    traits = _facts()['traits']
+    # As many as features of a CPU.
+    more = (f'CUSTOM_{number}' for number in range(9))
+    traits = [*_facts()['traits'], *more]
     for number in ENROLLED:
         for trait in traits:
             yield {'resource_id': number, 'trait': trait}
 
 
 def _inventories() -> Rows:
-    inventories = _facts()['inventories']
+    known = fake_cloud.facts('host').inventories
     # So many that reading all of them would be a mistake.
     more = [
-        inventories[0] | {'resource_class': f'CUSTOM_{number}'}
+        dataclasses.replace(known[0], resource_class=f'CUSTOM_{number}')
         for number in range(9)
     ]
     for number in ENROLLED:
-        for inventory in (*inventories, *more):
-            yield {'resource_id': number} | inventory
+        for inventory in (*known, *more):
+            yield inventories.row(number, inventory)
+
+
+def _nested_inventories() -> Rows:
+    known = objects.Inventory('VGPU', 4, 0, 1, 4, 1, 1.0)
+    for number in ENROLLED:
+        for below in range(9):
+            yield inventories.nested_row(
+                number,
+                dataclasses.replace(
+                    known,
+                    resource_class='VGPU' if below else 'CUSTOM_PCI_8086_1572',
+                    provider=str(below),
+                    traits=frozenset({'CUSTOM_A'}),
+                ),
+            )
 
 
 def _properties_of_hosts() -> Rows:

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import candidates
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.db import openings
 from nova_reservations.db import shares
@@ -33,7 +34,7 @@ def held(session):
     openings.held(
         session, range(1, 40), booking.at(102), test_indexes.TERMS, 100
     )
-    shares.inventories(session, range(1, 40), SHARE.amounts)
+    inventories.find(session, range(1, 40), SHARE.amounts)
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, 7, fake_cloud.facts('other'), NOW
     ),
     lambda session: hosts.set_provider_generations(
-        session, dict.fromkeys(HOSTS, 8)
+        session, dict.fromkeys(HOSTS, (8, 'tree'))
     ),
     lambda session: hosts.move_provider_generations(
         session, {str(number): (0, 1) for number in HOSTS}

@@ -3,9 +3,7 @@ import datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
-import pytest
 
-from nova_reservations import objects
 from nova_reservations.objects import amounts
 from nova_reservations.objects import interval
 
@@ -112,29 +110,3 @@ class TestPeak:
             window(start, start + hours),
         )
         assert found['VCPU'] == busiest
-
-
-class TestIsSlot:
-    @pytest.mark.parametrize(
-        ('amount', 'expected'),
-        [(4, True), (2, False), (14, False), (7, False), (12, True)],
-    )
-    def test_a_slot_obeys_the_units_of_the_inventory(self, amount, expected):
-        inventory = objects.Inventory('VCPU', 100, 0, 4, 12, 4, 1.0)
-        assert amounts.is_slot({'VCPU': amount}, [inventory]) is expected
-
-    def test_a_slot_is_never_larger_than_the_capacity(self):
-        inventory = objects.Inventory('VCPU', 16, 8, 1, 16, 1, 1.0)
-        assert amounts.is_slot({'VCPU': 8}, [inventory])
-        assert not amounts.is_slot({'VCPU': 9}, [inventory])
-
-    def test_a_class_that_is_not_there_has_no_slots(self):
-        assert not amounts.is_slot({'VGPU': 1}, [])
-
-
-class TestLeft:
-    def test_it_is_what_the_busiest_instant_leaves(self):
-        inventory = objects.Inventory('VCPU', 16, 2, 1, 16, 1, 2.0)
-        some = [held(0, 2, VCPU=4), held(2, 4, VCPU=3), held(3, 5, VCPU=2)]
-        left = amounts.left([inventory], some, window(0, 5))
-        assert left == {'VCPU': 28 - 5}

@@ -59,7 +59,7 @@ class Case:
                             for start, end, units in self.holds[resource]
                         ],
                         at(begin),
-                        None if asked.exclusive else CAPACITY,
+                        None if asked.exclusive else amounts.Amounts(CAPACITY),
                         asked.slot or amounts.NOTHING,
                     )
                     for resource in could

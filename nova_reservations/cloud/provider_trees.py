@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is below the providers of hosts: physical GPUs, PCI devices.
+
+All that placement says of a tree at once is its providers with their
+generations; what each of them has is asked for only when its generation has
+changed.
+
+Decision 0052: doc/source/decisions/0052-whoever-comes-first
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import hashlib
+from typing import Any
+import uuid
+
+from nova_reservations import objects
+from nova_reservations.cloud import placement
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Below:
+    """:ivar tree: stands for the generations of the providers."""
+
+    inventories: tuple[objects.Inventory, ...] = ()
+    tree: str = ''
+
+
+NOTHING = Below()
+
+
+def our_child(host: str) -> str:
+    """Return the UUID of our own provider below a host's."""
+    return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
+
+
+def trees() -> dict[str, str]:
+    """Return root -> what stands for the generations below it, of all roots
+    of the cloud that have anything there: one request."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for known in placement.request('get', '/resource_providers').json()[
+        'resource_providers'
+    ]:
+        found[known['root_provider_uuid']].append(known)
+    return {root: _tree(_below(root, nodes)) for root, nodes in found.items()}
+
+
+def _below(root: str, nodes: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Return UUID -> generation of those that are not ours."""
+    return {
+        node['uuid']: node['generation']
+        for node in nodes
+        if node['uuid'] not in (root, our_child(root))
+    }
+
+
+def _tree(below: Mapping[str, int]) -> str:
+    if not below:
+        return ''
+    said = ' '.join(f'{key}:{below[key]}' for key in sorted(below))
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+
+class Trees:
+    """What providers below hosts have, as long as their generations last."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, tuple[objects.Inventory, ...]]] = {}
+
+    def below(self, root: str) -> Below:
+        """Return what is below a host's provider.
+
+        :raises: CloudUnavailable
+        """
+        url = f'/resource_providers?in_tree={root}'
+        nodes = placement.request('get', url).json()['resource_providers']
+        # First the generations: what changes now is seen next time.
+        below = _below(root, nodes)
+        inventories = [
+            inventory
+            for provider in sorted(below)
+            for inventory in self._of(provider, below[provider])
+        ]
+        return Below(tuple(inventories), _tree(below))
+
+    def _of(
+        self, provider: str, generation: int
+    ) -> tuple[objects.Inventory, ...]:
+        known = self._known.get(provider)
+        if known is not None and known[0] == generation:
+            return known[1]
+        found = placement.provider(provider, with_usages=False)
+        if found is None:
+            self._known.pop(provider, None)
+            return ()
+        inventories = tuple(
+            dataclasses.replace(
+                inventory, provider=provider, traits=found.traits
+            )
+            for inventory in found.inventories
+        )
+        self._known[provider] = (generation, inventories)
+        return inventories

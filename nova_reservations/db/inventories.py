@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inventories of hosts, and of the providers below them, as rows.
+
+Decision 0052: doc/source/decisions/0052-whoever-comes-first
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+import dataclasses
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import orm
+
+from nova_reservations import objects
+from nova_reservations.db import models
+from nova_reservations.objects import shapes
+
+RESOURCE = models.table(models.Resource)
+TRAIT = models.table(models.HostTrait)
+INVENTORY = models.table(models.Inventory)
+NESTED = models.table(models.NestedInventory)
+AMOUNT = models.table(models.AllocationAmount)
+
+
+def row(resource_id: int, inventory: objects.Inventory) -> dict[str, Any]:
+    """Return the row of an inventory of a host's own provider."""
+    columns = {
+        name: getattr(inventory, name)
+        for name in INVENTORY.c.keys()
+        if name != 'resource_id'
+    }
+    return {'resource_id': resource_id, **columns}
+
+
+def nested_row(
+    resource_id: int, inventory: objects.Inventory
+) -> dict[str, Any]:
+    """Return the row of an inventory of a provider below a host's own."""
+    return {
+        **row(resource_id, inventory),
+        'provider': inventory.provider,
+        'traits': ' '.join(sorted(inventory.traits)),
+    }
+
+
+def nested(found: sa.Row[Any]) -> objects.Inventory:
+    """Return the inventory that nested_row() has made a row of."""
+    return objects.Inventory(
+        resource_class=found.resource_class,
+        total=found.total,
+        reserved=found.reserved,
+        min_unit=found.min_unit,
+        max_unit=found.max_unit,
+        step_size=found.step_size,
+        allocation_ratio=found.allocation_ratio,
+        provider=found.provider,
+        traits=frozenset(found.traits.split()),
+    )
+
+
+def find(
+    session: orm.Session, ids: Collection[int], names: Collection[str]
+) -> dict[int, list[objects.Inventory]]:
+    """Return resource id -> what it has, and what is below it, that amounts
+    of these names may be of; with the traits that the names ask for."""
+    found = defaultdict(list)
+    for each in session.execute(
+        sa.select(INVENTORY).where(
+            INVENTORY.c.resource_id.in_(ids),
+            INVENTORY.c.resource_class.in_(shapes.classes(names)),
+        )
+    ):
+        found[each.resource_id].append(objects.Inventory(*each[1:]))
+    below = shapes.classes(names) - shapes.OF_HOSTS
+    if not below:
+        return found
+    for each in session.execute(
+        sa.select(NESTED).where(
+            NESTED.c.resource_id.in_(ids), NESTED.c.resource_class.in_(below)
+        )
+    ):
+        found[each.resource_id].append(nested(each))
+    _add_traits(session, found)
+    return found
+
+
+def _add_traits(
+    session: orm.Session, found: dict[int, list[objects.Inventory]]
+) -> None:
+    """Add the traits of hosts to their inventories: also amounts that others
+    hold may ask for some."""
+    own: dict[int, set[str]] = defaultdict(set)
+    for each in session.execute(
+        sa.select(TRAIT).where(TRAIT.c.resource_id.in_(found))
+    ):
+        own[each.resource_id].add(each.trait)
+    for resource_id, known in found.items():
+        traits = frozenset(own[resource_id])
+        found[resource_id] = [
+            dataclasses.replace(inventory, beside=traits)
+            if inventory.provider
+            else dataclasses.replace(inventory, traits=traits)
+            for inventory in known
+        ]
+
+
+def rivals(names: Collection[str]) -> sa.ColumnElement[bool]:
+    """Return the condition that an amount is of what amounts of these names
+    may be of, of whatever shape."""
+    column = AMOUNT.c.resource_class
+    below = shapes.classes(names) - shapes.OF_HOSTS
+    return sa.or_(
+        column.in_({*names, *below}),
+        *(
+            column.startswith(f'{name}/', autoescape=True)
+            for name in sorted(below)
+        ),
+    )
+
+
+def is_large(
+    resource_type: str, name: str, amount: int
+) -> sa.ColumnElement[bool]:
+    """Return the condition that a resource, or a provider below it, has as
+    much in its inventory as one provider must give; empty, and whatever its
+    traits."""
+    if resource_type != objects.HOST or name in shapes.OF_HOSTS:
+        return _has(INVENTORY, name, amount)
+    shape = shapes.parse(name)
+    return sa.or_(
+        *(
+            _has(table, shape.resource_class, shape.units)
+            for table in (INVENTORY, NESTED)
+        )
+    )
+
+
+def _has(
+    table: sa.Table, resource_class: str, amount: int
+) -> sa.ColumnElement[bool]:
+    # The offset, of nothing, keeps optimizers from reading all inventories
+    # for a page of hosts.
+    large: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
+        table.c.resource_id == RESOURCE.c.id,
+        table.c.resource_class == resource_class,
+        table.c.max_unit >= amount,
+        (table.c.total - table.c.reserved) * table.c.allocation_ratio
+        >= amount,
+    )
+    return large.correlate(RESOURCE).limit(1).offset(0).exists()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of what one provider must give: a resource class, and how.
+
+The amounts of a slot are by name. A name is a resource class, of which each
+unit may be of another provider; or it also says how many units must be of the
+same provider, and which traits that has: ``VGPU/2``,
+``VGPU/1+CUSTOM_FAST!CUSTOM_OLD``. What is counted is units, all the same.
+
+Decision 0052: doc/source/decisions/0052-whoever-comes-first
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import functools
+import re
+
+OF_HOSTS = frozenset({'VCPU', 'PCPU', 'MEMORY_MB', 'DISK_GB'})
+"""Resource classes that are the host's own provider's, and nowhere else
+looked for."""
+
+LONGEST = 255
+"""Characters of a name, which the database stores."""
+
+_NAME = re.compile(
+    r'(?P<name>[^/]+)(/(?P<units>\d+)(?P<anywhere>~?)(?P<traits>[+!].*)?)?'
+)
+_TRAIT = re.compile(r'([+!])([^+!]+)')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shape:
+    """What a group of a request asks of one provider.
+
+    :ivar units: of the resource class.
+    :ivar anywhere: a required trait may also be the host's own.
+    """
+
+    resource_class: str
+    units: int = 1
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    anywhere: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether each unit may be of another provider."""
+        return self.units == 1 and not (self.required or self.forbidden)
+
+    @property
+    def name(self) -> str:
+        if self.is_plain:
+            return self.resource_class
+        traits = [f'+{trait}' for trait in sorted(self.required)]
+        traits += [f'!{trait}' for trait in sorted(self.forbidden)]
+        anywhere = '~' if self.anywhere and self.required else ''
+        return f'{self.resource_class}/{self.units}{anywhere}' + ''.join(
+            traits
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def parse(name: str) -> Shape:
+    """Return what a name stands for."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(name)
+    traits = _TRAIT.findall(match['traits'] or '')
+    return Shape(
+        match['name'],
+        int(match['units'] or 1),
+        frozenset(trait for sign, trait in traits if sign == '+'),
+        frozenset(trait for sign, trait in traits if sign == '!'),
+        anywhere=bool(match['anywhere']),
+    )
+
+
+def class_of(name: str) -> str:
+    return name.partition('/')[0]
+
+
+def classes(names: Iterable[str]) -> set[str]:
+    return {class_of(name) for name in names}
+
+
+def by_class(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Return resource class -> units, of whatever shape."""
+    found: dict[str, int] = {}
+    for name, units in amounts.items():
+        resource_class = class_of(name)
+        found[resource_class] = found.get(resource_class, 0) + units
+    return found
