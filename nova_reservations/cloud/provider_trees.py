@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is below the providers of hosts: physical GPUs, PCI devices.
+"""The providers below those of hosts: physical GPUs, PCI devices.
 
 All that placement says of a tree at once is its providers with their
 generations; what each of them has is asked for only when its generation has
@@ -64,7 +64,7 @@ def _tree(below: Mapping[str, int]) -> str:
 
 
 class Trees:
-    """What providers below hosts have, as long as their generations last."""
+    """The inventories below hosts, as long as generations last."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, tuple[objects.Inventory, ...]]] = {}

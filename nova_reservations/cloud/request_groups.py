@@ -27,7 +27,7 @@ DEVICE_PROFILE = 'accel:device_profile'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """What a server takes of its host.
+    """The demand of a server on its host.
 
     :ivar amounts: name of a shape -> units.
     :ivar required: traits of the host itself; forbidden likewise.

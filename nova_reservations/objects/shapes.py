@@ -30,7 +30,7 @@ _TRAIT = re.compile(r'([+!])([^+!]+)')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shape:
-    """What a group of a request asks of one provider.
+    """The demand of a group of a request on one provider.
 
     :ivar units: of the resource class.
     :ivar anywhere: a required trait may also be the host's own.

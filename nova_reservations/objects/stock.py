@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of a resource, and of the providers below it.
+"""The amounts that are left of a resource, and of the providers below it.
 
 Placement gives a server whichever provider of a host has enough: nobody can
 tell it to leave one for others. So there is room for a group of a request
@@ -105,10 +105,9 @@ def _has_traits(provider: host.Inventory, shape: shapes.Shape) -> bool:
 
 
 class Stock(amounts.Amounts):
-    """What is left of a host, of its own classes and of those that others
-    may have parts of.
-
-    The second are looked at when they are asked for, by their shapes.
+    """The amounts that are left: those of classes that only the host itself
+    has are plain numbers; others are reckoned when they are asked for, by
+    shape.
     """
 
     __slots__ = ('_busy', '_pools')

@@ -24,7 +24,6 @@ from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import idempotency
-from nova_reservations.db import inventories
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import looks
@@ -44,6 +43,7 @@ from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
+from nova_reservations.tests.functional.db import inventoried
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import purged
@@ -291,8 +291,8 @@ def fill(session: orm.Session) -> None:
         (models.Resource, _resources()),
         (models.Host, _hosts()),
         (models.HostTrait, _traits()),
-        (models.Inventory, _inventories()),
-        (models.NestedInventory, _nested_inventories()),
+        (models.Inventory, inventoried.rows(ENROLLED)),
+        (models.NestedInventory, inventoried.nested_rows(ENROLLED)),
         (models.ResourceProperty, _properties_of_hosts()),
         (models.Lease, _leases()),
         (models.Reservation, _reservations()),
@@ -343,33 +343,6 @@ def _traits() -> Rows:
     for number in ENROLLED:
         for trait in traits:
             yield {'resource_id': number, 'trait': trait}
-
-
-def _inventories() -> Rows:
-    known = fake_cloud.facts('host').inventories
-    # So many that reading all of them would be a mistake.
-    more = [
-        dataclasses.replace(known[0], resource_class=f'CUSTOM_{number}')
-        for number in range(9)
-    ]
-    for number in ENROLLED:
-        for inventory in (*known, *more):
-            yield inventories.row(number, inventory)
-
-
-def _nested_inventories() -> Rows:
-    known = objects.Inventory('VGPU', 4, 0, 1, 4, 1, 1.0)
-    for number in ENROLLED:
-        for below in range(9):
-            yield inventories.nested_row(
-                number,
-                dataclasses.replace(
-                    known,
-                    resource_class='VGPU' if below else 'CUSTOM_PCI_8086_1572',
-                    provider=str(below),
-                    traits=frozenset({'CUSTOM_A'}),
-                ),
-            )
 
 
 def _properties_of_hosts() -> Rows:

@@ -211,8 +211,8 @@ class TestFacts:
     def test_one_worker_reads_them_for_all(self, region):
         looks = []
         pool_generations = region.cloud.hosts.pool_generations
-        region.cloud.hosts.pool_generations = lambda: (
-            looks.append(1) or pool_generations()
+        region.cloud.hosts.pool_generations = lambda trees: (
+            looks.append(1) or pool_generations(trees)
         )
         workers = [region.worker(name) for name in 'abc']
         for _ in range(3):
@@ -225,7 +225,7 @@ class TestFacts:
         self.change(region, vcpus=32)
         pool_generations = region.cloud.hosts.pool_generations
 
-        def unreachable():
+        def unreachable(trees):
             raise UNREACHABLE
 
         region.cloud.hosts.pool_generations = unreachable

@@ -25,11 +25,11 @@ class Slow:
         self._answer = region.cloud.hosts.pool_generations
         region.cloud.hosts.pool_generations = self._wait
 
-    def _wait(self):
+    def _wait(self, trees):
         self.runs += 1
         self.begun.set()
         assert self.go_on.wait(SECONDS)
-        return self._answer()
+        return self._answer(trees)
 
 
 @pytest.fixture

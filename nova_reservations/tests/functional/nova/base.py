@@ -20,6 +20,7 @@ from keystoneauth1 import access
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import fixture as ks_fixture
 from nova import context as nova_context
+from nova import test as nova_test
 from nova import thread_pool_factory
 import nova.conf
 from nova.tests import fixtures as nova_fixtures
@@ -72,8 +73,12 @@ def _check_once(schema: Any, *args: Any, **kwargs: Any) -> None:
 jsonschema.Draft202012Validator.check_schema = staticmethod(_check_once)
 
 
-class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
-    """:cvar hosts: compute hosts that are there; none is enrolled.
+class WithLeases(
+    nova_test.TestCase, integrated_helpers.PlacementInstanceHelperMixin
+):
+    """Our part of such a Nova, whichever of its test cases it is from.
+
+    :cvar hosts: compute hosts that are there; none is enrolled.
 
     :cvar far_hosts: those of them that are in the second cell.
 
@@ -399,3 +404,7 @@ class NovaTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         """Return name -> aggregate, as Nova shows it."""
         shown = self.admin_api.api_get('/os-aggregates').body['aggregates']
         return {aggregate['name']: aggregate for aggregate in shown}
+
+
+class NovaTestCase(WithLeases, integrated_helpers.ProviderUsageBaseTestCase):
+    pass

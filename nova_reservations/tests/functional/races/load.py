@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 import datetime
 import pathlib
 import random
@@ -33,6 +34,7 @@ from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import flavor
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.plugins.resource_types import server
@@ -137,6 +139,26 @@ class JournaledServer(Journaled, server.Server):
     """Servers with a lease of their own."""
 
 
+class JournaledFlavor(Journaled, flavor.FlavorInstance):
+    """Slots of what is below hosts."""
+
+
+FLAVORS = 'flavor:instance'
+GPUS = tuple(
+    objects.Inventory('VGPU', 3, 0, 1, 3, 1, 1.0, provider=name)
+    for name in ('one', 'other')
+)
+GRAPHICS = ports.KnownFlavor(
+    'graphics',
+    'g1.small',
+    True,
+    ports.Flavor(1, 512, 1),
+    {'VCPU': 1, 'MEMORY_MB': 512, 'VGPU/2': 2},
+    frozenset(),
+    frozenset(),
+)
+"""One of them fits each of the GPUs of a host, and half of another."""
+
 LARGE = ports.KnownFlavor(
     'large',
     'm1.large',
@@ -159,13 +181,18 @@ def join(
     """
     opts = options.defaults()
     cloud = fake_cloud.FakeCloud(*names)
-    cloud.known_flavors[LARGE.id] = LARGE
+    cloud.known_flavors |= {known.id: known for known in (LARGE, GRAPHICS)}
+    for name in names:
+        cloud.known[name] = dataclasses.replace(
+            cloud.known[name], nested=GPUS, tree='two GPUs'
+        )
     database = api.Database(url)
     journal = Journal(database)
     types: dict[str, Any] = {
         objects.HOST: JournaledHost(cloud, opts),
         SLOTS_OF: JournaledSlots(cloud, opts),
         objects.SERVER: JournaledServer(cloud, opts),
+        FLAVORS: JournaledFlavor(cloud, opts),
     }
     for kind in types.values():
         kind.journal = journal
@@ -297,6 +324,8 @@ ONE_SLOT = (
     SLOTS_OF,
     {**SIZE, 'amount': 1, 'affinity': None, 'resource_properties': ''},
 )
+
+ONE_GPU = FLAVORS, {'flavor_id': 'graphics', 'amount': 1, 'affinity': None}
 
 
 def one_of_all(

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db import audit
 from nova_reservations.db import models
 from nova_reservations.engine import claims
 from nova_reservations.engine import lease_requests
@@ -275,16 +276,24 @@ def test_of_all_who_want_slots_as_many_win_as_there_is_room(
     party, crowd, gates
 ):
     racers = [
-        crowd.submit(load.one_of_all, next(gates), 5, load.ONE_SLOT)
+        crowd.submit(
+            load.one_of_all, next(gates), 5, load.ONE_SLOT, load.ONE_GPU
+        )
         for _ in range(LESSEES)
     ]
     answers = sum((one.result() for one in racers), Counter())
     room = 2 * len(HOSTS)
     assert answers == {
-        f'{load.SLOTS_OF} done': room,
-        f'{load.SLOTS_OF} NotEnoughResources': LESSEES * 5 - room,
+        f'{kind} {answer}': count
+        for kind in (load.SLOTS_OF, load.FLAVORS)
+        for answer, count in (
+            ('done', room),
+            ('NotEnoughResources', LESSEES * 5 - room),
+        )
     }
     assert overbooked(what_is_held(party.database)) == []
+    with party.database.reader() as session:
+        assert audit.overbooked(session) == []
 
 
 @EVERYWHERE

@@ -62,7 +62,7 @@ def test_usages_are_asked_for_on_demand(monkeypatch, with_usages, asked, free):
             {'resource_provider_generation': generation, part: parts[part]}
         )
 
-    monkeypatch.setattr(placement, '_request', request)
+    monkeypatch.setattr(placement, 'request', request)
     provider = placement.provider('uuid', with_usages)
     assert [url.rpartition('/')[2] for url in urls] == asked
     assert provider.free('VCPU') == free
@@ -93,7 +93,7 @@ def test_who_is_stopped_between_reading_and_writing_writes_nothing(
         if error is not None:
             raise error
 
-    monkeypatch.setattr(placement, '_request', request)
+    monkeypatch.setattr(placement, 'request', request)
     monkeypatch.setattr(parallel, 'MOMENT', 0)
     with pytest.raises(exception.ClaimLost):
         placement.set_members('an aggregate', ['a provider'], check)

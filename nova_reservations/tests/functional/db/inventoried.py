@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inventories of many hosts, as rows."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import dataclasses
+from typing import Any
+
+from nova_reservations import objects
+from nova_reservations.db import inventories
+from nova_reservations.testing import fake_cloud
+
+
+def rows(hosts: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of what hosts have."""
+    known = fake_cloud.facts('host').inventories
+    # So many that reading all of them would be a mistake.
+    more = [
+        dataclasses.replace(known[0], resource_class=f'CUSTOM_{number}')
+        for number in range(9)
+    ]
+    for number in hosts:
+        for inventory in (*known, *more):
+            yield inventories.row(number, inventory)
+
+
+def nested_rows(hosts: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of what is below them."""
+    known = objects.Inventory('VGPU', 4, 0, 1, 4, 1, 1.0)
+    for number in hosts:
+        for below in range(9):
+            yield inventories.nested_row(
+                number,
+                dataclasses.replace(
+                    known,
+                    resource_class='VGPU' if below else 'CUSTOM_PCI_8086_1572',
+                    provider=str(below),
+                    traits=frozenset({'CUSTOM_A'}),
+                ),
+            )
