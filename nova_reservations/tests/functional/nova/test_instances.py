@@ -386,12 +386,13 @@ class TestFlavorInstance(InstancesTestCase):
                 'MEMORY_MB': 1024,
                 # Swap counts as whole GiB.
                 'DISK_GB': 10 + 5 + 2,
-                'CUSTOM_LICENCE': 2,
-                'CUSTOM_CARD': 1,
+                # By shape: which providers they may be of.
+                'CUSTOM_LICENCE/2~+HW_CPU_X86_VMX!CUSTOM_OLD': 2,
+                'CUSTOM_CARD/1+CUSTOM_FAST': 1,
             },
             known.amounts,
         )
-        self.assertEqual({'HW_CPU_X86_VMX', 'CUSTOM_FAST'}, known.required)
+        self.assertEqual(set(), known.required)
         self.assertEqual({'CUSTOM_OLD'}, known.forbidden)
 
     def test_a_flavor_that_asks_for_nothing_can_not_be_counted(self):
