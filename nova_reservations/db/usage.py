@@ -24,6 +24,7 @@ from nova_reservations.db import holds
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import server_usage
+from nova_reservations.objects import shapes
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 
@@ -368,5 +369,7 @@ def _add_shares(
         if row.allocation_id in shares:
             reservation_id, degraded = shares[row.allocation_id]
             is_count = objects.slots_of(row.resource_class) is not None
-            name = records.SLOTS if is_count else row.resource_class
+            # Of whichever shape: units are units.
+            units_of = shapes.class_of(row.resource_class)
+            name = records.SLOTS if is_count else units_of
             found[reservation_id][name, degraded] += row.amount
