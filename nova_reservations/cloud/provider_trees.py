@@ -28,9 +28,6 @@ class Below:
     tree: str = ''
 
 
-NOTHING = Below()
-
-
 def our_child(host: str) -> str:
     """Return the UUID of our own provider below a host's."""
     return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
