@@ -49,6 +49,7 @@ from nova_reservations.engine import server_failures
 from nova_reservations.engine import server_leases
 from nova_reservations.engine import service_metrics
 from nova_reservations.engine import settings
+from nova_reservations.engine import sharing
 from nova_reservations.engine import unused_leases
 from nova_reservations.engine import usage_reports
 from nova_reservations.engine.worker import lifecycle
@@ -95,6 +96,7 @@ class Services:
     metrics: service_metrics.ServiceMetrics
     purge: purge.Purge
     usage_reports: usage_reports.UsageReports
+    sharing: sharing.Sharing
     tasks: Sequence[periodic.Task]
 
 
@@ -235,6 +237,7 @@ def assemble(parts: Parts) -> Services:
         usage_reports=usage_reports.UsageReports(
             database, parts.plugins.rating, options.rating_digits
         ),
+        sharing=sharing.Sharing(database, types, options, notify),
         tasks=periodic.Tasks(
             inventory,
             monitors,

@@ -73,6 +73,7 @@ generate_request_groups_from_pci_requests(self)
     nova.objects.flavor:Flavor.destroy(self)
     nova.objects.flavor:Flavor.get_by_flavor_id
         (context, flavor_id, read_deleted)
+    nova.objects.flavor:Flavor.remove_access(self, project_id)
     nova.objects.request_spec:RequestGroup is type
   server groups of reservations
     nova.objects.instance_group:InstanceGroup.create(self)

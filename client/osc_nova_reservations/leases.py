@@ -50,6 +50,10 @@ _LONG_COLUMNS = _COLUMNS | {
     'status_reason': 'Reason',
     'project_id': 'Project',
 }
+_SHARED_COLUMNS = {
+    key: _COLUMNS[key]
+    for key in ('id', 'name', 'status', 'start_date', 'end_date')
+}
 _RESERVED = {'reserved': 'Reserved'}
 """The last column: scripts may count on the places of the others."""
 
@@ -231,6 +235,12 @@ class ListLease(command.Lister):
             help='Only leases that were deleted (administrators)',
         )
         parser.add_argument(
+            '--shared',
+            action='store_true',
+            help='Only leases of which other projects share a reservation '
+            'with the own one',
+        )
+        parser.add_argument(
             '--sort',
             default='created_at:asc',
             metavar='<key>[:<direction>]',
@@ -271,9 +281,19 @@ class ListLease(command.Lister):
         if parsed_args.changes_since:
             # As in Nova, the only one with a hyphen.
             query['changes-since'] = parsed_args.changes_since
+        if parsed_args.shared:
+            query['shared'] = 'true'
         leases = api.request(
             api.client_of(self), 'GET', '/leases', params=query
         )['leases']
+        if parsed_args.shared:
+            return [*_SHARED_COLUMNS.values(), 'Reservations'], (
+                (
+                    *utils.get_dict_properties(lease, [*_SHARED_COLUMNS]),
+                    ', '.join(each['id'] for each in lease['reservations']),
+                )
+                for lease in leases
+            )
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
         columns = columns | _RESERVED
         return [*columns.values()], (

@@ -3,10 +3,14 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
+import datetime
 from typing import Any
 
 from nova.api.openstack import identity
 
+from nova_reservations import exception
+from nova_reservations.api import dates
+from nova_reservations.engine import lease_requests
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
 
@@ -46,3 +50,35 @@ def _check(context: Any, kinds: Iterable[str]) -> None:
     target = {'project_id': context.project_id}
     for kind in kinds:
         context.can(policies.create_of(kind), target=target)
+
+
+def check_types(
+    context: Any,
+    asked: lease_requests.NewLease,
+    now: datetime.datetime,
+    repeated: bool,
+) -> None:
+    """:raises: PolicyNotAuthorized, InvalidInput"""
+    check_resource_types(
+        context, (item.resource_type for item in asked.reservations)
+    )
+    types = {asked.lease_type or lease_requests.lease_type(asked, now)}
+    if repeated and asked.lease_type is None:
+        # As the ones after the first are.
+        types.add(states.LeaseType.SCHEDULED)
+    check_lease_types(context, types)
+
+
+def end_of(
+    body: dict[str, Any], start: datetime.datetime, now: datetime.datetime
+) -> datetime.datetime:
+    match 'end_date' in body, 'duration' in body:
+        case True, False:
+            return dates.parse(body['end_date'], now)
+        case False, True:
+            return dates.after(start, dates.parse_duration(body['duration']))
+        case False, False:
+            raise exception.InvalidInput(
+                'Missing parameter end_date, or duration in its place'
+            )
+    raise exception.InvalidInput('Give end_date or duration, not both')

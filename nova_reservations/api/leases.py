@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
+import dataclasses
 import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from nova_reservations.api import creation
 from nova_reservations.api import dates
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
+from nova_reservations.api import shared_leases
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import leases as schemas
 from nova_reservations.api.schemas import resource_types as type_schemas
@@ -28,11 +30,16 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
 
+ShowAll = Callable[[Collection[objects.Lease]], list[dict[str, Any]]]
+"""Returns what is shown of a page of leases."""
+
 
 def index(
     req: api_request.LeaseRequest, query: dict[str, Any]
 ) -> listing.Listing:
     own = req.context.project_id
+    if strutils.bool_from_string(query.get('shared')):
+        return _shared_with(own, req, query)
     req.context.can(policies.INDEX, target={'project_id': own})
     project_id = query.get('project_id')
     if project_id not in (None, own):
@@ -43,15 +50,37 @@ def index(
         policies.INDEX_ALL_PROJECTS, target={'project_id': own}, fatal=False
     ):
         project_id = own
-    limit = int(query['limit']) if 'limit' in query else None
-    show_all = view_of(req)
-    found = req.services.lease_lists.pages(
-        _lease_query(query, project_id, limit, req)
+    return _listed(
+        req, query, _lease_query(query, project_id, req), view_of(req)
     )
+
+
+def _shared_with(
+    project_id: str, req: api_request.LeaseRequest, query: dict[str, Any]
+) -> listing.Listing:
+    """List what others share with the project.
+
+    :raises: PolicyNotAuthorized, InvalidInput
+    """
+    shared_leases.check_listed(req, query)
+    wanted = dataclasses.replace(
+        _lease_query(query, None, req), shared_with=project_id
+    )
+    return _listed(req, query, wanted, shared_leases.view_of(req))
+
+
+def _listed(
+    req: api_request.LeaseRequest,
+    query: dict[str, Any],
+    wanted: objects.LeaseQuery,
+    show_all: ShowAll,
+) -> listing.Listing:
+    found = req.services.lease_lists.pages(wanted)
     return listing.Listing(
         'leases',
         (show_all(page) for page in found),
-        limit,
+        # One more is asked for.
+        None if wanted.limit is None else wanted.limit - 1,
         lambda last: req.next_link(query, last['id']),
     )
 
@@ -75,11 +104,10 @@ _SELECTIVE = frozenset({'deleted', 'limit', 'status', 'name', *_BOUNDS})
 def _lease_query(
     query: Mapping[str, Any],
     project_id: str | None,
-    limit: int | None,
     req: api_request.LeaseRequest,
 ) -> objects.LeaseQuery:
     now = req.now()
-    bounds: dict[str, datetime.datetime] = {
+    bounds: dict[str, Any] = {
         name: dates.parse(query[key], now)
         for key, name in _BOUNDS.items()
         if key in query
@@ -93,7 +121,7 @@ def _lease_query(
         ),
         name=query.get('name'),
         # One more than wanted tells whether there is a next page.
-        limit=None if limit is None else limit + 1,
+        limit=int(query['limit']) + 1 if 'limit' in query else None,
         marker=query.get('marker'),
         sort_key=query.get('sort_key', 'created_at'),
         descending=query.get('sort_dir') == 'desc',
@@ -119,7 +147,10 @@ def _deleted(
 
 
 def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
-    lease = _visible_once(req, lease_id)
+    try:
+        lease = _visible_once(req, lease_id)
+    except exception.NotFound as missing:
+        return {'lease': shared_leases.show(req, lease_id, missing)}
     answer = _answer(req, lease)
     names_hosts = req.context.can(
         policies.SHOW_HOSTS,
@@ -147,7 +178,7 @@ def _visible_once(
     :raises: NotFound
     """
     try:
-        return _visible(req, lease_id)
+        return visible(req, lease_id)
     except exception.NotFound:
         if not req.context.can(policies.DELETED, fatal=False):
             raise
@@ -169,7 +200,7 @@ def create(
         project_id=creation.project_of(context, body.get('project_id')),
         user_id=context.user_id,
         start=start,
-        end=_end(body, start, now),
+        end=creation.end_of(body, start, now),
         before_end=_date(body, 'before_end_date', now),
         reservations=tuple(
             new_reservation(req, item) for item in body.get('reservations', ())
@@ -183,7 +214,7 @@ def create(
         else None,
         key=_key(req, query, headers, body),
     )
-    _check_types(context, asked, now, repeated='repeat' in body)
+    creation.check_types(context, asked, now, repeated='repeat' in body)
     dry_run = _is_dry_run(query)
     if 'repeat' in body:
         made = req.services.series.create(
@@ -204,23 +235,6 @@ CREATE = Action(
     response=schemas.CREATE_RESPONSE,
     refusals=(409, 422),
 )
-
-
-def _check_types(
-    context: Any,
-    asked: lease_requests.NewLease,
-    now: datetime.datetime,
-    repeated: bool,
-) -> None:
-    """:raises: PolicyNotAuthorized, InvalidInput"""
-    creation.check_resource_types(
-        context, (item.resource_type for item in asked.reservations)
-    )
-    types = {asked.lease_type or lease_requests.lease_type(asked, now)}
-    if repeated and asked.lease_type is None:
-        # As the ones after the first are.
-        types.add(states.LeaseType.SCHEDULED)
-    creation.check_lease_types(context, types)
 
 
 def _key(
@@ -266,21 +280,6 @@ def _series(
 
 def _is_dry_run(query: Mapping[str, str]) -> bool:
     return strutils.bool_from_string(query.get('dry_run'))
-
-
-def _end(
-    body: dict[str, Any], start: datetime.datetime, now: datetime.datetime
-) -> datetime.datetime:
-    match 'end_date' in body, 'duration' in body:
-        case True, False:
-            return dates.parse(body['end_date'], now)
-        case False, True:
-            return dates.after(start, dates.parse_duration(body['duration']))
-        case False, False:
-            raise exception.InvalidInput(
-                'Missing parameter end_date, or duration in its place'
-            )
-    raise exception.InvalidInput('Give end_date or duration, not both')
 
 
 def _date(
@@ -330,7 +329,7 @@ def update(
     query: dict[str, str],
     body: dict[str, Any],
 ) -> dict[str, Any]:
-    lease = _visible(req, lease_id)
+    lease = visible(req, lease_id)
     req.context.can(policies.UPDATE, target={'project_id': lease.project_id})
     now = req.now()
     if 'replace_failed' in body:
@@ -367,7 +366,7 @@ UPDATE = Action(
     update,
     query=schemas.DRY_RUN,
     body=schemas.UPDATE,
-    response=schemas.SHOW_RESPONSE,
+    response=schemas.UPDATE_RESPONSE,
     refusals=(404, 409),
 )
 
@@ -412,7 +411,7 @@ def _changed_reservations(
 
 
 def delete(req: api_request.LeaseRequest, lease_id: str) -> None:
-    lease = _visible(req, lease_id)
+    lease = visible(req, lease_id)
     req.context.can(policies.DELETE, target={'project_id': lease.project_id})
     req.services.leases.delete(lease_id, req.now())
 
@@ -420,7 +419,7 @@ def delete(req: api_request.LeaseRequest, lease_id: str) -> None:
 DELETE = Action(delete, 204, refusals=(404, 409))
 
 
-def _visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
+def visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it.
 
     :raises: NotFound; also for what only another project may see
@@ -457,7 +456,7 @@ def _answer(
 
 def view_of(
     req: api_request.LeaseRequest,
-) -> Callable[[Collection[objects.Lease]], list[dict[str, Any]]]:
+) -> ShowAll:
     """Return the view of leases for the caller."""
     in_full = req.context.can(
         policies.REASON_IN_FULL,

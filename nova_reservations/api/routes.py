@@ -14,6 +14,7 @@ from nova_reservations.api import leases
 from nova_reservations.api import limits
 from nova_reservations.api import offers
 from nova_reservations.api import openapi
+from nova_reservations.api import project_access
 from nova_reservations.api import request as api_request
 from nova_reservations.api import resources
 from nova_reservations.api import series
@@ -44,6 +45,8 @@ _TABLE = (
     ('GET', '/v1/leases/{lease_id}', leases.SHOW),
     ('PUT', '/v1/leases/{lease_id}', leases.UPDATE),
     ('DELETE', '/v1/leases/{lease_id}', leases.DELETE),
+    ('POST', '/v1/leases/{lease_id}/action', project_access.ACTION),
+    ('GET', '/v1/leases/{lease_id}/project-access', project_access.INDEX),
     ('GET', '/v1/demand', demand.INDEX),
     ('GET', '/v1/floatingips', floatingips.INDEX),
     ('POST', '/v1/floatingips', floatingips.CREATE),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import contextlib
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -108,13 +109,17 @@ class Slots:
                 what=f'Flavor {slots.reservation_id}',
                 reason='somebody has deleted it',
             )
-        if slots.project_id in _projects(flavor):
-            return
-        check()
-        try:
-            flavor.add_access(slots.project_id)
-        except nova_exception.FlavorAccessExists:
-            return
+        known = frozenset(_projects(flavor))
+        wanted = slots.sharers.present | {slots.project_id}
+        for project_id in sorted(wanted - known):
+            check()
+            with contextlib.suppress(nova_exception.FlavorAccessExists):
+                flavor.add_access(project_id)
+        # Whom an administrator has added is not our matter.
+        for project_id in sorted(known & (slots.sharers.former - wanted)):
+            check()
+            with contextlib.suppress(nova_exception.FlavorAccessNotFound):
+                flavor.remove_access(project_id)
 
     @errors.translated()
     def delete_slots(

@@ -14,6 +14,7 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import holds
 from nova_reservations.db import models
+from nova_reservations.db import project_access
 from nova_reservations.objects import states
 
 ALLOCATION = models.table(models.Allocation)
@@ -59,6 +60,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
             ALLOCATION.c.leaving_at.is_(None),
         )
     ).all()
+    shared = project_access.of(session, [reservation_id])
     return objects.Access(
         reservation_id=reservation_id,
         lease_id=row.id,
@@ -72,6 +74,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
         in_slots=any(not row.exclusive for row in held),
         cells=frozenset(row.cell for row in held if row.cell),
         is_used=row.used_at is not None,
+        sharers=shared.get(reservation_id, objects.NOBODY),
     )
 
 

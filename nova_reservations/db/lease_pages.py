@@ -19,6 +19,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import leases
 from nova_reservations.db import models
+from nova_reservations.db import project_access
 from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
@@ -91,7 +92,7 @@ def _statement(
     of_status = LEASE.c.status.in_(query.statuses)
     order = sa.desc if query.descending else sa.asc
     for few in _recent(query):
-        if _are_few(session, few):
+        if query.shared_with is not None or _are_few(session, few):
             ids = sa.union(*few).subquery()
             statement = (
                 sa.select(*columns)
@@ -137,6 +138,8 @@ def _recent(
 ) -> Iterator[list[sa.Select[tuple[str]]]]:
     """Yield queries for the ids of leases among which those are that are
     wanted: where they are few, the quickest way to these."""
+    if query.shared_with is not None:
+        yield [project_access.leases_shared_with(query.shared_with)]
     if query.end_after is not None:
         yield [_ids(query, 'end', LEASE.c.end_date > query.end_after)]
     if query.changed_since is not None:
@@ -214,6 +217,12 @@ def marked(session: orm.Session, query: objects.LeaseQuery) -> Position | None:
     conditions = [LEASE.c.id == query.marker]
     if query.project_id is not None:
         conditions.append(LEASE.c.project_id == query.project_id)
+    if query.shared_with is not None:
+        conditions.append(
+            LEASE.c.id.in_(
+                project_access.leases_shared_with(query.shared_with)
+            )
+        )
     marker = session.execute(
         sa.select(*SORT_KEYS[query.sort_key]).where(*conditions)
     ).first()

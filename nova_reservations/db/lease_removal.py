@@ -13,6 +13,7 @@ from sqlalchemy import orm
 from nova_reservations.db import allocations
 from nova_reservations.db import models
 from nova_reservations.db import pages
+from nova_reservations.db import project_access
 
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
@@ -40,6 +41,7 @@ def remove(
         allocated += allocations.forget(
             session, ALLOCATION.c.reservation_id.in_(page)
         )
+        project_access.forget(session, page)
         for table in SERVERS:
             done = session.execute(
                 sa.delete(table).where(table.c.reservation_id.in_(page))

@@ -625,6 +625,35 @@ class Server(Base, Timestamps):
     )
 
 
+class ProjectAccess(Base, Timestamps):
+    """A project that a reservation of another one is shared with.
+
+    removed_at is since when it is not any more; servers of the project may
+    still be there. lease_id, which its reservation has too, is for lists.
+    """
+
+    __tablename__ = 'nr_project_access'
+    __table_args__ = _table_args(
+        # What others share with a project.
+        sa.Index(
+            'ix_nr_project_access_project',
+            'project_id',
+            'removed_at',
+            'lease_id',
+            'reservation_id',
+        ),
+    )
+
+    reservation_id: orm.Mapped[str] = orm.mapped_column(
+        sa.ForeignKey('nr_reservations.id'), primary_key=True
+    )
+    project_id: orm.Mapped[str] = orm.mapped_column(
+        sa.String(255), primary_key=True
+    )
+    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    removed_at: orm.Mapped[datetime.datetime | None]
+
+
 class LeasedServer(Base, Timestamps):
     """A server that carries the lease of its reservation.
 

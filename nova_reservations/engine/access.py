@@ -5,6 +5,7 @@ A server uses a reservation that its request names, or, of an open one, that
 its scheduling chooses.
 """
 
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Sequence
 import dataclasses
@@ -15,6 +16,7 @@ from nova_reservations import objects
 from nova_reservations.db import access
 from nova_reservations.db import api
 from nova_reservations.db import leases
+from nova_reservations.db import project_access
 from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import resource_types
@@ -30,11 +32,13 @@ class Open:
     """:ivar slots: on hosts that can be used now, free or not.
 
     :ivar slot: what each of them holds.
+    :ivar sharers: other projects that may hold some.
     """
 
     reservation_id: str
     slots: int
     slot: amounts.Amounts
+    sharers: frozenset[str] = frozenset()
 
 
 class Access:
@@ -55,19 +59,29 @@ class Access:
         if not objects.is_id(flavor_id):
             return False
         access = self.find(flavor_id)
-        return access is not None and access.project_id == project_id
+        return access is not None and access.is_for(project_id)
 
     def admit(
-        self, reservation_id: str, project_id: str, *, in_slot: bool
+        self,
+        reservation_id: str,
+        project_id: str,
+        *,
+        in_slot: bool,
+        is_there: Callable[[], bool] = lambda: False,
     ) -> objects.Access:
         """Return where a server of the project may land in the reservation.
 
         :param in_slot: whether the server has the reservation's flavor
+        :param is_there: returns whether it is one that is moved: one that was
+            let in stays, whoever may come now
         :raises: NotFound, InvalidState, InvalidInput
         :raises: NotEnoughResources if there is no host at this moment
         """
         access = self.find(reservation_id)
-        if access is None or access.project_id != project_id:
+        if access is None or not (
+            access.is_for(project_id)
+            or (access.may_have(project_id) and is_there())
+        ):
             self._check_is_no_lease(reservation_id, project_id)
             raise exception.NotFound(kind='Reservation', id=reservation_id)
         if access.status != states.Lease.ACTIVE:
@@ -102,10 +116,15 @@ class Access:
         try:
             with self.database.causal_reader() as session:
                 lease = leases.get(session, given)
+                shared = project_access.shared_with(
+                    session, project_id, [given]
+                )
         except exception.NotFound:
             return
-        if lease.project_id == project_id:
-            ids = ', '.join(item.id for item in lease.reservations)
+        own = [item.id for item in lease.reservations]
+        known = own if lease.project_id == project_id else shared.get(given)
+        if known:
+            ids = ', '.join(known)
             raise exception.InvalidInput(
                 f'{given} is the id of a lease: give that of its reservation '
                 f'instead: {ids}'
@@ -190,12 +209,13 @@ class Access:
 
     def open_to(self, project_id: str) -> Sequence[Open]:
         """Return the project's open reservations that can be used now, in the
-        order of their ends; three queries, however many others there are.
+        order of their ends; four queries, however many others there are.
 
         :raises: DatabaseUnavailable
         """
         with self.database.causal_reader() as session:
             found = slot_servers.open_to(session, project_id)
+            shared = project_access.of(session, [item.id for item in found])
         opened = []
         for item in found:
             # A type may have been switched off after the lease was made.
@@ -208,7 +228,8 @@ class Access:
                 if demand is not None and not demand.exclusive:
                     # Those that are given back are closed from the start.
                     slots = min(item.slots, demand.slots)
-                    opened.append(Open(item.id, slots, demand.slot))
+                    sharers = shared.get(item.id, objects.NOBODY).all
+                    opened.append(Open(item.id, slots, demand.slot, sharers))
         return opened
 
     def choice(self, server_uuid: str) -> str | None:

@@ -31,6 +31,7 @@ from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
+from nova_reservations.db import project_access
 from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.db import usage
@@ -332,6 +333,7 @@ def _give_back(
     slot_servers.forget(session, ids)
     # What had begun has ended before.
     server_usage.undo(session, ids)
+    project_access.forget(session, ids)
     if lease.server_reservation is not None:
         leased_servers.release_all(session, ids, now)
     if any(item.resources_changed for item in lease.reservations):

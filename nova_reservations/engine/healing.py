@@ -24,6 +24,7 @@ from nova_reservations.db import candidates
 from nova_reservations.db import capacity
 from nova_reservations.db import healing
 from nova_reservations.db import leases
+from nova_reservations.db import project_access
 from nova_reservations.db import slot_servers
 from nova_reservations.db import usage
 from nova_reservations.engine import allocations as plans
@@ -406,6 +407,7 @@ class Healing:
                 ids = [item.id for item in lease.reservations]
                 held = allocations.holdings(session, ids)
                 created = slot_servers.of(session, ids)
+                shared = project_access.of(session, ids)
         except exception.NotFound:
             return
         if lease.status != states.Lease.ACTIVE:
@@ -426,6 +428,7 @@ class Healing:
                 resources=resources,
                 slots={},
                 servers=created.get(reservation.id, frozenset()),
+                sharers=shared.get(reservation.id, objects.NOBODY),
                 now=now,
                 prepared=lease.prepared,
                 settled=True,

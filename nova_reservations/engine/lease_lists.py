@@ -21,6 +21,7 @@ from nova_reservations.db import api
 from nova_reservations.db import deleted_leases
 from nova_reservations.db import hosts
 from nova_reservations.db import lease_pages
+from nova_reservations.db import project_access
 from nova_reservations.db import retry_queue
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import resource_types
@@ -166,9 +167,23 @@ class LeaseLists:
         with self.database.reader() as session:
             held = allocations.holdings(session, [reservation.id])
             came = slot_servers.chosen(session, reservation.id)
+            shared = project_access.of(session, [reservation.id])
         resources = [holding.resource for holding in held[reservation.id]]
+        sharers = shared.get(reservation.id, objects.NOBODY)
         try:
-            return kind.usage(lease, reservation, resources, came)
+            found = dict(kind.usage(lease, reservation, resources, came))
+            if 'used' in found:
+                # Theirs count, and are not named: they are not the owner's.
+                found['used'] += sum(
+                    kind.usage(
+                        dataclasses.replace(lease, project_id=project_id),
+                        reservation,
+                        resources,
+                        came,
+                    )['used']
+                    for project_id in sorted(sharers.all)
+                )
+            return found
         except exception.CloudUnavailable as error:
             LOG.warning(
                 'The use of reservation %(id)s is not known: %(reason)s',

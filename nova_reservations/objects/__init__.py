@@ -36,10 +36,13 @@ from nova_reservations.objects.names import slots_of
 from nova_reservations.objects.names import TARGETED
 from nova_reservations.objects.reasons import plural
 from nova_reservations.objects.reasons import Reason
+from nova_reservations.objects.sharing import NOBODY
+from nova_reservations.objects.sharing import Sharers
 
 __all__ = (
     'HINT',
     'HOST',
+    'NOBODY',
     'OPEN',
     'SERVER',
     'SLOTS',
@@ -67,6 +70,7 @@ __all__ = (
     'Reservation',
     'Resource',
     'ResourceQuery',
+    'Sharers',
     'Tenancy',
     'group_id',
     'is_id',

@@ -7,6 +7,7 @@ import datetime
 from typing import Any
 
 from nova_reservations.objects import host
+from nova_reservations.objects import sharing
 from nova_reservations.objects import states
 
 
@@ -157,6 +158,7 @@ class Access:
     :ivar cells: the UUIDs of the cells that all of these hosts are in, as
         far as they are known.
     :ivar is_used: whether any server was ever let into its lease.
+    :ivar sharers: other projects that it is, or was, shared with.
     """
 
     reservation_id: str
@@ -171,3 +173,14 @@ class Access:
     in_slots: bool
     cells: frozenset[str]
     is_used: bool
+    sharers: sharing.Sharers = sharing.NOBODY
+
+    def is_for(self, project_id: str) -> bool:
+        """Return whether the project may create servers in it."""
+        return (
+            project_id == self.project_id or project_id in self.sharers.present
+        )
+
+    def may_have(self, project_id: str) -> bool:
+        """Return whether servers of the project may be in it."""
+        return project_id == self.project_id or project_id in self.sharers.all

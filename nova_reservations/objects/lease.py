@@ -211,6 +211,7 @@ class LeaseQuery:
         from end_after to start_before.
     :ivar changed_since: those that were created or changed then or later.
     :ivar over_after: leaves out leases that were over before it.
+    :ivar shared_with: a project that others share something of them with.
     :ivar marker: the id of the last lease of the page before.
     :ivar deleted: whether those are wanted that were deleted, and no others;
         None: both.
@@ -225,6 +226,7 @@ class LeaseQuery:
     end_before: datetime.datetime | None = None
     changed_since: datetime.datetime | None = None
     over_after: datetime.datetime | None = None
+    shared_with: str | None = None
     limit: int | None = None
     marker: str | None = None
     sort_key: str = 'created_at'

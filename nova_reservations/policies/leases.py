@@ -27,6 +27,11 @@ UPDATE = 'reservations:leases:update'
 DELETE = 'reservations:leases:delete'
 CELL = 'reservations:leases:cell'
 REASON_IN_FULL = 'reservations:leases:reason_in_full'
+INDEX_SHARED = 'reservations:leases:index:shared'
+SHOW_SHARED = 'reservations:leases:show:shared'
+ACCESS_INDEX = 'reservations:leases:project_access:index'
+ACCESS_ADD = 'reservations:leases:project_access:add'
+ACCESS_REMOVE = 'reservations:leases:project_access:remove'
 
 
 def create_of(kind: str) -> str:
@@ -144,6 +149,39 @@ RULES = [
         ('GET', '/leases/{lease_id}'),
         ('PUT', '/leases/{lease_id}'),
         ('GET', '/lease-series/{series_id}'),
+    ),
+    base.rule(
+        INDEX_SHARED,
+        base.PROJECT_READER_OR_ADMIN,
+        'List the leases of which others share a reservation with the own '
+        'project.',
+        ('GET', '/leases?shared=True'),
+    ),
+    base.rule(
+        SHOW_SHARED,
+        base.PROJECT_READER_OR_ADMIN,
+        'Show name, dates, status and reservations of a lease of which '
+        'others share a reservation with the own project.',
+        ('GET', '/leases/{lease_id}'),
+    ),
+    base.rule(
+        ACCESS_INDEX,
+        base.PROJECT_READER_OR_ADMIN,
+        'List the projects that reservations of a lease are shared with.',
+        ('GET', '/leases/{lease_id}/project-access'),
+    ),
+    base.rule(
+        ACCESS_ADD,
+        base.PROJECT_MEMBER_OR_ADMIN,
+        'Share a reservation of a lease with another project, as '
+        '``addProjectAccess``.',
+        ('POST', '/leases/{lease_id}/action'),
+    ),
+    base.rule(
+        ACCESS_REMOVE,
+        base.PROJECT_MEMBER_OR_ADMIN,
+        'Share it no more, as ``removeProjectAccess``.',
+        ('POST', '/leases/{lease_id}/action'),
     ),
     *_of_types(),
 ]

@@ -221,7 +221,7 @@ class Servers(Protocol):
     def building_servers(
         self,
         reservation_id: str,
-        project_id: str,
+        project_ids: Collection[str],
         hosts: Collection[objects.Resource],
     ) -> Sequence[Server]:
         """Return the servers that Nova is building in the reservation.

@@ -38,6 +38,7 @@ class ReservedSlots:
     :ivar user_id: whose the server group is.
     :ivar flavor: None: none of its own, its servers have others.
     :ivar hosts: where, and how many.
+    :ivar sharers: other projects that may use the flavor, or might before.
     """
 
     reservation_id: str
@@ -46,6 +47,7 @@ class ReservedSlots:
     flavor: Flavor | None
     affinity: bool | None
     hosts: tuple[tuple[objects.Resource, int], ...]
+    sharers: objects.Sharers = objects.NOBODY
 
 
 class Slots(Protocol):
@@ -74,7 +76,8 @@ class Slots(Protocol):
         if no flavor is asked for, whether placement has the inventories so."""
 
     def allow_flavor(self, slots: ReservedSlots, check: Check) -> None:
-        """Let the project use the flavor."""
+        """Let the project and its sharers use the flavor, and former ones
+        not."""
 
     def delete_slots(
         self,

@@ -80,7 +80,7 @@ class Admissions:
                 )
             asked = requests.asked(request_spec)
             if asked.reservation is not None:
-                access = self._admit(asked, request_spec.project_id)
+                access = self._admit(asked, request_spec)
                 return Admission(
                     access.reservation_id,
                     access.hosts,
@@ -107,7 +107,9 @@ class Admissions:
             cell=place.cell if place else None,
         )
 
-    def _admit(self, asked: requests.Asked, project_id: str) -> objects.Access:
+    def _admit(
+        self, asked: requests.Asked, request_spec: nova_objects.RequestSpec
+    ) -> objects.Access:
         """:raises: RequestFilterFailed if the project may not use it now
         :raises: NotEnoughResources if it may, and there is no host
         """
@@ -117,7 +119,10 @@ class Admissions:
             )
         try:
             return self.services.access.admit(
-                asked.reservation, project_id, in_slot=asked.in_slot
+                asked.reservation,
+                request_spec.project_id,
+                in_slot=asked.in_slot,
+                is_there=lambda: requests.exists(request_spec),
             )
         except (
             exception.InvalidInput,

@@ -183,7 +183,11 @@ class OpenSlots:
             return None
         used = placement.usages(request_spec.project_id)
         for reservation in fitting:
-            taken = used.get(objects.slot_class(reservation.reservation_id), 0)
+            slots = objects.slot_class(reservation.reservation_id)
+            taken = used.get(slots, 0) + sum(
+                placement.usages(project_id).get(slots, 0)
+                for project_id in sorted(reservation.sharers)
+            )
             if reservation.slots - taken >= wanted:
                 return reservation.reservation_id
         return None

@@ -149,7 +149,7 @@ class FakeServers:
     def building_servers(
         self,
         reservation_id: str,
-        project_id: str,
+        project_ids: Collection[str],
         hosts: Collection[objects.Resource],
     ) -> list[ports.Server]:
         self._state.check_cells(host.name for host in hosts)
@@ -157,7 +157,7 @@ class FakeServers:
             server
             for server in self._all().values()
             if server.state == ports.ServerState.BUILDING
-            and server.project_id == project_id
+            and server.project_id in project_ids
             and self._state.hints.get(server.uuid) == reservation_id
         ]
 

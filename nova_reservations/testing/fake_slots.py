@@ -74,6 +74,9 @@ class FakeSlots:
         check()
         self._state.write('admit')
         self._state.admitted[slots.reservation_id] = slots.project_id
+        self._state.flavor_sharers[slots.reservation_id] = (
+            slots.sharers.present
+        )
 
     def delete_slots(
         self,
@@ -86,6 +89,7 @@ class FakeSlots:
         for known in (
             self._state.flavors,
             self._state.admitted,
+            self._state.flavor_sharers,
             self._state.groups,
         ):
             known.pop(reservation_id, None)

@@ -111,6 +111,7 @@ class State:
         self.classes: dict[str, dict[str, int]] = {}
         self.flavors: dict[str, ports.Flavor] = {}
         self.admitted: dict[str, str] = {}
+        self.flavor_sharers: dict[str, frozenset[str]] = {}
         self.groups: dict[str, bool] = {}
         self.tenancy: dict[str, str] = {}
         self.stuck: dict[str, set[str]] = {}

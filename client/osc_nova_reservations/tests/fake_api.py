@@ -11,7 +11,7 @@ import uuid
 import requests
 from requests import adapters
 
-_DATES = frozenset({'start_before', 'end_after', 'changes-since'})
+_OTHERS = frozenset({'start_before', 'end_after', 'changes-since', 'shared'})
 
 _ANY = ('PENDING', 'ACTIVE')
 
@@ -33,6 +33,8 @@ class FakeApi(adapters.BaseAdapter):
     :ivar unnamed: hosts as anybody sees them
     :ivar promised: what is on no certain host yet
     :ivar page: how many of these are in an answer
+    :ivar actions: bodies of actions on leases
+    :ivar accesses: projects that reservations are shared with
     :ivar refusal: status and body with which all further requests are refused
     """
 
@@ -51,6 +53,8 @@ class FakeApi(adapters.BaseAdapter):
         self.unnamed: list[dict[str, Any]] = []
         self.promised: list[dict[str, Any]] = []
         self.page = 2
+        self.actions: list[dict[str, Any]] = []
+        self.accesses: list[dict[str, str]] = []
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
 
     def add(
@@ -81,6 +85,8 @@ class FakeApi(adapters.BaseAdapter):
             answer = self._limits
         elif '/usage' in response.url:
             answer = self._usages
+        elif response.url.endswith(('/action', '/project-access')):
+            answer = self._access
         status, body = self.refusal or answer(request)
         if self.lost:
             self.lost = False
@@ -107,6 +113,14 @@ class FakeApi(adapters.BaseAdapter):
         query = parse.urlsplit(request.url or '').query
         self.queries.append(parse.parse_qs(str(query)))
         shown = {'tenant_usages': self.usages}
+        return http.HTTPStatus.OK, json.dumps(shown).encode()
+
+    def _access(
+        self, request: requests.PreparedRequest
+    ) -> tuple[http.HTTPStatus, bytes]:
+        if request.method == 'POST':
+            self.actions.append(json.loads(request.body or '{}'))
+        shown = {'project_access': self.accesses}
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
     def _answer(
@@ -229,7 +243,7 @@ class FakeApi(adapters.BaseAdapter):
             and all(
                 lease[key] == value
                 for key, value in wanted.items()
-                if key not in _DATES
+                if key not in _OTHERS
             )
         ]
         found.sort(

@@ -14,10 +14,12 @@ from osc_nova_reservations import demand
 from osc_nova_reservations import leases
 from osc_nova_reservations import options
 from osc_nova_reservations import series
+from osc_nova_reservations import sharing
 from osc_nova_reservations.calendar import command
 
 _ROOT = pathlib.Path(__file__).parents[3]
 _COMMANDS = {
+    'add': sharing.AddProject,
     'calendar': command.ShowCalendar,
     'capacity': capacity.ShowCapacity,
     'create': leases.CreateLease,
@@ -25,11 +27,13 @@ _COMMANDS = {
     'demand': demand.ListDemand,
     'list': leases.ListLease,
     'offer': leases.ListOffer,
+    'project': sharing.ListProject,
+    'remove': sharing.RemoveProject,
     'series': series.ShowSeries,
     'set': leases.SetLease,
     'show': leases.ShowLease,
 }
-_TWO_WORDS = frozenset({'demand', 'offer'})
+_TWO_WORDS = frozenset({'add', 'demand', 'offer', 'project', 'remove'})
 _LEASE = {
     'reservations': [
         {

@@ -86,6 +86,7 @@ def test_the_commands_are_found():
     found = openstack('help', 'lease')
     assert found.stderr == ''
     assert [line.strip() for line in found.stdout.splitlines()[1:]] == [
+        'lease add project',
         'lease calendar',
         'lease capacity',
         'lease create',
@@ -98,6 +99,8 @@ def test_the_commands_are_found():
         'lease limits show',
         'lease list',
         'lease offer list',
+        'lease project list',
+        'lease remove project',
         'lease series delete',
         'lease series show',
         'lease set',

@@ -31,6 +31,11 @@ INDEX = validation.Schema(
         },
         name=parameters.NAME,
         project_id=parameters.NAME,
+        shared={
+            **parameters.BOOLEAN,
+            'description': 'whether leases are wanted of which other projects '
+            'share a reservation with the own one, in place of its own',
+        },
         start_after=parameters.DATE,
         start_before={
             **parameters.DATE,
@@ -315,16 +320,39 @@ LEASE = {
     'properties': {**_LEASE['properties'], **_IF_DELETED},
 }
 
+SHARED_LEASE = {
+    'title': 'SharedLease',
+    **parameters.exactly(
+        id=parameters.UUID,
+        name=parameters.NAME,
+        start_date=parameters.SHOWN_DATE,
+        end_date=parameters.SHOWN_DATE,
+        status={'enum': [str(state) for state in states.Lease]},
+        reservations={
+            'type': 'array',
+            'description': 'those that are shared with the project',
+            'items': parameters.exactly(id=parameters.UUID),
+        },
+    ),
+}
+"""What others see of a lease that shares something with them."""
+
 INDEX_RESPONSE = validation.Schema(
     {
         **parameters.optional(
-            leases={'type': 'array', 'items': LEASE},
+            leases={
+                'type': 'array',
+                'items': {'anyOf': [LEASE, SHARED_LEASE]},
+            },
             leases_links=parameters.LINKS,
         ),
         'required': ['leases'],
     }
 )
-SHOW_RESPONSE = validation.Schema(parameters.exactly(lease=LEASE))
+SHOW_RESPONSE = validation.Schema(
+    parameters.exactly(lease={'anyOf': [LEASE, SHARED_LEASE]})
+)
+UPDATE_RESPONSE = validation.Schema(parameters.exactly(lease=LEASE))
 CREATE_RESPONSE = validation.Schema(
     {
         **parameters.optional(

@@ -152,11 +152,11 @@ def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
 def _is_of_others(
     flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
 ) -> bool:
-    """Return whether it is the flavor of a reservation of another project."""
+    """Return whether it is the flavor of a reservation that the server's
+    project may not use."""
     access = _access(flavor_id, services)
-    return (
-        access is not None
-        and access.project_id != asked['instance'].project_id
+    return access is not None and not access.is_for(
+        asked['instance'].project_id
     )
 
 
@@ -209,7 +209,7 @@ def _lease_of(
     )
     if (
         access is not None
-        and access.project_id == instance.project_id
+        and access.may_have(instance.project_id)
         and access.status in states.OPEN
     ):
         return access

@@ -2,6 +2,7 @@
 """Leases as Blazar's clients read them, and why a lease is in its state."""
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +57,23 @@ def _deleted(lease: objects.Lease) -> dict[str, Any]:
     return {
         'deleted': True,
         'deleted_at': dates.show_stamp(lease.deleted_at),
+    }
+
+
+def show_shared(
+    lease: objects.Lease, reservation_ids: Collection[str]
+) -> dict[str, Any]:
+    """Return what another project sees of a lease.
+
+    :param reservation_ids: of those that are shared with it
+    """
+    return {
+        'id': lease.id,
+        'name': lease.name,
+        'start_date': dates.show(lease.start_date),
+        'end_date': dates.show(lease.end_date),
+        'status': lease.status,
+        'reservations': [{'id': each} for each in reservation_ids],
     }
 
 

@@ -60,13 +60,15 @@ def in_flight(
 
 def building_servers(
     reservation_id: str,
-    project_id: str,
+    project_ids: Collection[str],
     hosts: Collection[objects.Resource],
 ) -> Sequence[ports.Server]:
     with errors.translated():
-        unplaced = _unplaced(models.BuildRequest.project_id == project_id)
+        unplaced = _unplaced(models.BuildRequest.project_id.in_(project_ids))
     placed = cells.ask(
-        cells.of_hosts([host.name for host in hosts]), _of_project, project_id
+        cells.of_hosts([host.name for host in hosts]),
+        _of_projects,
+        project_ids,
     ).all()
     ours = find.let_in(reservation_id, unplaced.union(placed))
     # Nova may know no more of one than a record in a cell.
@@ -98,13 +100,17 @@ def _unplaced(*which: sa.ColumnElement[bool]) -> frozenset[str]:
         )
 
 
-def _of_project(
-    context: nova_context.RequestContext, _: Sequence[str], project_id: str
+def _of_projects(
+    context: nova_context.RequestContext,
+    _: Sequence[str],
+    project_ids: Collection[str],
 ) -> list[str]:
     return [
         instance.uuid
         for instance in find.instances(
-            context, project_id=[project_id], vm_state=[vm_states.BUILDING]
+            context,
+            project_id=list(project_ids),
+            vm_state=[vm_states.BUILDING],
         )
     ]
 

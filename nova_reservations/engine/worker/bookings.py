@@ -9,6 +9,7 @@ import datetime
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
+from nova_reservations.db import project_access
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import claims
 from nova_reservations.engine import identity
@@ -40,6 +41,7 @@ class Bookings:
             given = allocations.holdings(session, ids)
             slots = allocations.slots(session, ids)
             created = slot_servers.of(session, ids)
+            shared = project_access.of(session, ids)
         for current in held:
             lease = current.lease
             ending = since_end(lease, now)
@@ -54,6 +56,7 @@ class Bookings:
                         resources=resources,
                         slots=slots.get(reservation.id, {}),
                         servers=created.get(reservation.id, frozenset()),
+                        sharers=shared.get(reservation.id, objects.NOBODY),
                         now=now,
                         prepared=lease.prepared,
                         settled=ending is not None

@@ -47,6 +47,7 @@ class Booking:
         the reservation on it still; at an end this is among the resources.
     :ivar warned_at: when the lease's event before its end is, or was, due.
     :ivar database: the name of the database that the lease is in.
+    :ivar sharers: other projects whose servers may be there.
     :ivar provider_changes: add to it what the cloud says that it has changed
         of hosts' providers: they are not looked at again for that. What is
         left out, or lost in a crash, costs such a look.
@@ -67,12 +68,18 @@ class Booking:
     left: tuple[objects.Resource, ...] = ()
     warned_at: datetime.datetime | None = None
     database: str = ''
+    sharers: objects.Sharers = objects.NOBODY
     provider_changes: list[ports.GenerationChanges] = dataclasses.field(
         default_factory=list
     )
     emptied: Mapping[int, datetime.datetime] = dataclasses.field(
         default_factory=dict
     )
+
+    @property
+    def projects(self) -> frozenset[str]:
+        """The projects whose servers may be there."""
+        return self.sharers.all | {self.lease.project_id}
 
     @classmethod
     def looked_at(
@@ -188,12 +195,15 @@ class ResourceType(abc.ABC):
         something else that is asked for.
     :cvar resource_type: of the resources that its demands name, which is what
         operators add them as; None: the name of the type itself.
+    :cvar shareable: whether servers of other projects may be in it, if its
+        owner shares it.
     """
 
     schema: ClassVar[Mapping[str, Any]]
     update_schema: ClassVar[Mapping[str, Any]]
     comes_alone: ClassVar[bool] = False
     resource_type: ClassVar[str | None] = None
+    shareable: ClassVar[bool] = False
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         self.cloud = cloud

@@ -74,6 +74,7 @@ class PhysicalHost(offered.WithServers):
     it can be prepared ahead, also while an earlier lease still has a host.
     """
 
+    shareable: ClassVar[bool] = True
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': _PROPERTIES,
@@ -201,7 +202,7 @@ class PhysicalHost(offered.WithServers):
             server
             for occupancy in occupancies.values()
             for server in occupancy.servers
-            if server.project_id == booking.lease.project_id
+            if server.project_id in booking.projects
         ]
         ours = self.cloud.servers.let_in(
             booking.reservation.id, {server.uuid for server in servers}
@@ -299,7 +300,7 @@ class PhysicalHost(offered.WithServers):
         # has it meanwhile; what is built by now is on its host.
         building = self.cloud.servers.building_servers(
             booking.reservation.id,
-            booking.lease.project_id,
+            booking.projects,
             booking.resources,
         )
         occupancies = self._occupancies(booking)
@@ -356,8 +357,11 @@ def _reasons(
     for host, occupancy in sorted(occupancies.items()):
         for server in occupancy.servers:
             if server.uuid in told:
-                what = told[server.uuid]
-                reasons.append(objects.Reason.plain(_named(server, what)))
+                reasons.append(
+                    _leaving(
+                        server, told[server.uuid], booking.lease.project_id
+                    )
+                )
             else:
                 reasons.append(_stranger(server, booking.lease.project_id))
         reasons += [
@@ -374,6 +378,17 @@ def _reasons(
 def _named(server: ports.Server, what: str) -> str:
     where = f' on host {server.host}' if server.host else ''
     return f'server {server.uuid} ({server.condition}){where} {what}'
+
+
+def _leaving(
+    server: ports.Server, what: str, project_id: str
+) -> objects.Reason:
+    if server.project_id == project_id:
+        return objects.Reason.plain(_named(server, what))
+    return objects.Reason(
+        f'a server of a project that it is shared with {what}',
+        f'{_named(server, what)}; it is of project {server.project_id}',
+    )
 
 
 def _stranger(server: ports.Server, project_id: str) -> objects.Reason:

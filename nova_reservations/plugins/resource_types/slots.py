@@ -13,6 +13,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import datetime
 from typing import Any
+from typing import ClassVar
 
 from nova_reservations import exception
 from nova_reservations import objects
@@ -80,6 +81,8 @@ PROPERTIES: Mapping[str, Any] = {
 
 
 class Slots(offered.WithServers):
+    shareable: ClassVar[bool] = True
+
     @abc.abstractmethod
     def flavor(self, params: Mapping[str, Any]) -> ports.Flavor:
         """Return the flavor that servers of the reservation have."""
@@ -211,7 +214,7 @@ class Slots(offered.WithServers):
         return [
             server
             for server in _to_leave(booking, self._servers_in(booking))
-            if server.project_id == booking.lease.project_id
+            if server.project_id in booking.projects
         ]
 
     def _servers_in(self, booking: base.Booking) -> ports.Occupancy:
@@ -306,6 +309,7 @@ class Slots(offered.WithServers):
             user_id=booking.lease.user_id,
             flavor=self.flavor(booking.reservation.params),
             affinity=booking.reservation.params['affinity'],
+            sharers=booking.sharers,
             hosts=tuple(
                 (host, booking.slots[host.id]) for host in booking.resources
             ),

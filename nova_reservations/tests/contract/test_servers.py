@@ -138,10 +138,10 @@ class TestInReservations:
         building = functools.partial(
             world.cloud.servers.building_servers, hosts=world.hosts
         )
-        [found] = building(reservation_id, worlds.PROJECT)
+        [found] = building(reservation_id, {worlds.PROJECT, worlds.OTHERS})
         assert (found.uuid, found.state) == (server, 'building')
-        assert list(building(reservation_id, worlds.OTHERS)) == []
-        assert list(building(str(uuid.uuid4()), worlds.PROJECT)) == []
+        assert list(building(reservation_id, {worlds.OTHERS})) == []
+        assert list(building(str(uuid.uuid4()), {worlds.PROJECT})) == []
 
 
 class TestInFlight:

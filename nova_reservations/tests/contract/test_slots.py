@@ -171,6 +171,19 @@ class TestTheirFlavor:
         world.cloud.slots.ensure_slots(slots, go_on)
         assert world.may_use(worlds.PROJECT, RESERVATION)
 
+    def test_sharers_may_use_it_and_former_ones_may_not(self, world):
+        slots = wanted((world.hosts[0], 2))
+        world.cloud.slots.ensure_slots(slots, go_on)
+        for sharers, may in (
+            (objects.Sharers(present=frozenset([worlds.OTHERS])), True),
+            (objects.Sharers(former=frozenset([worlds.OTHERS])), False),
+        ):
+            shared = dataclasses.replace(slots, sharers=sharers)
+            for _ in range(2):
+                world.cloud.slots.allow_flavor(shared, go_on)
+            assert world.may_use(worlds.OTHERS, RESERVATION) is may
+            assert world.may_use(worlds.PROJECT, RESERVATION)
+
     def test_another_one_is_nobodys_again(self, world):
         slots = wanted((world.hosts[0], 2))
         world.cloud.slots.ensure_slots(slots, go_on)

@@ -328,7 +328,11 @@ class Fake(World):
         return [PROJECT for made, _ in self.cloud.images if made == server]
 
     def may_use(self, project_id: str, flavor_id: str) -> bool:
-        return self.cloud.admitted.get(flavor_id) == project_id
+        return self.cloud.admitted.get(
+            flavor_id
+        ) == project_id or project_id in self.cloud.flavor_sharers.get(
+            flavor_id, ()
+        )
 
     def group_policy(self, reservation_id: str) -> str | None:
         affinity = self.cloud.groups.get(reservation_id)

@@ -4,6 +4,7 @@
 import pathlib
 
 from nova import policy
+from nova.api.openstack import identity
 import nova.conf
 import pytest
 
@@ -17,6 +18,7 @@ RECIPES = pathlib.Path(__file__).parents[4] / 'etc/nova/policies'
 READS = {
     'GET /leases',
     'GET /leases/{lease_id}',
+    'GET /leases/{lease_id}/project-access',
     'GET /lease-series/{series_id}',
     'GET /limits',
     'GET /usage',
@@ -34,6 +36,7 @@ WRITES = {
     'PUT /leases/{lease_id}',
     'DELETE /leases/{lease_id}',
     'DELETE /lease-series/{series_id}',
+    'POST /leases/{lease_id}/action',
 }
 
 
@@ -79,8 +82,11 @@ def allowed(admin, person):
                     filled + test_routes.QUERIES.get(path, ''),
                     test_routes.BODIES.get((method, path)),
                 )
-                # To whoever may not see it, a lease is not there.
-                if answer.status_int not in (403, 404):
+                # To whoever may not see it, a lease is not there; one that
+                # may be shared has no such reservation.
+                if answer.status_int != 403 and not (
+                    answer.status_int == 404 and 'Lease' in answer.text
+                ):
                     found.add(f'{method} {path}')
         return found
 
@@ -104,7 +110,30 @@ def test_teachers_create_and_students_look(recipe, allowed, person):
         'GET /leases/{lease_id}',
         'PUT /leases/{lease_id}',
         'DELETE /leases/{lease_id}',
+        'POST /leases/{lease_id}/action',
     }
+
+
+@pytest.mark.parametrize('recipe', ['teachers-create'], indirect=True)
+def test_a_class_is_shared_with_projects_of_students(
+    recipe, person, admin, monkeypatch
+):
+    monkeypatch.setattr(identity, 'verify_project_id', lambda *_: True)
+    admin('POST', '/os-hosts', {'name': 'h1'})
+    lease = person('ours', 'teacher', 'member', 'reader').lease()
+    body = {
+        'addProjectAccess': {
+            'reservation_id': lease['reservations'][0]['id'],
+            'project': 'theirs',
+        }
+    }
+    path = f'/leases/{lease["id"]}'
+    student = person('ours', 'member', 'reader')
+    assert student('POST', f'{path}/action', body).status_int == 403
+    teacher = person('ours', 'teacher', 'member', 'reader')
+    assert teacher('POST', f'{path}/action', body).status_int == 200
+    other = person('theirs', 'member', 'reader')
+    assert other('GET', path).json['lease']['name'] == 'mine'
 
 
 @pytest.mark.parametrize('recipe', ['teachers-create'], indirect=True)

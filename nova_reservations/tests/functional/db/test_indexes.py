@@ -29,6 +29,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
+from nova_reservations.db import project_access
 from nova_reservations.db import project_limits
 from nova_reservations.db import resources
 from nova_reservations.db import retry_queue
@@ -219,6 +220,18 @@ OFTEN = {
         lambda session: slot_servers.open_to(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
+    'whom reservations are shared with': listed.Often(
+        # By its primary key, which PostgreSQL names.
+        lambda session: project_access.of(
+            session, [listed.lease_id(7), listed.lease_id(8)]
+        )
+    ),
+    'what of some leases is shared with a project': listed.Often(
+        lambda session: project_access.shared_with(
+            session, 'project-7', [listed.lease_id(5), listed.lease_id(6)]
+        ),
+        frozenset({'ix_nr_project_access_project'}),
+    ),
     'what earlier leases still hold': listed.Often(
         lambda session: allocations.predecessors(
             session, [leases.get(session, listed.lease_id(7))]
@@ -297,6 +310,7 @@ def fill(session: orm.Session) -> None:
         (models.Lease, _leases()),
         (models.Reservation, _reservations()),
         (models.LeasedServer, _leased_servers()),
+        (models.ProjectAccess, _accesses()),
         (models.Event, _events()),
         (models.Allocation, _allocations()),
         (models.AllocationAmount, _amounts()),
@@ -400,6 +414,18 @@ def _leased_servers() -> Rows:
             # Most are history.
             'released_at': booking.NOW if number % 10 else None,
         } | NEW
+
+
+def _accesses() -> Rows:
+    for number in PROMISED:
+        # Few are shared.
+        for project in (number + 1, number + 2) if number % 1000 < 100 else ():
+            yield {
+                'reservation_id': listed.lease_id(number),
+                'project_id': f'project-{project % PROJECTS}',
+                'lease_id': listed.lease_id(number),
+                'removed_at': None if number % 3 else booking.NOW,
+            } | NEW
 
 
 def _events() -> Rows:

@@ -40,6 +40,7 @@ from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import leaving
 from nova_reservations.db import models
+from nova_reservations.db import project_access
 from nova_reservations.db import project_limits
 from nova_reservations.db import promises
 from nova_reservations.db import properties
@@ -273,6 +274,11 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: leases.give_back(session, lease_id(7), 0, 'worker', NOW),
     lambda session: leases.release(session, one(session), NOW),
     lambda session: slot_servers.forget(session, [lease_id(7), lease_id(8)]),
+    lambda session: project_access.forget(session, [lease_id(7), lease_id(8)]),
+    lambda session: project_access.remove(session, lease_id(7), 'project-8'),
+    lambda session: project_access.set_removed(
+        session, lease_id(7), 'project-8', NOW, NOW
+    ),
     lambda session: slot_servers.unrecord(
         session, [lease_id(number) for number in MANY]
     ),
