@@ -20,6 +20,9 @@ ELSEWHERE = {
     # It leaves things out of answers, and refuses no request.
     'reservations:leases:show:hosts': 'test_leased_hosts.py',
     'reservations:leases:reason_in_full': 'test_leases.py',
+    # There must be something that is shared.
+    'reservations:leases:show:shared': 'test_project_access.py',
+    'reservations:leases:project_access:remove': 'test_project_access.py',
     # Keystone is asked, too.
     f'{_CREATES}:all_projects': 'test_creation.py',
     # They let in whom the rule does that they are named after.
@@ -52,7 +55,7 @@ USERS = READERS | MEMBERS
 class Request:
     """A request that is well formed, so that only a policy can refuse it.
 
-    :ivar path: below the version, with the names of ids in it.
+    :ivar path: below the version, with the names of ids in it, as the body.
     :ivar who: may make it, of the persons in functional/api.
     :ivar hidden: whoever is of another project gets 404, so as not to learn
         that there is such a thing.
@@ -91,6 +94,12 @@ _OFFERS = {
     'duration': 60,
     'reservations': [{'resource_type': 'physical:host', 'min': 1, 'max': 1}],
 }
+_SHARE = {
+    'addProjectAccess': {
+        'reservation_id': '{reservation_id}',
+        'project': 'elsewhere',
+    }
+}
 _LEASE = '/leases/{lease_id}'
 _SERIES = '/lease-series/{series_id}'
 _HOST = '/os-hosts/{host_id}'
@@ -123,6 +132,15 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     'reservations:leases:delete': (
         Request('DELETE', _LEASE, OWNERS, hidden=True),
         Request('DELETE', _SERIES, OWNERS, hidden=True),
+    ),
+    'reservations:leases:index:shared': (
+        Request('GET', '/leases', USERS, query='?shared=true'),
+    ),
+    'reservations:leases:project_access:index': (
+        Request('GET', f'{_LEASE}/project-access', READERS, hidden=True),
+    ),
+    'reservations:leases:project_access:add': (
+        Request('POST', f'{_LEASE}/action', OWNERS, _SHARE, hidden=True),
     ),
     'reservations:leases:cell': (
         Request('POST', '/leases', ADMINS, _lease(_CELL), '?dry_run=true'),

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each route and each rule, asked by each kind of person."""
 
+import itertools
+import json
+
 from nova import policy as nova_policy
 from nova.api import auth
+from nova.api.openstack import identity
 from oslo_policy import policy as oslo_policy
 import pytest
 import webob
@@ -11,6 +15,7 @@ from nova_reservations.api import routes
 from nova_reservations.testing import fake_networks
 from nova_reservations.tests import permissions
 from nova_reservations.tests.functional.api import conftest
+from nova_reservations.tests.functional.api import test_offers
 
 PERSONS = ('nobody', 'service', 'reader', 'stranger', 'member', 'admin')
 """Those who may less come first: what they ask for is there all the same."""
@@ -20,6 +25,12 @@ EVERY = [
     for rule, requests in permissions.REQUESTS.items()
     for request in requests
 ]
+
+
+@pytest.fixture(autouse=True)
+def _keystone(monkeypatch):
+    """A keystone that knows all projects."""
+    monkeypatch.setattr(identity, 'verify_project_id', lambda *_: True)
 
 
 @pytest.fixture
@@ -66,11 +77,20 @@ def ask(admin, member, cloud, licence_type):
     # One is left for who asks for a lease.
     admin('POST', '/os-hosts', {'name': 'h3'})
 
+    days = itertools.count(1)
+
     def ask(person, request):
         lease = {'id': '', 'series_id': ''}
         if '{lease_id}' in request.path or '{series_id}' in request.path:
             repeat = {'every': 'P1D', 'count': 1}
-            lease = member.lease(reservations=[], repeat=repeat)
+            lease = member.lease(
+                reservations=test_offers.hosts(1)
+                if '{reservation_id}' in json.dumps(request.body)
+                else [],
+                repeat=repeat,
+                # There is a host for each.
+                start_date=f'2030-06-{next(days):02} 10:00',
+            )
         path = request.path.format(
             lease_id=lease['id'],
             series_id=lease['series_id'],
@@ -79,7 +99,13 @@ def ask(admin, member, cloud, licence_type):
             floatingip_id=address.json['floatingip']['id'],
             resource_id=licence.json['resource']['id'],
         )
-        return person(request.method, path + request.query, request.body)
+        body = request.body
+        for reservation in lease.get('reservations', ()):
+            text = json.dumps(body)
+            body = json.loads(
+                text.replace('{reservation_id}', reservation['id'])
+            )
+        return person(request.method, path + request.query, body)
 
     return ask
 
