@@ -399,8 +399,7 @@ class Healing:
     ) -> Iterator[
         tuple[base.ResourceType, base.Booking, Collection[objects.Holding]]
     ]:
-        """Yield the reservations of the lease, if it is active, as its
-        resource types need them."""
+        """Yield the reservations of the lease, if it is active."""
         try:
             with self.database.reader() as session:
                 lease = leases.get(session, lease_id)
@@ -419,8 +418,7 @@ class Healing:
                 # A worker of its own looks after what is given back.
                 if holding.leaving_at is None
             )
-            kind = self.types.get(reservation.resource_type)
-            if kind is None:
+            if (kind := self.types.get(reservation.resource_type)) is None:
                 continue
             booking = base.Booking(
                 lease=lease,

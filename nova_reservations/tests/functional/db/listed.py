@@ -52,10 +52,6 @@ OFTEN = {
         list_leases(over_after=booking.at(3), marker=lease_id(2007)),
         OF_A_LEASE | {'ix_nr_leases_listed'},
     ),
-    'the leases that are shared with a project': Often(
-        list_leases(shared_with='project-7', over_after=booking.at(3)),
-        frozenset({'ix_nr_project_access_project'}),
-    ),
     'leases by their start': Often(
         list_leases(sort_key='start_date', marker=lease_id(2007)),
         OF_A_LEASE | {'ix_nr_leases_start'},

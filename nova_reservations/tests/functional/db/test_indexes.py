@@ -29,7 +29,6 @@ from nova_reservations.db import leases
 from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
-from nova_reservations.db import project_access
 from nova_reservations.db import project_limits
 from nova_reservations.db import resources
 from nova_reservations.db import retry_queue
@@ -48,6 +47,7 @@ from nova_reservations.tests.functional.db import inventoried
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
 from nova_reservations.tests.functional.db import purged
+from nova_reservations.tests.functional.db import shared_leases
 
 HOSTS = 1000
 PROJECTS = 100
@@ -102,6 +102,7 @@ OF_CANDIDATES = frozenset(
 OFTEN = {
     **listed.OFTEN,
     **purged.OFTEN,
+    **shared_leases.OFTEN,
     'who waits, in order': listed.Often(
         retry_queue.in_order,
         frozenset({'ix_nr_leases_status', 'ix_nr_reservations_lease_id'}),
@@ -220,18 +221,6 @@ OFTEN = {
         lambda session: slot_servers.open_to(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
-    'whom reservations are shared with': listed.Often(
-        # By its primary key, which PostgreSQL names.
-        lambda session: project_access.of(
-            session, [listed.lease_id(7), listed.lease_id(8)]
-        )
-    ),
-    'what of some leases is shared with a project': listed.Often(
-        lambda session: project_access.shared_with(
-            session, 'project-7', [listed.lease_id(5), listed.lease_id(6)]
-        ),
-        frozenset({'ix_nr_project_access_project'}),
-    ),
     'what earlier leases still hold': listed.Often(
         lambda session: allocations.predecessors(
             session, [leases.get(session, listed.lease_id(7))]
@@ -310,7 +299,7 @@ def fill(session: orm.Session) -> None:
         (models.Lease, _leases()),
         (models.Reservation, _reservations()),
         (models.LeasedServer, _leased_servers()),
-        (models.ProjectAccess, _accesses()),
+        (models.ProjectAccess, shared_leases.rows()),
         (models.Event, _events()),
         (models.Allocation, _allocations()),
         (models.AllocationAmount, _amounts()),
@@ -414,18 +403,6 @@ def _leased_servers() -> Rows:
             # Most are history.
             'released_at': booking.NOW if number % 10 else None,
         } | NEW
-
-
-def _accesses() -> Rows:
-    for number in PROMISED:
-        # Few are shared.
-        for project in (number + 1, number + 2) if number % 1000 < 100 else ():
-            yield {
-                'reservation_id': listed.lease_id(number),
-                'project_id': f'project-{project % PROJECTS}',
-                'lease_id': listed.lease_id(number),
-                'removed_at': None if number % 3 else booking.NOW,
-            } | NEW
 
 
 def _events() -> Rows:

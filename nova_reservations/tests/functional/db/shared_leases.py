@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries for what is shared with whom, and the indexes that they need."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from nova_reservations.db import project_access
+from nova_reservations.tests import booking
+from nova_reservations.tests.functional.db import listed
+
+PROJECTS = 100
+
+OFTEN = {
+    'the leases that are shared with a project': listed.Often(
+        listed.list_leases(shared_with='project-7', over_after=booking.at(3)),
+        frozenset({'ix_nr_project_access_project'}),
+    ),
+    'whom reservations are shared with': listed.Often(
+        # By its primary key, which PostgreSQL names.
+        lambda session: project_access.of(
+            session, [listed.lease_id(7), listed.lease_id(8)]
+        )
+    ),
+    'what of some leases is shared with a project': listed.Often(
+        lambda session: project_access.shared_with(
+            session, 'project-7', [listed.lease_id(5), listed.lease_id(6)]
+        ),
+        frozenset({'ix_nr_project_access_project'}),
+    ),
+}
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    """Yield projects that some reservations are, or were, shared with."""
+    for number in range(listed.LEASES):
+        # Few are shared.
+        for project in (number + 1, number + 2) if number % 1000 < 100 else ():
+            yield {
+                'reservation_id': listed.lease_id(number),
+                'project_id': f'project-{project % PROJECTS}',
+                'lease_id': listed.lease_id(number),
+                'created_at': booking.NOW,
+                'removed_at': None if number % 3 else booking.NOW,
+            }
