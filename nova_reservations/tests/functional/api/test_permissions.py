@@ -30,7 +30,9 @@ EVERY = [
 @pytest.fixture(autouse=True)
 def _keystone(monkeypatch):
     """A keystone that knows all projects."""
-    monkeypatch.setattr(identity, 'verify_project_id', lambda *_: True)
+    monkeypatch.setattr(
+        identity, 'verify_project_id', lambda context, project_id: True
+    )
 
 
 @pytest.fixture
