@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries for what is shared with whom, and the indexes that they need."""
+"""Queries for who may use what, and the indexes that they need."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from nova_reservations.db import project_access
+from nova_reservations.db import slot_servers
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
 
@@ -14,6 +15,14 @@ OFTEN = {
     'the leases that are shared with a project': listed.Often(
         listed.list_leases(shared_with='project-7', over_after=booking.at(3)),
         frozenset({'ix_nr_project_access_project'}),
+    ),
+    'what each request has to know': listed.Often(
+        lambda session: slot_servers.look(session, 'project-7'),
+        frozenset({'ix_nr_reservations_open'}),
+    ),
+    'the open reservations of a project': listed.Often(
+        lambda session: slot_servers.open_to(session, 'project-7'),
+        frozenset({'ix_nr_reservations_open'}),
     ),
     'whom reservations are shared with': listed.Often(
         # By its primary key, which PostgreSQL names.

@@ -34,7 +34,6 @@ from nova_reservations.db import resources
 from nova_reservations.db import retry_queue
 from nova_reservations.db import server_failures
 from nova_reservations.db import shares
-from nova_reservations.db import slot_servers
 from nova_reservations.db import tenancy
 from nova_reservations.objects import demand
 from nova_reservations.objects import limits
@@ -209,6 +208,7 @@ OFTEN = {
         # to prefer.
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
     ),
+<<<<<<< HEAD
     'room for shares of what is below hosts': listed.Often(
         find_shares(**{'VGPU/2+CUSTOM_A': 2}),
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
@@ -221,6 +221,8 @@ OFTEN = {
         lambda session: slot_servers.open_to(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
+=======
+>>>>>>> b4740d7 (Queries of who may use what are together)
     'what earlier leases still hold': listed.Often(
         lambda session: allocations.predecessors(
             session, [leases.get(session, listed.lease_id(7))]
