@@ -208,21 +208,10 @@ OFTEN = {
         # to prefer.
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
     ),
-<<<<<<< HEAD
     'room for shares of what is below hosts': listed.Often(
         find_shares(**{'VGPU/2+CUSTOM_A': 2}),
         frozenset({'ix_nr_resources_spread', 'ix_nr_allocations_end'}),
     ),
-    'what each request has to know': listed.Often(
-        lambda session: slot_servers.look(session, 'project-7'),
-        frozenset({'ix_nr_reservations_open'}),
-    ),
-    'the open reservations of a project': listed.Often(
-        lambda session: slot_servers.open_to(session, 'project-7'),
-        frozenset({'ix_nr_reservations_open'}),
-    ),
-=======
->>>>>>> b4740d7 (Queries of who may use what are together)
     'what earlier leases still hold': listed.Often(
         lambda session: allocations.predecessors(
             session, [leases.get(session, listed.lease_id(7))]
