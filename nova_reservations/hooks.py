@@ -205,7 +205,7 @@ generate_request_groups_from_pci_requests(self)
     nova.exception:
         {AggregateNameExists, AggregateNotFound, AllocationUpdateFailed,
         BuildRequestNotFound, ComputeHostNotFound, FlavorAccessExists,
-        FlavorExists, FlavorIdExists, FlavorNotFound,
+        FlavorAccessNotFound, FlavorExists, FlavorIdExists, FlavorNotFound,
         InstanceGroupIdExists, InstanceGroupNotFound,
         InstanceMappingNotFound, InstanceNotFound, MigrationNotFoundByStatus,
         NovaException, PolicyNotAuthorized, RequestFilterFailed,
