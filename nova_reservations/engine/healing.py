@@ -409,9 +409,8 @@ class Healing:
                 shared = project_access.of(session, ids)
         except exception.NotFound:
             return
-        if lease.status != states.Lease.ACTIVE:
-            return
-        for reservation in lease.reservations:
+        active = lease.status == states.Lease.ACTIVE
+        for reservation in lease.reservations if active else ():
             resources, left = base.parts(
                 holding
                 for holding in held[reservation.id]
