@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reservations that are shared with other projects
 
-Revision ID: 0035
-Revises: 0034
+Revision ID: 0038
+Revises: 0036
 """
 
 from alembic import op
 import sqlalchemy as sa
 
-revision = '0035'
-down_revision = '0034'
+revision = '0038'
+down_revision = '0036'
 branch_labels = None
 depends_on = None
 
