@@ -206,10 +206,9 @@ generate_request_groups_from_pci_requests(self)
         {AggregateNameExists, AggregateNotFound, AllocationUpdateFailed,
         BuildRequestNotFound, ComputeHostNotFound, FlavorAccessExists,
         FlavorAccessNotFound, FlavorExists, FlavorIdExists, FlavorNotFound,
-        InstanceGroupIdExists, InstanceGroupNotFound,
-        InstanceMappingNotFound, InstanceNotFound, MigrationNotFoundByStatus,
-        NovaException, PolicyNotAuthorized, RequestFilterFailed,
-        RequestSpecNotFound} is type
+        InstanceGroupIdExists, InstanceGroupNotFound, InstanceMappingNotFound,
+        InstanceNotFound, MigrationNotFoundByStatus, NovaException,
+        PolicyNotAuthorized, RequestFilterFailed, RequestSpecNotFound} is type
   commands of ours
     nova.config:parse_args is function
     nova.monkey_patch:patch is function

@@ -2,14 +2,14 @@
 """Reservations that are shared with other projects
 
 Revision ID: 0038
-Revises: 0036
+Revises: 0037
 """
 
 from alembic import op
 import sqlalchemy as sa
 
 revision = '0038'
-down_revision = '0036'
+down_revision = '0037'
 branch_labels = None
 depends_on = None
 
