@@ -175,9 +175,9 @@ class FloatingIP(base.ResourceType):
                 self.cloud.networks.tag(found, mark, booking.check)
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Delete its floating IPs; of a reservation that was never active
-        only those that bear its name: what else has these addresses may be an
-        earlier lease's of the same project.
+        """Delete its floating IPs; before its time only those that bear its
+        name: what else has these addresses may be an earlier lease's of the
+        same project.
 
         An address that is somebody else's is told of, and held.
         """
@@ -243,10 +243,10 @@ class FloatingIP(base.ResourceType):
 
 def _is_of(found: ports.FloatingIP, booking: base.Booking) -> bool:
     """Return whether a floating IP is the reservation's: it bears its name,
-    or, of one that had its start, is at least the project's, which may have
-    changed that."""
+    or, from its start on, is at least the project's, which may have changed
+    that: also while the start is not done, or has failed."""
     return found.reservation_id == booking.reservation.id or (
-        booking.reservation.status == states.Reservation.ACTIVE
+        booking.now >= booking.lease.start_date
         and found.project_id == booking.lease.project_id
     )
 

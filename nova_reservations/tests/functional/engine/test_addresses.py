@@ -210,6 +210,25 @@ def test_what_a_project_has_given_other_tags_is_deleted_all_the_same(region):
     assert there(region) == {}
 
 
+def test_a_start_that_is_given_up_leaves_no_address_with_other_tags(
+    region, monkeypatch
+):
+    def silent(*_):
+        raise exception.CloudUnavailable(service='Neutron', reason='silent')
+
+    lease = region.lease_of(asked(2, 101))
+    # One is there, and has lost its tags, when Neutron falls silent.
+    addresses.take(region, 101, 'lessee')
+    with monkeypatch.context() as broken:
+        broken.setattr(region.cloud.networks, 'create_floating_ip', silent)
+        broken.setattr(region.cloud.networks, 'tag', silent)
+        region.work()
+    assert region.status(lease) == 'STARTING'
+    region.delete(lease)
+    region.work()
+    assert there(region) == {}
+
+
 def test_a_lease_that_never_began_takes_nothing_from_another(region):
     """Blazar finds it by its address, and deletes it."""
     region.lease_of(asked(3), end=30)
