@@ -178,11 +178,13 @@ def _visible_once(
     :raises: NotFound
     """
     try:
-        return visible(req, lease_id)
-    except exception.NotFound:
+        lease = visible(req, lease_id)
+    except exception.NotFound as missing:
         if not req.context.can(policies.DELETED, fatal=False):
             raise
-    return req.services.lease_lists.deleted(lease_id)
+        lease = req.services.lease_lists.deleted(lease_id)
+        check_visible(req, lease, missing)
+    return lease
 
 
 def create(

@@ -2,6 +2,8 @@
 """Leases that were deleted are hidden from their project, and kept for
 administrators."""
 
+from nova import policy
+import nova.conf
 import pytest
 
 pytestmark = pytest.mark.usefixtures('enrolled')
@@ -18,6 +20,16 @@ def gone(member, clock):
     member('DELETE', f'/leases/{leases[1]["id"]}')
     clock.forward(minutes=1)
     return leases[1]
+
+
+@pytest.fixture
+def allowed_to_members(tmp_path):
+    rules = tmp_path / 'policy.yaml'
+    rules.write_text('"reservations:leases:deleted": "role:member"\n')
+    nova.conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
+    policy.reset()
+    yield
+    policy.reset()
 
 
 def names(answer):
@@ -46,6 +58,16 @@ def test_an_administrator_sees_it_as_it_was(admin, gone):
     assert admin('GET', path).json['lease'] == shown
     assert admin('DELETE', path).status_int == 404
     assert admin('PUT', path, {'name': 'x'}).status_int == 404
+
+
+@pytest.mark.usefixtures('allowed_to_members')
+def test_who_may_see_deleted_leases_sees_only_those_of_own_projects(
+    member, stranger, gone
+):
+    path = f'/leases/{gone["id"]}'
+    assert member('GET', path).json['lease']['deleted'] is True
+    assert stranger('GET', path).status_int == 404
+    assert names(stranger('GET', '/leases?deleted=true')) == []
 
 
 def test_an_administrator_is_told_that_it_was_deleted(admin, gone):
