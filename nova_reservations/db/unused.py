@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Active leases into which no server was ever let.
 
-Not those that servers carry, nor windows in which a host is maintained.
+Not those that servers carry, nor windows in which a host is maintained; nor
+those that hold anything else than hosts, such as addresses: no server is let
+into these, and nobody can tell whether they are used.
 Every function joins the caller's transaction.
 """
 
@@ -14,9 +16,11 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from nova_reservations.objects import states
 
+ALLOCATION = models.table(models.Allocation)
 EVENT = models.table(models.Event)
 LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
+RESOURCE = models.table(models.Resource)
 
 
 def _conditions() -> tuple[sa.ColumnElement[bool], ...]:
@@ -27,6 +31,12 @@ def _conditions() -> tuple[sa.ColumnElement[bool], ...]:
         ~sa.exists().where(
             RESERVATION.c.lease_id == LEASE.c.id,
             RESERVATION.c.resource_type == objects.SERVER,
+        ),
+        ~sa.exists().where(
+            RESERVATION.c.lease_id == LEASE.c.id,
+            ALLOCATION.c.reservation_id == RESERVATION.c.id,
+            RESOURCE.c.id == ALLOCATION.c.resource_id,
+            RESOURCE.c.resource_type != objects.HOST,
         ),
     )
 

@@ -14,6 +14,7 @@ from nova_reservations.engine import unused_leases
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import host
 from nova_reservations.plugins.resource_types import server
+from nova_reservations.testing import addresses
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_instances
@@ -274,3 +275,25 @@ def test_who_is_too_late_is_not_let_in(region):
         region.access.admit(
             lease.reservations[0].id, lease.project_id, in_slot=False
         )
+
+
+@pytest.mark.parametrize('action', ['end', 'notify'])
+def test_leases_of_addresses_are_let_be_and_are_in_nobodys_way(make, action):
+    region = make(
+        'one',
+        action=action,
+        types=addresses.TYPES,
+        monitors=addresses.MONITORS,
+    )
+    some = range(101, 101 + unused_leases.AT_ONCE)
+    addresses.enrol(region, *some)
+    others = [region.lease_of(addresses.asked(1)) for _ in some]
+    region.work()
+    region.now += minutes(1)
+    lease = region.active_lease()
+    look(region)
+    for other in others:
+        assert region.status(other) == 'ACTIVE'
+        assert 'unused' not in region.told(other)
+    assert 'unused' in region.told(lease)
+    assert (region.status(lease) == 'TERMINATED') == (action == 'end')
