@@ -104,7 +104,7 @@ def test_where_no_worker_looks_leases_are_overdue(region):
 
 def test_a_task_that_nobody_does_is_overdue(region):
     assert read(region, 'overdue_seconds', 'task') == 0
-    region.now += datetime.timedelta(days=1, minutes=2)
+    region.now += datetime.timedelta(hours=1, minutes=2)
     assert read(region, 'overdue_seconds', 'task') == 120
 
 

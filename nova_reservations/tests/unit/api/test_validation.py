@@ -148,7 +148,7 @@ def test_a_query_that_can_be_read_in_two_ways_is_refused(text):
             {'reservations': [{'resource_type': 'physical:host'}] * 65},
             'reservations',
         ),
-        ({'project_id': 'theirs'}, 'project_id'),
+        ({'project_id': 'theirs/ours'}, 'project_id'),
         ({'status': 'ACTIVE'}, 'status'),
         ({'id': '1'}, 'id'),
     ],

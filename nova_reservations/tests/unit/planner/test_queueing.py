@@ -72,7 +72,7 @@ def thing(number=1, colour='red', uses=(), resource_type=objects.HOST):
     return wishes.FreedResource(
         number,
         resource_type,
-        {'colour': colour} if resource_type == objects.HOST else None,
+        {'colour': colour} if resource_type == objects.HOST else {},
         (),
         (objects.Inventory('VCPU', 4, 0, 1, 4, 1, 1.0),),
         uses,
