@@ -27,6 +27,7 @@ class Machine(test_anything.Machine):
         for host in test_anything.HOSTS:
             self.region.cloud.recover(host)
         self.region.look()
+        self.record.look()
         super().teardown()
 
     @stateful.rule(

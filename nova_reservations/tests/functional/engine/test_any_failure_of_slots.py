@@ -91,6 +91,7 @@ class Machine(stateful.RuleBasedStateMachine):
         for host in HOSTS:
             region.cloud.recover(host)
         region.look()
+        self.record.look()
         region.cloud.slow_servers.clear()
         last = region.worker('last')
         for _ in range(3 + 6 * len(self.made)):
