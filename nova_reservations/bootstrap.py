@@ -51,6 +51,7 @@ from nova_reservations.engine import service_metrics
 from nova_reservations.engine import settings
 from nova_reservations.engine import sharing
 from nova_reservations.engine import unused_leases
+from nova_reservations.engine import usage_gaps
 from nova_reservations.engine import usage_reports
 from nova_reservations.engine.worker import lifecycle
 from nova_reservations.engine.worker import periodic
@@ -251,6 +252,7 @@ def assemble(parts: Parts) -> Services:
             promises.demand,
             exists,
             purges,
+            usage_gaps.UsageGaps(database),
             options,
         ).all(),
     )

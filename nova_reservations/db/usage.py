@@ -192,6 +192,21 @@ def settle(
     return changes != _Changes()
 
 
+def end(
+    session: orm.Session,
+    reservation_ids: Collection[str],
+    at: datetime.datetime,
+) -> bool:
+    """Write that reservations of a lease that is gone hold nothing from then
+    on; return whether that was not so before."""
+    changes = _Changes()
+    for recorded in going_on(session, reservation_ids).values():
+        _compare(changes, {}, recorded, at, {})
+    _write(session, changes)
+    server_usage.end(session, reservation_ids, at)
+    return changes != _Changes()
+
+
 def _of_lease(
     lease: objects.Lease, reservation: objects.Reservation
 ) -> dict[str, Any]:

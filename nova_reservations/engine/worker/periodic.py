@@ -28,6 +28,7 @@ from nova_reservations.engine import retry_walk
 from nova_reservations.engine import server_failures
 from nova_reservations.engine import settings
 from nova_reservations.engine import unused_leases
+from nova_reservations.engine import usage_gaps
 
 LOG = log.getLogger(__name__)
 
@@ -81,6 +82,7 @@ class Tasks:
     demand: demand.Demand
     exists: lease_exists.LeaseExists
     purge: purges.Purge
+    usage_gaps: usage_gaps.UsageGaps
     options: settings.Settings
 
     def all(self) -> list[Task]:
@@ -111,12 +113,17 @@ class Tasks:
                 self._tell_of_leases,
                 on_the_hour=True,
             ),
-            Task(purges.TASK, purges.INTERVAL, LONG, self.purge.run),
+            Task(purges.TASK, purges.INTERVAL, LONG, self._purge),
         ]
 
     def _forget(self, now: datetime.datetime) -> None:
         self.repeats.forget(now)
         self.demand.forget(now)
+
+    def _purge(self, now: datetime.datetime) -> None:
+        # First: what is purged tells no more when it has ended.
+        self.usage_gaps.close(now)
+        self.purge.run(now)
 
     def _tell_of_leases(self, now: datetime.datetime) -> None:
         if not self.options.lease_exists_notifications:

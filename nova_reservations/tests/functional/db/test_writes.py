@@ -52,6 +52,7 @@ from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
 from nova_reservations.db import tenancy
 from nova_reservations.db import unused
+from nova_reservations.db import usage
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
@@ -301,6 +302,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, MANY, states.Lease.TERMINATING, LATER
     ),
     lambda session: used.settle(session, MANY, states.Lease.TERMINATING),
+    lambda session: usage.end(session, [lease_id(10)], LATER),
     lambda session: server_usage.begin(session, [lease_id(10)], NOW),
     lambda session: server_usage.end(
         session, [lease_id(number) for number in MANY], LATER

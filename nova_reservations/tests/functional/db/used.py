@@ -14,6 +14,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import models
 from nova_reservations.db import server_usage
 from nova_reservations.db import usage
+from nova_reservations.db import usage_gaps
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 from nova_reservations.tests import booking
@@ -73,6 +74,13 @@ OFTEN = {
                 'uq_nr_allocations_reservation_id_resource_id',
             }
         ),
+    ),
+    'what goes on by the record': listed.Often(
+        lambda session: usage_gaps.going_on(session, 7, 50),
+        frozenset({'ix_nr_usage_ended'}),
+    ),
+    'which of some leases are active': listed.Often(
+        lambda session: usage_gaps.active(session, IDS)
     ),
 }
 
