@@ -35,7 +35,8 @@ def going_on(session: orm.Session, after: int, limit: int) -> list[Row]:
     rows = session.execute(
         sa.select(USAGE.c.id, USAGE.c.lease_id, USAGE.c.reservation_id)
         .where(USAGE.c.ended_at.is_(None), USAGE.c.id > after)
-        .order_by(USAGE.c.id)
+        # As the index has it: else PostgreSQL may read history by its ids.
+        .order_by(USAGE.c.ended_at, USAGE.c.id)
         .limit(limit)
     )
     return [Row(*row) for row in rows]
