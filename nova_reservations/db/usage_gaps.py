@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes on by the record of what leases had, and whether it does.
+"""Rows of the record that go on, and leases that do.
 
 Every function joins the caller's transaction.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the record of leases lacks is added.
+"""Gaps of the record of what leases had are closed.
 
 A worker of a release that has no record starts and ends leases without one:
 so it is looked for from time to time. Otherwise nothing is found.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker without a record has started or ended is recorded later."""
+"""A worker without a record leaves gaps in it, which are closed later."""
 
 import pytest
 import sqlalchemy as sa
