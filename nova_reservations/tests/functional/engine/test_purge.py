@@ -27,6 +27,7 @@ OF_LEASES = (
     models.AllocationAmount,
     models.Server,
     models.LeasedServer,
+    models.ProjectAccess,
     models.UnfitDonor,
 )
 
