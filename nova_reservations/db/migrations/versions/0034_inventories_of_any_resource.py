@@ -26,17 +26,20 @@ def _refer_to_any_resource(table: str) -> None:
 
     MySQL keeps what a run has done that was stopped half-way.
     """
-    known = sa.inspect(op.get_bind()).get_foreign_keys(table)
-    refers_to = {
-        key['referred_table']
-        for key in known
+    # Table -> the name of the foreign key. A process that has run Nova's own
+    # migrations leaves it to PostgreSQL to name foreign keys.
+    names = {
+        key['referred_table']: key['name']
+        for key in sa.inspect(op.get_bind()).get_foreign_keys(table)
         if key['constrained_columns'] == ['resource_id']
     }
     name = op.f(f'fk_{table}_resource_id')
     with op.batch_alter_table(table) as batch:
-        if 'nr_hosts' in refers_to:
-            batch.drop_constraint(name, type_='foreignkey')
-        if 'nr_resources' not in refers_to:
+        if 'nr_hosts' in names:
+            batch.drop_constraint(
+                names['nr_hosts'] or name, type_='foreignkey'
+            )
+        if 'nr_resources' not in names:
             batch.create_foreign_key(
                 name, 'nr_resources', ['resource_id'], ['id']
             )
