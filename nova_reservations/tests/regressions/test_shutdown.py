@@ -87,7 +87,7 @@ def test_a_task_that_is_not_finished_in_time_is_due_at_once(region):
     region.soon(hosts.REFRESH)
     begun, go_on = threading.Event(), threading.Event()
 
-    def pool_generations():
+    def pool_generations(trees):
         begun.set()
         assert go_on.wait(SECONDS)
         return {}

@@ -152,4 +152,4 @@ class RequestToRowTest(base.NovaTestCase):
         self.addCleanup(self.worker.stop)
         walk = self.walk(self.work)
         self.compare('A lease starts', walk)
-        self.assertLessEqual(len(walk.path), 8)
+        self.assertLessEqual(len(walk.path), 9)

@@ -76,6 +76,7 @@ def request(lease=None):
     spec.project_id = 'lessee'
     for attribute in ('root_gb', 'ephemeral_gb', 'swap'):
         setattr(spec.flavor, attribute, 0)
+    spec.flavor.name = 'small'
     spec.requested_resources = []
     spec.requested_destination = None
     spec.is_bfv = False
