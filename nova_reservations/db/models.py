@@ -810,7 +810,10 @@ class Usage(Base, Recorded):
 
 
 class ServerUsage(Base, Recorded):
-    """A server that was let into a reservation, by the flavor it had."""
+    """A server that was let into a reservation, by the flavor it had.
+
+    goes_on is the server while it does, so that it is in one place at a time.
+    """
 
     __tablename__ = 'nr_server_usage'
     __table_args__ = _table_args(
@@ -821,9 +824,11 @@ class ServerUsage(Base, Recorded):
         ),
         # Is it recorded already, and where?
         sa.Index('ix_nr_server_usage_server', 'server_uuid', 'ended_at'),
+        sa.Index('uq_nr_server_usage_goes_on', 'goes_on', unique=True),
     )
 
     server_uuid: orm.Mapped[str] = orm.mapped_column(sa.String(36))
+    goes_on: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
     flavor: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     vcpus: orm.Mapped[int] = orm.mapped_column(sa.Integer)
     memory_mb: orm.Mapped[int] = orm.mapped_column(sa.Integer)

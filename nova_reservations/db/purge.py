@@ -94,7 +94,7 @@ def gone(session: orm.Session, lease_ids: Sequence[str]) -> list[str]:
     going_on: set[str] = set()
     for table, condition in (
         (ALLOCATION, ALLOCATION.c.released == sa.false()),
-        (USAGE, USAGE.c.ended_at.is_(None)),
+        *((table, table.c.ended_at.is_(None)) for table in RECORDS),
     ):
         going_on.update(
             lease_of[reservation_id]

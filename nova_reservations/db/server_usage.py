@@ -10,6 +10,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -24,7 +25,8 @@ LEASED = models.table(models.LeasedServer)
 RESERVATION = models.table(models.Reservation)
 USAGE = models.table(models.ServerUsage)
 
-_LETS_IN = states.OPEN | {states.Lease.CREATING}
+LETS_IN = states.OPEN | {states.Lease.CREATING}
+"""The states of leases of which the record of servers may go on."""
 
 
 def admit(
@@ -38,19 +40,51 @@ def admit(
 
     Of one that was let in with another flavor what it had is over. One that is
     made before its lease begins counts from the lease's start on.
+
+    :raises: Conflict if the same server is let in at the same time
     """
-    known = session.execute(
-        sa.select(USAGE).where(
-            USAGE.c.server_uuid == server_uuid, USAGE.c.ended_at.is_(None)
-        )
-    ).all()
-    same = dataclasses.asdict(size) | {'reservation_id': reservation_id}
-    if any(
-        all(getattr(row, name) == value for name, value in same.items())
-        for row in known
-    ):
+    # First, for what is read after it is what an end before has left.
+    lease = _held_lease(session, reservation_id)
+    if lease is None:
         return
-    lease = session.execute(
+    known = session.execute(
+        sa.select(USAGE).where(USAGE.c.goes_on == server_uuid)
+    ).first()
+    same = dataclasses.asdict(size) | {'reservation_id': reservation_id}
+    if known is not None:
+        if all(getattr(known, name) == value for name, value in same.items()):
+            return
+        _end(session, {known.id: known.started_at}, now)
+    is_active = lease.status == states.Lease.ACTIVE
+    session.execute(
+        sa.insert(USAGE).values(
+            **same,
+            server_uuid=server_uuid,
+            goes_on=server_uuid,
+            lease_id=lease.id,
+            project_id=lease.project_id,
+            user_id=lease.user_id,
+            started_at=now if is_active else max(now, lease.start_date),
+        )
+    )
+
+
+def _held_lease(
+    session: orm.Session, reservation_id: str
+) -> sa.Row[Any] | None:
+    """Return the lease of a reservation if servers may be let in; it does not
+    end before the commit.
+
+    Galera's nodes do not know of each other's locks: what one lets in while
+    another ends the lease is forgotten when the lease gives its hosts back,
+    or ends at the hourly look (``engine/usage_gaps.py``).
+    """
+    lease_id = (
+        sa.select(RESERVATION.c.lease_id)
+        .where(RESERVATION.c.id == reservation_id)
+        .scalar_subquery()
+    )
+    return session.execute(
         sa.select(
             LEASE.c.id,
             LEASE.c.project_id,
@@ -58,23 +92,9 @@ def admit(
             LEASE.c.status,
             LEASE.c.start_date,
         )
-        .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
-        .where(RESERVATION.c.id == reservation_id)
+        .where(LEASE.c.id == lease_id, LEASE.c.status.in_(sorted(LETS_IN)))
+        .with_for_update(read=True)
     ).first()
-    if lease is None or lease.status not in _LETS_IN:
-        return
-    _end(session, {row.id: row.started_at for row in known}, now)
-    is_active = lease.status == states.Lease.ACTIVE
-    session.execute(
-        sa.insert(USAGE).values(
-            **same,
-            server_uuid=server_uuid,
-            lease_id=lease.id,
-            project_id=lease.project_id,
-            user_id=lease.user_id,
-            started_at=now if is_active else max(now, lease.start_date),
-        )
-    )
 
 
 def begin(
@@ -93,9 +113,12 @@ def end(
     session: orm.Session,
     reservation_ids: Collection[str],
     at: datetime.datetime,
-) -> None:
-    """Record that nothing is in the reservations any more."""
-    _end(session, _going_on(session, reservation_ids), at)
+) -> bool:
+    """Record that nothing is in the reservations any more; return whether
+    anything was, by the record."""
+    rows = _going_on(session, reservation_ids)
+    _end(session, rows, at)
+    return bool(rows)
 
 
 def undo(session: orm.Session, reservation_ids: Collection[str]) -> None:
@@ -157,14 +180,17 @@ def watched(
 def _going_on(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[int, datetime.datetime]:
-    """Return the ids of rows -> when they began."""
+    """Return the ids of rows -> when they began: those that are there, also
+    where the transaction has read before they were."""
     return {
         row.id: row.started_at
         for row in session.execute(
-            sa.select(USAGE.c.id, USAGE.c.started_at).where(
+            sa.select(USAGE.c.id, USAGE.c.started_at)
+            .where(
                 USAGE.c.reservation_id.in_(reservation_ids),
                 USAGE.c.ended_at.is_(None),
             )
+            .with_for_update()
         )
     }
 
@@ -176,7 +202,9 @@ def _end(
 ) -> None:
     for page in pages.of(key for key, began in rows.items() if began < at):
         session.execute(
-            sa.update(USAGE).where(USAGE.c.id.in_(page)).values(ended_at=at)
+            sa.update(USAGE)
+            .where(USAGE.c.id.in_(page), USAGE.c.ended_at.is_(None))
+            .values(ended_at=at, goes_on=None)
         )
     for page in pages.of(key for key, began in rows.items() if began >= at):
         session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(page)))

@@ -170,6 +170,7 @@ def settle(
     known = going_on(session, ids)
     begins = _begins(session, leases, holdings.keys() - known.keys(), now)
     changes = _Changes()
+    let_out = False
     for lease in leases:
         # What is late is no time that anybody was promised.
         at = min(now, lease.end_date)
@@ -187,9 +188,9 @@ def settle(
             )
         if lease.status not in _BEFORE_END:
             over = [item.id for item in lease.reservations]
-            server_usage.end(session, over, at)
+            let_out |= server_usage.end(session, over, at)
     _write(session, changes)
-    return changes != _Changes()
+    return let_out or changes != _Changes()
 
 
 def end(
@@ -203,8 +204,8 @@ def end(
     for recorded in going_on(session, reservation_ids).values():
         _compare(changes, {}, recorded, at, {})
     _write(session, changes)
-    server_usage.end(session, reservation_ids, at)
-    return changes != _Changes()
+    let_out = server_usage.end(session, reservation_ids, at)
+    return let_out or changes != _Changes()
 
 
 def _of_lease(

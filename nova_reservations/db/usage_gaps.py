@@ -7,16 +7,35 @@ Decision 0040: doc/source/decisions/0040-the-record-of-what-was-held
 """
 
 from collections.abc import Collection
+import enum
 from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations.db import models
+from nova_reservations.db import server_usage
 from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
 USAGE = models.table(models.Usage)
+SERVER_USAGE = models.table(models.ServerUsage)
+
+
+class Kind(enum.Enum):
+    """A part of the record."""
+
+    HELD = enum.auto()
+    SERVERS = enum.auto()
+
+
+_TABLES = {Kind.HELD: USAGE, Kind.SERVERS: SERVER_USAGE}
+
+_GO_ON = {
+    Kind.HELD: frozenset({states.Lease.ACTIVE}),
+    Kind.SERVERS: server_usage.LETS_IN,
+}
+"""The states of leases of which rows may go on."""
 
 
 class Row(NamedTuple):
@@ -27,28 +46,33 @@ class Row(NamedTuple):
     reservation_id: str
 
 
-def going_on(session: orm.Session, after: int, limit: int) -> list[Row]:
+def going_on(
+    session: orm.Session, kind: Kind, after: int, limit: int
+) -> list[Row]:
     """Return a page of what goes on by the record.
 
     :param after: the last row of the page before; 0 for the first page
     """
+    table = _TABLES[kind]
     rows = session.execute(
-        sa.select(USAGE.c.id, USAGE.c.lease_id, USAGE.c.reservation_id)
-        .where(USAGE.c.ended_at.is_(None), USAGE.c.id > after)
+        sa.select(table.c.id, table.c.lease_id, table.c.reservation_id)
+        .where(table.c.ended_at.is_(None), table.c.id > after)
         # As the index has it: else PostgreSQL may read history by its ids.
-        .order_by(USAGE.c.ended_at, USAGE.c.id)
+        .order_by(table.c.ended_at, table.c.id)
         .limit(limit)
     )
     return [Row(*row) for row in rows]
 
 
-def active(session: orm.Session, lease_ids: Collection[str]) -> set[str]:
-    """Return those of the leases that are active."""
+def not_over(
+    session: orm.Session, kind: Kind, lease_ids: Collection[str]
+) -> set[str]:
+    """Return those of the leases of which rows may go on."""
     return set(
         session.scalars(
             sa.select(LEASE.c.id).where(
                 LEASE.c.id.in_(lease_ids),
-                LEASE.c.status == states.Lease.ACTIVE,
+                LEASE.c.status.in_(sorted(_GO_ON[kind])),
             )
         )
     )

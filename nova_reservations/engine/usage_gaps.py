@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Iterator
 import datetime
+import itertools
 
 from oslo_log import log
 
@@ -43,24 +44,27 @@ class UsageGaps:
     def close(self, now: datetime.datetime) -> None:
         """Let the record be what leases have had, and have."""
         done = 0
-        for pages in (self._not_ended(), self._not_begun()):
-            for lease_id, reservation_ids in pages:
-                done += self._correct(lease_id, reservation_ids, now)
-                if done == MOST:
-                    break
+        not_ended = map(self._not_ended, rows.Kind)
+        for lease_id, reservation_ids in itertools.chain(
+            *not_ended, self._not_begun()
+        ):
+            done += self._correct(lease_id, reservation_ids, now)
+            if done == MOST:
+                break
         if done:
             LOG.info('The record of %d leases was corrected', done)
 
-    def _not_ended(self) -> Iterator[_Gap]:
+    def _not_ended(self, kind: rows.Kind) -> Iterator[_Gap]:
         """Yield leases that are over, and have something by the record."""
         after = 0
         while True:
             with self.database.reader() as session:
-                page = rows.going_on(session, after, PAGE)
-                active = rows.active(session, {row.lease_id for row in page})
+                page = rows.going_on(session, kind, after, PAGE)
+                ids = {row.lease_id for row in page}
+                going_on = rows.not_over(session, kind, ids)
             over: dict[str, set[str]] = defaultdict(set)
             for row in page:
-                if row.lease_id not in active:
+                if row.lease_id not in going_on:
                     over[row.lease_id].add(row.reservation_id)
             yield from over.items()
             if len(page) < PAGE:

@@ -125,6 +125,25 @@ def _columns(lease_id, start):
     }
 
 
+_USED = models.table(models.ServerUsage)
+
+
+def _servers():
+    """Return servers of reservations, one of which was recorded twice."""
+    of_all = dict.fromkeys(
+        (column.name for column in _USED.c if not column.nullable), 1
+    ) | {'started_at': NOON}
+    return [
+        {**of_all, 'id': number, 'server_uuid': server, 'ended_at': ended}
+        for number, server, ended in (
+            (1, 'twice', LATER),
+            (2, 'twice', None),
+            (3, 'twice', None),
+            (4, 'once', None),
+        )
+    ]
+
+
 def test_what_is_there_lives_through_an_upgrade(empty):
     migration.sync(empty, '0001')
     stamps = {'created_at': NOON, 'updated_at': None}
@@ -164,8 +183,14 @@ def test_what_is_there_lives_through_an_upgrade(empty):
             ),
         ):
             connection.execute(sa.insert(old.tables[table]), rows)
+    migration.sync(empty, '0038')
+    with empty.engine().begin() as connection:
+        connection.execute(sa.insert(_USED), _servers())
     migration.sync(empty)
     with empty.reader() as session:
+        used = session.execute(
+            sa.select(_USED.c.id, _USED.c.goes_on).order_by(_USED.c.id)
+        ).all()
         found = lease_pages.page(session, objects.LeaseQuery(sort_key='id'))[0]
         [resource] = session.execute(sa.select(models.Resource.__table__))
     assert [(lease.id, lease.lease_type) for lease in found] == [
@@ -178,6 +203,7 @@ def test_what_is_there_lives_through_an_upgrade(empty):
         'event of b',
     ]
     assert (resource.role, resource.generation) == ('pool', 5)
+    assert used == [(1, None), (3, 'twice'), (4, 'once')]
 
 
 def test_a_worker_of_the_schema_before_can_still_write(empty):

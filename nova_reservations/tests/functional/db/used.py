@@ -33,7 +33,7 @@ OFTEN = {
     ),
     'whether a server is recorded': listed.Often(
         lambda session: admit(session, 9),
-        frozenset({'ix_nr_server_usage_server'}),
+        frozenset({'uq_nr_server_usage_goes_on'}),
     ),
     'the servers of a window': listed.Often(
         lambda session: list(usage.find_servers(session, QUERY)),
@@ -76,11 +76,21 @@ OFTEN = {
         ),
     ),
     'what goes on by the record': listed.Often(
-        lambda session: usage_gaps.going_on(session, 7, 50),
+        lambda session: usage_gaps.going_on(
+            session, usage_gaps.Kind.HELD, 7, 50
+        ),
         frozenset({'ix_nr_usage_ended'}),
     ),
+    'which servers are in reservations by the record': listed.Often(
+        lambda session: usage_gaps.going_on(
+            session, usage_gaps.Kind.SERVERS, 7, 50
+        ),
+        frozenset({'ix_nr_server_usage_ended'}),
+    ),
     'which of some leases are active': listed.Often(
-        lambda session: usage_gaps.active(session, IDS)
+        lambda session: usage_gaps.not_over(
+            session, usage_gaps.Kind.SERVERS, IDS
+        )
     ),
 }
 
@@ -132,6 +142,7 @@ def servers() -> Iterator[dict[str, Any]]:
             if name in row
         } | {
             'server_uuid': row['lease_id'],
+            'goes_on': None if row['ended_at'] else row['lease_id'],
             'flavor': 'm1.tiny',
             'vcpus': 1,
             'memory_mb': 1,

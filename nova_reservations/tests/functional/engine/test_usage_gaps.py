@@ -14,6 +14,7 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import test_maintenance
+from nova_reservations.tests.functional.engine import test_used_servers
 
 
 @pytest.fixture
@@ -111,6 +112,40 @@ def test_what_is_recorded_is_let_be(region, monkeypatch):
         look(region)
         assert recorded.rows(region) == rows
         assert [region.see(lease).version for lease in found] == versions
+
+
+@pytest.mark.parametrize('deleted', [False, True])
+def test_a_server_was_in_its_lease_until_that_was_over(region, deleted):
+    """Two nodes of a cluster do not know of each other's locks."""
+    lease = region.active_lease(end=60)
+    coming = region.lease(start=500, end=600)
+    for server, lets_in in (('one', lease), ('other', coming)):
+        region.access.record_use(
+            server,
+            lets_in.reservations[0].id,
+            test_used_servers.SMALL,
+            region.now,
+        )
+    region.forward(until=40)
+    if deleted:
+        region.delete(lease)
+    region.forward(until=200)
+    ended = test_used_servers.used(region)
+    assert [row[3] for row in ended] == [40 if deleted else 60, None]
+    write(region, sa.update(models.ServerUsage).values(ended_at=None))
+    write(
+        region,
+        sa.update(models.ServerUsage).values(
+            goes_on=models.ServerUsage.server_uuid
+        ),
+    )
+    # What is not known to be over is not purged.
+    old = purge.Asked(leases=region.now + minutes(1))
+    rows = region.services.purge
+    assert rows.count(old)['leases'] == 0
+    look(region)
+    assert test_used_servers.used(region) == ended
+    assert rows.count(old)['leases'] == 1 - deleted
 
 
 def test_a_window_of_maintenance_is_not_recorded(region):
