@@ -258,6 +258,8 @@ def licence_type(
 ) -> Iterator[str]:
     """A type of resource of another package, as if it was installed, and
     switched on."""
+    # What is kept of it has no licences.
+    document()
     kind = licences.Licence(cloud, settings)
     settings.set_override('folder', str(tmp_path), group='licences')
     types: Any = services.resources.types

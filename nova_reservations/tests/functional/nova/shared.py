@@ -64,6 +64,7 @@ CONFIGURED_BY = (
     'compute_resources',
     'units',
     'consumers',
+    'evacuates',
 )
 """Attributes of classes that their ``_install`` looks at."""
 UNDER_WAY = (
