@@ -91,9 +91,8 @@ def main() -> int:
         type=lambda text: text.split(','),
         default=[],
         metavar='NAMES',
-        help='services that are real, where else there is one that has '
-        f'nothing, with commas: of {", ".join(lo.OPTIONAL)}; a story that '
-        'needs some has them',
+        help='services that there are beside, with commas: of '
+        f'{", ".join(lo.OPTIONAL)}; a story that needs some has them',
     )
     commands = parser.add_subparsers(dest='command')
     commands.add_parser('list', help='name the stories')

@@ -68,7 +68,7 @@ def brought_up(
         transport_url = stack.enter_context(
             broker.lent(transport_url, directory.name)
         )
-        sockets = {api: _listen() for api in lo.APIS}
+        sockets = {api: _listen() for api in lo.apis(real)}
         ports = {api: each.getsockname()[1] for api, each in sockets.items()}
         layout = lo.Layout(
             directory,
@@ -85,7 +85,7 @@ def brought_up(
         services = stack.enter_context(_services(layout, wires))
         for api, listener in sockets.items():
             services.start(api, listener)
-        for api in lo.APIS:
+        for api in sockets:
             services.wait_for_answer(api)
         operator = person.Operator(layout.auth_url)
         if not layout.embedded:

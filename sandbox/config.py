@@ -107,6 +107,12 @@ def write(layout: lo.Layout, extra: Sections | None = None) -> None:
     }
     if 'neutron' in layout.real:
         files |= _files_of_neutron(layout)
+    if 'cinder' in layout.real:
+        files |= {
+            'cinder.conf': _ini(_cinder(layout)),
+            'cinder-api-paste.ini': _shipped('cinder', 'api-paste.ini'),
+            'filters.json': _shipped('cinder', 'resource_filters.json'),
+        }
     for cell in layout.cells:
         of_cell = _of_cell(layout, cell, nova) if layout.has_cells else nova
         files[conf_in(layout, cell)] = _ini(of_cell)
@@ -303,6 +309,34 @@ def _neutron(layout: lo.Layout) -> Sections:
         },
         'database': _database(layout, 'neutron'),
         'keystone_authtoken': _authtoken(layout, 'neutron'),
+        'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+    }
+
+
+def _cinder(layout: lo.Layout) -> Sections:
+    return {
+        'DEFAULT': {
+            'auth_strategy': 'keystone',
+            'api_paste_config': f'{layout.etc}/cinder-api-paste.ini',
+            'resource_query_filters_file': f'{layout.etc}/filters.json',
+            # All of it is one process.
+            'transport_url': 'fake://',
+            'state_path': f'{layout.directory}/cinder',
+            'host': 'storage',
+            'enabled_backends': 'files',
+            # A story does not wait for minutes.
+            'report_interval': 2,
+            'service_down_time': 10,
+            'backend_stats_polling_interval': 3,
+            'periodic_fuzzy_delay': 0,
+            'scheduler_driver_init_wait_time': 5,
+        },
+        'files': {
+            'volume_driver': 'sandbox.pools.Driver',
+            'volume_backend_name': 'files',
+        },
+        'database': _database(layout, 'cinder', kept=5),
+        'keystone_authtoken': _authtoken(layout, 'cinder'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
     }
 

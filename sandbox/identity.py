@@ -52,6 +52,13 @@ def fill(layout: lo.Layout) -> None:
             PROVIDERS.assignment_api.create_system_grant_for_user(
                 user['id'], roles['reader']
             )
+        if name in lo.MEMBERS_OF_ALL:
+            PROVIDERS.assignment_api.create_grant(
+                roles['member'],
+                user_id=user['id'],
+                domain_id=domain,
+                inherited_to_projects=True,
+            )
     for type_, url in layout.catalog().items():
         _create_service(type_, url)
 

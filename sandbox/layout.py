@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layout of one sandbox: folder, endpoints, databases."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import json
@@ -10,7 +11,8 @@ import uuid
 
 import sqlalchemy.engine
 
-#: The services that listen, by the name that serve.py knows them by.
+#: The services that listen in each sandbox, by the name that serve.py knows
+#: them by.
 APIS = ('keystone', 'placement', 'glance', 'network', 'nova')
 
 #: Beside those of the cells.
@@ -22,9 +24,9 @@ _DATABASES = (
     'nova_cell0',
 )
 
-#: What is real beside these where it is asked for: without it, the API of that
-#: name is one that has nothing.
-OPTIONAL = {'neutron': 'network'}
+#: What is there beside these where it is asked for, and the API that it has:
+#: without Neutron there is one that has nothing, without Cinder none.
+OPTIONAL = {'neutron': 'network', 'cinder': 'volume'}
 
 #: Everybody's password is their name: the sandbox listens on loopback only.
 USERS = {
@@ -33,6 +35,7 @@ USERS = {
     'glance': ('service', ('admin', 'service')),
     'placement': ('service', ('admin', 'service')),
     'neutron': ('service', ('admin', 'service')),
+    'cinder': ('service', ('admin', 'service')),
     'demo': ('demo', ('member',)),
     'demo-reader': ('demo', ('reader',)),
     'alt': ('alt', ('member',)),
@@ -40,6 +43,9 @@ USERS = {
 
 #: They see what keystone has of all projects: the limits of these.
 READERS_OF_ALL = ('nova',)
+
+#: They have a role in each project, so that they can act within it.
+MEMBERS_OF_ALL = ('nova',)
 
 REGION = 'RegionOne'
 
@@ -83,6 +89,13 @@ class Cell:
 
 #: The only one; it has nothing of its own.
 ONE_CELL = (Cell('cell1', HOSTS, 'nova'),)
+
+
+def apis(real: Collection[str]) -> tuple[str, ...]:
+    """Return the services that listen where these of OPTIONAL are there."""
+    return tuple(
+        dict.fromkeys((*APIS, *(OPTIONAL[each] for each in sorted(real))))
+    )
 
 
 def node_uuid(host: str) -> str:
@@ -191,13 +204,16 @@ class Layout:
     def catalog(self) -> dict[str, str]:
         """Return the URL of each service type."""
         shown = dataclasses.replace(self, ports={**self.ports, **self.fronts})
-        return {
+        urls = {
             'compute': f'{shown.url("nova")}/v2.1',
             'image': shown.url('glance'),
             'network': shown.url('network'),
             'placement': shown.url('placement'),
             'reservation': f'{shown.url("nova")}/v2.1/os-reservations/v1',
         }
+        if 'cinder' in self.real:
+            urls['volumev3'] = f'{shown.url("volume")}/v3'
+        return urls
 
     def database_name(self, name: str) -> str:
         """Return what a database is called on the server."""

@@ -69,6 +69,7 @@ class Person:
         self.placement = self._adapter('placement', '1.39')
         self.reservation = self._adapter('reservation')
         self.network = self._adapter('network')
+        self.volume = self._adapter('block-storage', '3.60')
 
     def _adapter(
         self, service_type: str, microversion: str | None = None

@@ -40,6 +40,7 @@ _MODULES = {
     'glance': 'glance.wsgi.api',
     'network': 'sandbox.network',
     'neutron': 'neutron.wsgi.api',
+    'cinder': 'cinder.wsgi.api',
     'nova': 'nova.wsgi.osapi_compute',
 }
 
@@ -59,8 +60,9 @@ def main() -> None:
         'OS_NEUTRON_CONFIG_FILES': 'neutron.conf;ml2.ini',
     }
     os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
-    for real, stub in lo.OPTIONAL.items():
-        if service == stub and real in layout.real:
+    os.environ.setdefault('OS_CINDER_DISABLE_EVENTLET_PATCHING', 'true')
+    for real, api in lo.OPTIONAL.items():
+        if service == api and real in layout.real:
             service = real
     if (layout.embedded and service == 'nova') or service in lo.OPTIONAL:
         sys.path.insert(0, str(layout.site))
@@ -76,8 +78,8 @@ def main() -> None:
     if service in _PREPARE and not prepared.exists():
         _PREPARE[service](layout)
         prepared.touch()
-    if layout.embedded:
-        _serve(service, int(descriptor[0]))
+    if layout.embedded or service == 'cinder':
+        _serve(layout, service, int(descriptor[0]))
     else:
         _Workers(service, *map(int, descriptor)).run()
 
@@ -192,11 +194,18 @@ def _create_neutron(layout: lo.Layout) -> None:
     head.get_metadata().create_all(engine)
 
 
+def _prepare_cinder(layout: lo.Layout) -> None:
+    # Not imported here: it would have this process use eventlet.
+    conf = f'--config-file={layout.etc}/cinder.conf'
+    _run('cinder-manage', conf, 'db', 'sync')
+
+
 _PREPARE = {
     'keystone': _prepare_keystone,
     'placement': _prepare_placement,
     'glance': _prepare_glance,
     'neutron': _prepare_neutron,
+    'cinder': _prepare_cinder,
     'nova': _prepare_nova,
 }
 
@@ -212,9 +221,16 @@ def _application(service: str) -> Any:
     return application
 
 
-def _serve(service: str, descriptor: int) -> None:
-    """Serve an API in this process, and with Nova's all of Nova."""
+def _serve(layout: lo.Layout, service: str, descriptor: int) -> None:
+    """Serve an API in this process, and with Nova's all of Nova, and with
+    Cinder's all of Cinder."""
+    if service == 'cinder':
+        from sandbox import block_storage
+
+        block_storage.configure(layout)
     application = _application(service)
+    if service == 'cinder':
+        block_storage.start()
     if service == 'nova':
         from sandbox import embedded
 

@@ -136,3 +136,16 @@ def test_a_cloud_with_a_real_neutron_leases_addresses(tmp_path):
         if line.startswith('resource_types')
     ]
     assert types[0].endswith(',virtual:floatingip')
+
+
+def test_a_cinder_listens_only_where_it_is_asked_for(tmp_path):
+    ports = dict.fromkeys(lo.apis(['cinder']), 1)
+    made = lo.Layout(tmp_path, ports, real=('cinder',))
+    made.save()
+    config.write(made)
+    assert 'cinder' in made.databases
+    assert 'sandbox.pools' in (made.etc / 'cinder.conf').read_text()
+    assert 'volumev3' in made.catalog()
+    assert 'volume' not in lo.apis(['neutron'])
+    plain = lo.Layout(tmp_path, dict.fromkeys(lo.apis([]), 1))
+    assert 'volumev3' not in plain.catalog()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backend of Cinder without any storage: its volumes are sparse files.
+
+A pool is a folder. It is down while the folder is not there: stories take it
+away, and bring it back.
+"""
+
+import pathlib
+from typing import Any
+
+from cinder.volume import driver
+from cinder.volume import volume_utils
+from oslo_config import cfg
+
+#: What each has, in GiB.
+POOLS = {'fast': 100, 'slow': 100, 'open': 1000}
+
+_GIB = 1 << 30
+
+
+def folder(state_path: str | pathlib.Path) -> pathlib.Path:
+    """Return the folder of the pools."""
+    return pathlib.Path(state_path, 'pools')
+
+
+class Driver(driver.VolumeDriver):
+    """The backend: it gives as much as it has, and no more."""
+
+    VERSION = '1'
+
+    def do_setup(self, context: object) -> None:
+        """Make the pools where they never were."""
+        if not folder(cfg.CONF.state_path).exists():
+            for name in POOLS:
+                (folder(cfg.CONF.state_path) / name).mkdir(parents=True)
+
+    def check_for_setup_error(self) -> None:
+        """Do nothing: a pool that is not there is told of as down."""
+
+    def create_volume(self, volume: Any) -> None:
+        self.extend_volume(volume, volume.size)
+
+    def extend_volume(self, volume: Any, new_size: int) -> None:
+        with _file(volume).open('ab') as file:
+            file.truncate(new_size * _GIB)
+
+    def delete_volume(self, volume: Any) -> None:
+        _file(volume).unlink(missing_ok=True)
+
+    def ensure_export(self, context: object, volume: Any) -> None:
+        """Do nothing: nobody reads it over a network."""
+
+    create_export = remove_export = ensure_export
+
+    def initialize_connection(
+        self, volume: Any, connector: object
+    ) -> dict[str, Any]:
+        return {
+            'driver_volume_type': 'local',
+            'data': {'device_path': str(_file(volume))},
+        }
+
+    def terminate_connection(
+        self, volume: Any, connector: object, **kwargs: object
+    ) -> None:
+        """Do nothing: nothing is held for a connection."""
+
+    def _update_volume_stats(self) -> None:
+        name = self.configuration.volume_backend_name
+        self._stats = {
+            'volume_backend_name': name,
+            'vendor_name': 'sandbox',
+            'driver_version': self.VERSION,
+            'storage_protocol': 'file',
+            'pools': [
+                _stats(folder(cfg.CONF.state_path) / pool, size)
+                for pool, size in POOLS.items()
+            ],
+        }
+
+
+def _file(volume: Any) -> pathlib.Path:
+    pool = volume_utils.extract_host(volume.host, 'pool')
+    return folder(cfg.CONF.state_path) / pool / volume.name
+
+
+def _stats(pool: pathlib.Path, size: int) -> dict[str, Any]:
+    there = pool.exists()
+    used = sum(file.stat().st_size for file in pool.iterdir()) if there else 0
+    return {
+        'pool_name': pool.name,
+        'total_capacity_gb': size,
+        'free_capacity_gb': size - used / _GIB,
+        'allocated_capacity_gb': used / _GIB,
+        'thick_provisioning_support': True,
+        'backend_state': 'up' if there else 'down',
+    }
