@@ -1,37 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command ``openstack lease capacity``: hosts over time."""
+"""Command ``openstack lease capacity``: hosts, or resources of another type,
+over time."""
 
 import argparse
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+from osc_lib import exceptions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
 
-_COLUMNS = {
-    'start_date': 'Start',
-    'end_date': 'End',
-    'hosts': 'Hosts',
+_WHEN = {'start_date': 'Start', 'end_date': 'End'}
+_COUNTED = {
     'reserved': 'Reserved',
     'free': 'Free',
     'free_without_moves': 'Unmoved',
 }
-_ASKED = (
-    'start',
-    'end',
-    'step',
-    'hypervisor_properties',
-    'resource_properties',
-    'availability_zone',
-    'flavor_id',
-)
+_ASKED = ('start', 'end', 'step', 'resource_properties')
+_OF_HOSTS = {
+    'hypervisor_properties': '--hypervisor-properties',
+    'availability_zone': '--availability-zone',
+    'flavor_id': '--flavor',
+    'by_project': '--by-project',
+}
+_OF_OTHERS = ('resource_type', 'resource_class')
 
 
 class ShowCapacity(command.Lister):
-    """Show how many hosts are there, reserved, held and free over time"""
+    """Show how many hosts are there, reserved, held and free over time
+
+    With --resource-type the resources of that type in place of hosts.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -58,6 +61,17 @@ class ShowCapacity(command.Lister):
                 '[">=", "$vcpus", "16"]',
             )
         parser.add_argument(
+            '--resource-type',
+            metavar='<type>',
+            help='Show resources of this type in place of hosts',
+        )
+        parser.add_argument(
+            '--resource-class',
+            metavar='<class>',
+            help='With --resource-type, show how many units of this class '
+            'there are and would be granted, too',
+        )
+        parser.add_argument(
             '--availability-zone',
             metavar='<zone>',
             help='Only hosts in this availability zone',
@@ -70,7 +84,8 @@ class ShowCapacity(command.Lister):
         )
         parser.add_argument(
             '--by-project',
-            action='store_true',
+            action='store_const',
+            const='true',
             help='Show how many hosts each project holds (administrators)',
         )
         return parser
@@ -78,17 +93,17 @@ class ShowCapacity(command.Lister):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        path, more = _what(parsed_args)
         query = {
             name: getattr(parsed_args, name)
-            for name in _ASKED
+            for name in (*_ASKED, *more)
             if getattr(parsed_args, name)
         }
-        if parsed_args.by_project:
-            query['by_project'] = 'true'
-        found = api.request(
-            api.client_of(self), 'GET', '/os-hosts/capacity', params=query
-        )
-        columns = dict(_COLUMNS)
+        found = api.request(api.client_of(self), 'GET', path, params=query)
+        what = 'resources' if parsed_args.resource_type else 'hosts'
+        columns = {**_WHEN, what: what.capitalize(), **_COUNTED}
+        if parsed_args.resource_class:
+            columns |= {'total': 'Units', 'available': 'Available'}
         if parsed_args.flavor_id:
             columns['slots'] = 'Slots'
         columns['holds'] = 'Held'
@@ -98,6 +113,27 @@ class ShowCapacity(command.Lister):
             [_shown(point[key]) for key in columns]
             for point in found['capacity']
         )
+
+
+def _what(args: argparse.Namespace) -> tuple[str, Collection[str]]:
+    """Return the path of what is asked for, and which options it has.
+
+    :raises: CommandError
+    """
+    if not args.resource_type:
+        if args.resource_class:
+            raise exceptions.CommandError(
+                '--resource-class needs --resource-type'
+            )
+        return '/os-hosts/capacity', _OF_HOSTS
+    wrong = [
+        option for name, option in _OF_HOSTS.items() if getattr(args, name)
+    ]
+    if wrong:
+        raise exceptions.CommandError(
+            f'{", ".join(wrong)}: of hosts alone, not with --resource-type'
+        )
+    return '/resources/capacity', _OF_OTHERS
 
 
 def _shown(value: Any) -> Any:

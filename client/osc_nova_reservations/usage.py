@@ -39,6 +39,16 @@ _MORE = {
     'Used VCPU hours': ('used', 'VCPU'),
     'Server hours': ('used', 'servers'),
 }
+_LAST = ('Amount', 'Unit', 'Other hours')
+_KNOWN = frozenset(
+    {
+        name
+        for kind, name in {**_BY_CLASS, **_MORE}.values()
+        if kind == 'reserved'
+    }
+)
+"""Classes with a column of their own; all others share the last one."""
+
 _PLACES = 4
 """Digits of hours after the point: less than a second."""
 
@@ -95,9 +105,9 @@ class ShowUsage(command.Lister):
         found = api.request(client, 'GET', '/usage', params=query)
         usages = found['tenant_usages']
         if parsed_args.detailed:
-            columns = (*_LEASES, *_BY_CLASS, *_MORE, 'Amount', 'Unit')
+            columns = (*_LEASES, *_BY_CLASS, *_MORE, *_LAST)
             return columns, _leases(usages)
-        return (*_TOTALS, *_MORE, 'Amount', 'Unit'), _totals(usages)
+        return (*_TOTALS, *_MORE, *_LAST), _totals(usages)
 
 
 def _totals(usages: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
@@ -107,6 +117,7 @@ def _totals(usages: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
             *_of_classes(usage, _MORE),
             _shown(usage['total_amount']),
             _shown(usage['unit']),
+            _others(usage),
         ]
 
 
@@ -118,7 +129,17 @@ def _leases(usages: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
                 *_of_classes(lease, {**_BY_CLASS, **_MORE}),
                 _shown(lease['amount']),
                 _shown(lease['unit']),
+                _others(lease),
             ]
+
+
+def _others(usage: Mapping[str, Any]) -> str:
+    """Return what was held of resources of other types, in words."""
+    return ', '.join(
+        f'{name}: {_shown(value)}'
+        for name, value in usage['reserved'].items()
+        if name not in _KNOWN
+    )
 
 
 def _of_classes(

@@ -23,6 +23,7 @@ from nova_reservations.api import validation
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.views import hosts as view
+from nova_reservations.engine import allocation_lists
 from nova_reservations.engine import capacity as engine
 from nova_reservations.objects import interval
 from nova_reservations.policies import hosts as policies
@@ -130,10 +131,22 @@ def allocations(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> listing.Listing:
     req.context.can(policies.ALLOCATIONS)
+    return list_allocations(
+        req, query, req.services.hosts.allocations, 'service_name'
+    )
+
+
+def list_allocations(
+    req: api_request.LeaseRequest,
+    query: dict[str, str],
+    lists: allocation_lists.AllocationLists,
+    name_key: str,
+) -> listing.Listing:
+    """:param name_key: of the name of each resource"""
     now = req.now()
     asked = _allocation_query(query, now)
     limit = int(query['limit']) if 'limit' in query else None
-    held = req.services.hosts.allocations(
+    held = lists.find(
         now,
         dataclasses.replace(
             asked,
@@ -144,34 +157,37 @@ def allocations(
     )
     return listing.Listing(
         'allocations',
-        (_shown(req, page, asked, now) for page in held),
+        (_shown(lists, page, asked, now, name_key) for page in held),
         limit,
         lambda last: req.next_link(query, last['resource_id']),
     )
 
 
 def _shown(
-    req: api_request.LeaseRequest,
+    lists: allocation_lists.AllocationLists,
     page: Mapping[int, Collection[objects.Allocation]],
     query: objects.AllocationQuery,
     now: datetime.datetime,
+    name_key: str,
 ) -> list[dict[str, Any]]:
     start = query.start or now
-    known = req.services.hosts.calendar.described(page)
+    known = lists.described(page)
     return [
-        view.allocation(
-            host_id,
-            known[host_id].name,
-            found,
-            [
-                each
-                for each in known[host_id].holds
-                if each.overlaps(start, query.end)
-            ],
-        )
-        for host_id, found in page.items()
+        {
+            name_key: known[key].name,
+            **view.allocation(
+                key,
+                found,
+                [
+                    each
+                    for each in known[key].holds
+                    if each.overlaps(start, query.end)
+                ],
+            ),
+        }
+        for key, found in page.items()
         # One may have been removed since its id was read.
-        if host_id in known
+        if key in known
     ]
 
 
@@ -211,8 +227,12 @@ def allocation(
     now = req.now()
     asked = _allocation_query(query, now)
     key = key_of(host_id)
-    held = req.services.hosts.host_allocations(key, now, asked)
-    shown = _shown(req, {key: held}, asked, now)
+    hosts = req.services.hosts
+    # Whether there is such a host.
+    hosts.get(key)
+    held = hosts.allocations.of(key, now, asked)
+    page = {key: held}
+    shown = _shown(hosts.allocations, page, asked, now, 'service_name')
     if not shown:
         raise exception.NotFound(kind='Host', id=key)
     return {'allocation': shown[0]}

@@ -12,6 +12,7 @@ from oslo_utils import strutils
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.api import hosts
+from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import hosts as host_schemas
@@ -118,6 +119,21 @@ def delete(req: api_request.LeaseRequest, resource_id: str) -> None:
 
 
 DELETE = Action(delete, 204, refusals=(404, 409))
+
+
+def allocations(
+    req: api_request.LeaseRequest, query: dict[str, str]
+) -> listing.Listing:
+    req.context.can(policies.ALLOCATIONS)
+    lists = req.services.resources.allocation_lists(query['resource_type'])
+    return hosts.list_allocations(req, query, lists, 'name')
+
+
+ALLOCATIONS = Action(
+    allocations,
+    query=schemas.ALLOCATIONS,
+    response=schemas.ALLOCATIONS_RESPONSE,
+)
 
 
 def capacity(

@@ -70,6 +70,7 @@ _TABLE = (
     ('POST', '/v1/os-hosts/{host_id}/action', host_actions.ACTION),
     ('GET', '/v1/resources', resources.INDEX),
     ('POST', '/v1/resources', resources.CREATE),
+    ('GET', '/v1/resources/allocations', resources.ALLOCATIONS),
     ('GET', '/v1/resources/calendar', resources.CALENDAR),
     ('GET', '/v1/resources/capacity', resources.CAPACITY),
     ('GET', '/v1/resources/properties', resources.PROPERTIES),

@@ -92,6 +92,25 @@ def find(
     return _assembled(session, statement)
 
 
+def ids(
+    session: orm.Session, resource_type: str, after: int, limit: int
+) -> list[int]:
+    """Return the next ids of resources of the type that leases can have, in
+    their order."""
+    return list(
+        session.scalars(
+            sa.select(RESOURCE.c.id)
+            .where(
+                RESOURCE.c.role == states.Role.POOL,
+                RESOURCE.c.resource_type == resource_type,
+                RESOURCE.c.id > after,
+            )
+            .order_by(RESOURCE.c.id)
+            .limit(limit)
+        )
+    )
+
+
 def of_uuid(
     session: orm.Session, resource_type: str, uuid: str
 ) -> list[objects.Inventoried]:

@@ -10,7 +10,6 @@ Decision 0046: doc/source/decisions/0046-what-a-token-reads
 
 from collections import defaultdict
 from collections.abc import Collection
-from collections.abc import Mapping
 import dataclasses
 import datetime
 
@@ -51,13 +50,6 @@ class Calendar:
     ) -> None:
         self.database = database
         self.resource_type = resource_type
-
-    def described(
-        self, host_ids: Collection[int]
-    ) -> Mapping[int, rows.Described]:
-        """Return host id -> its name, and the reasons that hold it."""
-        with self.database.reader() as session:
-            return rows.described(session, host_ids)
 
     def of_project(
         self,

@@ -3,7 +3,6 @@
 kept true."""
 
 from collections.abc import Collection
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -20,6 +19,7 @@ from nova_reservations.db import hosts
 from nova_reservations.db import pages
 from nova_reservations.db import properties as properties_db
 from nova_reservations.db import resources
+from nova_reservations.engine import allocation_lists
 from nova_reservations.engine import calendar
 from nova_reservations.engine import capacity
 from nova_reservations.engine import enrolment
@@ -35,11 +35,6 @@ REFRESH = 'refresh'
 AT_ONCE = 500
 """The facts of so many hosts are read at once: what is read of all zones for
 that is read once for them."""
-
-PAGE = 100
-"""The allocations of so many hosts are in memory at once."""
-
-_ALL = objects.AllocationQuery()
 
 
 class Hosts:
@@ -57,6 +52,9 @@ class Hosts:
         self.capacity = capacity.Capacity(database, types, options).find
         self.enrolment = enrolment.Enrolment(database, cloud, options)
         self.calendar = calendar.Calendar(database)
+        self.allocations = allocation_lists.AllocationLists(
+            database, objects.HOST, hosts.ids
+        )
 
     def get(self, host_id: int) -> objects.Host:
         """:raises: NotFound"""
@@ -130,40 +128,6 @@ class Hosts:
         """:raises: NotFound"""
         with self.database.writer() as session:
             return properties_db.set_private(session, name, private, now)
-
-    def allocations(
-        self,
-        now: datetime.datetime,
-        query: objects.AllocationQuery = _ALL,
-    ) -> Iterator[Mapping[int, list[objects.Allocation]]]:
-        """Yield host id -> its allocations, of every host: those that are
-        not over, or all that the query asks for.
-
-        Some hosts at a time, as they are wanted, each time in a transaction
-        of its own.
-        """
-        after, left = query.marker, query.limit
-        while left is None or left > 0:
-            size = PAGE if left is None else min(left, PAGE)
-            with self.database.reader() as session:
-                ids = hosts.ids(session, after, size)
-                found = _allocations(session, ids, query, now)
-            yield found
-            if len(ids) < size:
-                return
-            after = ids[-1]
-            left = None if left is None else left - size
-
-    def host_allocations(
-        self,
-        host_id: int,
-        now: datetime.datetime,
-        query: objects.AllocationQuery = _ALL,
-    ) -> list[objects.Allocation]:
-        """:raises: NotFound"""
-        with self.database.reader() as session:
-            hosts.get(session, host_id)
-            return _allocations(session, [host_id], query, now)[host_id]
 
     def refresh(self, now: datetime.datetime) -> int:
         """Read the facts of hosts that may have changed; return how many
@@ -287,33 +251,6 @@ class Hosts:
                     different.append(facts)
             hosts.set_provider_generations(session, same)
         return different
-
-
-def _allocations(
-    session: api.Session,
-    host_ids: Collection[int],
-    query: objects.AllocationQuery,
-    now: datetime.datetime,
-) -> dict[int, list[objects.Allocation]]:
-    """Return host id -> its allocations that the query asks for."""
-    during = None
-    if query.start is not None:
-        during = allocations.During(query.start, query.end, now)
-    elif not (query.lease_id or query.reservation_id):
-        during = allocations.During(now, None, now)
-    found: dict[int, list[objects.Allocation]] = {
-        host_id: [] for host_id in host_ids
-    }
-    for allocation in allocations.find(
-        session,
-        objects.HOST,
-        during,
-        query.lease_id,
-        query.reservation_id,
-        host_ids,
-    ):
-        found[allocation.resource_id].append(allocation)
-    return found
 
 
 def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:

@@ -24,6 +24,7 @@ from nova_reservations.db import capacity
 from nova_reservations.db import counters
 from nova_reservations.db import properties as properties_db
 from nova_reservations.db import resources
+from nova_reservations.engine import allocation_lists
 from nova_reservations.engine import calendar
 from nova_reservations.engine import capacity as capacities
 from nova_reservations.engine import cordons
@@ -128,6 +129,19 @@ class Resources:
         """:raises: InvalidInput for a type that has no such resources"""
         self._check_type(resource_type)
         return calendar.Calendar(self.database, resource_type)
+
+    def allocation_lists(
+        self, resource_type: str
+    ) -> allocation_lists.AllocationLists:
+        """:raises: InvalidInput for a type that has no such resources"""
+        self._check_type(resource_type)
+
+        def ids(session: api.Session, after: int, limit: int) -> list[int]:
+            return resources.ids(session, resource_type, after, limit)
+
+        return allocation_lists.AllocationLists(
+            self.database, resource_type, ids
+        )
 
     def capacity(
         self,

@@ -6,6 +6,7 @@ SHOW = 'reservations:resources:show'
 CREATE = 'reservations:resources:create'
 UPDATE = 'reservations:resources:update'
 DELETE = 'reservations:resources:delete'
+ALLOCATIONS = 'reservations:resources:allocations'
 CALENDAR = 'reservations:resources:calendar'
 CAPACITY = 'reservations:resources:capacity'
 PROPERTIES = 'reservations:resources:properties'
@@ -41,6 +42,12 @@ RULES = [
         base.ADMIN,
         'Remove a resource that no lease has.',
         ('DELETE', '/resources/{resource_id}'),
+    ),
+    base.rule(
+        ALLOCATIONS,
+        base.ADMIN,
+        'List which leases have resources of a type, and when.',
+        ('GET', '/resources/allocations'),
     ),
     base.rule(
         CALENDAR,

@@ -216,6 +216,9 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
         Request('PUT', _RESOURCE, ADMINS, {'cordoned': True}),
     ),
     'reservations:resources:delete': (Request('DELETE', _RESOURCE, ADMINS),),
+    'reservations:resources:allocations': (
+        Request('GET', '/resources/allocations', ADMINS, query=_LICENCES),
+    ),
     'reservations:resources:calendar': (
         Request('GET', '/resources/calendar', USERS, query=_LICENCES),
     ),

@@ -24,7 +24,7 @@ _LONGEST = datetime.timedelta(days=366)
 
 
 class ShowCalendar(command.Command):
-    """Draw leases, or hosts, over time"""
+    """Draw leases, hosts, or other resources, over time"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -39,6 +39,11 @@ class ShowCalendar(command.Command):
             action='store_true',
             help='A row for each host: your leases are named; what others '
             'have is taken',
+        )
+        rows.add_argument(
+            '--resources',
+            metavar='<type>',
+            help='The same for each resource of this type',
         )
         parser.add_argument(
             '--start',
@@ -64,8 +69,15 @@ class ShowCalendar(command.Command):
         window = chosen(parsed_args.start, parsed_args.end, now)
         if parsed_args.html:
             window = layout.whole_days(window)
-        read = source.of_hosts if parsed_args.hosts else source.of_leases
-        calendar = read(api.client_of(self), window, now)
+        client = api.client_of(self)
+        if parsed_args.hosts:
+            calendar = source.of_hosts(client, window, now)
+        elif parsed_args.resources:
+            calendar = source.of_resources(
+                client, window, now, parsed_args.resources
+            )
+        else:
+            calendar = source.of_leases(client, window, now)
         if parsed_args.html:
             _write(parsed_args.html, page.html(calendar))
             return

@@ -43,14 +43,57 @@ def of_hosts(
 ) -> model.Calendar:
     """Return a calendar of all hosts: by their names where the viewer may
     know them, and who has what; else by their numbers."""
+    return _of_all(client, window, now, _HOSTS)
+
+
+def of_resources(
+    client: adapter.Adapter,
+    window: model.Window,
+    now: datetime.datetime,
+    resource_type: str,
+) -> model.Calendar:
+    """Return the same of all resources of a type."""
+    query = {'resource_type': resource_type}
+    return _of_all(
+        client, window, now, _Kind('resource', '/resources', 'name', query)
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kind:
+    """The kind of the rows.
+
+    :ivar word: for one of them; with an s, the key of several.
+    :ivar name: the key of the name of one.
+    :ivar query: what is asked beside the window.
+    """
+
+    word: str
+    path: str
+    name: str
+    query: Mapping[str, str]
+
+
+_HOSTS = _Kind('host', '/os-hosts', 'service_name', {})
+
+
+def _of_all(
+    client: adapter.Adapter,
+    window: model.Window,
+    now: datetime.datetime,
+    kind: _Kind,
+) -> model.Calendar:
     project_id = client.get_project_id()
     try:
         found = api.request(
-            client, 'GET', '/os-hosts/allocations', params=_within(window)
+            client,
+            'GET',
+            f'{kind.path}/allocations',
+            params={**kind.query, **_within(window)},
         )['allocations']
     except api.Forbidden:
         own = _own_leases(client, window, project_id)
-        rows = tuple(_unnamed(client, window, own))
+        rows = tuple(_unnamed(client, window, own, kind))
     else:
         leases = _leases(client, window, None, ())
         names = {each['id']: _plain(each['name']) for each in leases}
@@ -59,15 +102,15 @@ def of_hosts(
         )
         rows = tuple(
             model.Row(
-                _plain(each['service_name']),
+                _plain(each[kind.name]),
                 (*_allocations(each, names, own), *_holds(each)),
             )
             for each in found
         )
     shown = {bar.lease_id for row in rows for bar in row.bars}
     return model.Calendar(
-        'Hosts',
-        'Host',
+        f'{kind.word.capitalize()}s',
+        kind.word.capitalize(),
         window,
         now,
         rows,
@@ -111,22 +154,25 @@ def _unnamed(
     client: adapter.Adapter,
     window: model.Window,
     own: Mapping[str, model.Lease],
+    kind: _Kind,
 ) -> Iterator[model.Row]:
-    """Yield the rows of hosts whose names the viewer may not know."""
-    query = _within(window)
+    """Yield the rows of what the viewer may not know by name."""
+    query = {**kind.query, **_within(window)}
+    rows = f'{kind.word}s'
     while True:
-        page = api.request(client, 'GET', '/os-hosts/calendar', params=query)
+        path = f'{kind.path}/calendar'
+        page = api.request(client, 'GET', path, params=query)
         if page.get('promised'):
             yield model.Row(
                 'promised',
-                tuple(_promised(each, own) for each in page['promised']),
+                tuple(_promised(each, own, kind) for each in page['promised']),
             )
-        for host in page['hosts']:
-            bars = (_window(each, own) for each in host['windows'])
-            yield model.Row(f'host {host["number"]}', tuple(bars))
-        if not page.get('hosts_links') or not page['hosts']:
+        for row in page[rows]:
+            bars = (_window(each, own) for each in row['windows'])
+            yield model.Row(f'{kind.word} {row["number"]}', tuple(bars))
+        if not page.get(f'{rows}_links') or not page[rows]:
             return
-        query['marker'] = str(page['hosts'][-1]['number'])
+        query['marker'] = str(page[rows][-1]['number'])
 
 
 def _window(
@@ -145,12 +191,12 @@ def _window(
 
 
 def _promised(
-    shown: Mapping[str, Any], own: Mapping[str, model.Lease]
+    shown: Mapping[str, Any], own: Mapping[str, model.Lease], kind: _Kind
 ) -> model.Bar:
-    """Return the bar of hosts, of which nobody knows yet which they are."""
+    """Return the bar of what nobody knows yet which they are."""
     bar = _window(shown, own)
-    hosts = reserved.counted(shown['hosts'], 'host')
-    return dataclasses.replace(bar, name=f'{bar.name}: {hosts}')
+    number = reserved.counted(shown[f'{kind.word}s'], kind.word)
+    return dataclasses.replace(bar, name=f'{bar.name}: {number}')
 
 
 def _allocations(

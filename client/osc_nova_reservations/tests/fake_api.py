@@ -33,6 +33,7 @@ class FakeApi(adapters.BaseAdapter):
     :ivar unnamed: hosts as anybody sees them
     :ivar promised: what is on no certain host yet
     :ivar page: how many of these are in an answer
+    :ivar resources: that are no hosts, as the API shows them
     :ivar actions: bodies of actions on leases
     :ivar accesses: projects that reservations are shared with
     :ivar refusal: status and body with which all further requests are refused
@@ -53,6 +54,7 @@ class FakeApi(adapters.BaseAdapter):
         self.unnamed: list[dict[str, Any]] = []
         self.promised: list[dict[str, Any]] = []
         self.page = 2
+        self.resources: list[dict[str, Any]] = []
         self.actions: list[dict[str, Any]] = []
         self.accesses: list[dict[str, str]] = []
         self.refusal: tuple[http.HTTPStatus, bytes] | None = None
@@ -85,6 +87,8 @@ class FakeApi(adapters.BaseAdapter):
             answer = self._limits
         elif '/usage' in response.url:
             answer = self._usages
+        elif '/resources?' in response.url:
+            answer = self._resources
         elif response.url.endswith(('/action', '/project-access')):
             answer = self._access
         status, body = self.refusal or answer(request)
@@ -115,6 +119,14 @@ class FakeApi(adapters.BaseAdapter):
         shown = {'tenant_usages': self.usages}
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
+    def _resources(
+        self, request: requests.PreparedRequest
+    ) -> tuple[http.HTTPStatus, bytes]:
+        query = parse.urlsplit(request.url or '').query
+        self.queries.append(parse.parse_qs(str(query)))
+        shown = {'resources': self.resources, 'resources_links': []}
+        return http.HTTPStatus.OK, json.dumps(shown).encode()
+
     def _access(
         self, request: requests.PreparedRequest
     ) -> tuple[http.HTTPStatus, bytes]:
@@ -128,9 +140,12 @@ class FakeApi(adapters.BaseAdapter):
     ) -> tuple[http.HTTPStatus, bytes]:
         url = parse.urlsplit(request.url or '')
         shown: dict[str, Any]
-        if '/os-hosts/' in str(url.path):
-            return self._answer_of_hosts(
-                str(url.path).rpartition('/')[2],
+        path = str(url.path).rpartition('/v1/')[2]
+        noun, _, what = path.rpartition('/')
+        if noun in ('os-hosts', 'resources'):
+            return self._answer_of_rows(
+                noun.removeprefix('os-'),
+                what,
                 dict(parse.parse_qsl(str(url.query))),
             )
         lease_id = str(url.path).rpartition('/leases')[2].removeprefix('/')
@@ -171,8 +186,8 @@ class FakeApi(adapters.BaseAdapter):
                 return http.HTTPStatus.METHOD_NOT_ALLOWED, b''
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
-    def _answer_of_hosts(
-        self, what: str, query: dict[str, str]
+    def _answer_of_rows(
+        self, noun: str, what: str, query: dict[str, str]
     ) -> tuple[http.HTTPStatus, bytes]:
         assert query['start'] < query['end']
         if what == 'allocations':
@@ -182,11 +197,11 @@ class FakeApi(adapters.BaseAdapter):
             shown: dict[str, Any] = {'allocations': self.allocations}
         else:
             left = self.unnamed[int(query.get('marker', 0)) :]
-            shown = {'hosts': left[: self.page]}
+            shown = {noun: left[: self.page]}
             if 'marker' not in query:
                 shown['promised'] = self.promised
             if left[self.page :]:
-                shown['hosts_links'] = [{'rel': 'next', 'href': ''}]
+                shown[f'{noun}_links'] = [{'rel': 'next', 'href': ''}]
         return http.HTTPStatus.OK, json.dumps(shown).encode()
 
     def _made(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -74,6 +74,23 @@ def test_members_see_hosts_by_number_on_all_pages(show, unnamed):
     assert '[heldxxxxx' in text
 
 
+def test_members_see_resources_of_a_type_by_number(show, api, unnamed):
+    api.promised = [{'kind': 'taken', 'resources': 1, **dates(5, 8)}]
+    text = show('--resources=example:licence')
+    assert text.startswith('Resources, 2027-03-01')
+    for part in 'resource 3', '[workshop####', '[taken: 1 resource--':
+        assert part in text
+
+
+def test_administrators_see_the_names_of_resources(show, api, lease):
+    there = {'id': 'r', 'lease_id': lease['id'], **dates(1, 4)}
+    cad = {'name': 'cad', 'reservations': [there], 'holds': []}
+    api.allocations = [cad]
+    text = show('--resources=example:licence')
+    assert [line.split()[0] for line in text.splitlines()[4:5]] == ['cad']
+    assert '[workshop##' in text
+
+
 def test_what_is_promised_is_drawn_beside_the_hosts(show, api, unnamed):
     later = api.add([HOSTS], name='later', project_id='p', **dates(4, 7))
     own = {'kind': 'own', 'lease_id': later['id'], 'reservation_id': 'r'}

@@ -13,6 +13,7 @@ from osc_nova_reservations import capacity
 from osc_nova_reservations import demand
 from osc_nova_reservations import leases
 from osc_nova_reservations import options
+from osc_nova_reservations import resources
 from osc_nova_reservations import series
 from osc_nova_reservations import sharing
 from osc_nova_reservations.calendar import command
@@ -33,7 +34,16 @@ _COMMANDS = {
     'set': leases.SetLease,
     'show': leases.ShowLease,
 }
-_TWO_WORDS = frozenset({'add', 'demand', 'offer', 'project', 'remove'})
+_TWO_WORDS = frozenset(
+    {'add', 'demand', 'offer', 'project', 'remove', 'resource'}
+)
+_OF_RESOURCES = {
+    'create': resources.CreateResource,
+    'delete': resources.DeleteResource,
+    'list': resources.ListResource,
+    'set': resources.SetResource,
+    'show': resources.ShowResource,
+}
 _LEASE = {
     'reservations': [
         {
@@ -67,7 +77,11 @@ def _words(line: str, following: Iterator[str]) -> list[str]:
 
 @pytest.mark.parametrize('words', sorted(set(_documented())), ids=' '.join)
 def test_a_documented_command_makes_a_request(words: tuple[str, ...]) -> None:
-    called: Any = _COMMANDS[words[0]]
+    called: Any = (
+        _OF_RESOURCES[words[1]]
+        if words[0] == 'resource'
+        else _COMMANDS[words[0]]
+    )
     app = types.SimpleNamespace(client_manager=None, options=None)
     parser = called(app, None).get_parser(f'openstack lease {words[0]}')
 

@@ -11,7 +11,7 @@ USAGE = {
     'total_vcpus_usage': 20.0,
     'total_memory_mb_usage': 0.0,
     'total_local_gb_usage': 0.0,
-    'reserved': {'VCPU': 20.0, 'physical:host': 5.0},
+    'reserved': {'VCPU': 20.0, 'SEATS': 1.25, 'physical:host': 5.0},
     'degraded': {},
     'used': {'servers': 3.0},
     'total_amount': '0.20',
@@ -40,6 +40,7 @@ def test_a_line_is_shown_for_each_project(run, api):
     assert line['Hours'] == 10.1235
     assert (line['Host hours'], line['Server hours']) == (5.0, 3.0)
     assert (line['Amount'], line['Unit']) == ('0.20', 'EUR')
+    assert line['Other hours'] == 'SEATS: 1.25'
     assert api.queries[-1] == {}
 
 

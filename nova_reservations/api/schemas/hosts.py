@@ -233,10 +233,9 @@ HOLD = parameters.exactly(
     },
 )
 
-_ALLOCATION = parameters.exactly(
-    resource_id=ID,
-    service_name={'type': 'string'},
-    reservations={
+ALLOCATED = {
+    'resource_id': ID,
+    'reservations': {
         'type': 'array',
         'items': parameters.exactly(
             id=parameters.UUID,
@@ -245,8 +244,9 @@ _ALLOCATION = parameters.exactly(
             end_date=parameters.SHOWN_DATE,
         ),
     },
-    holds={'type': 'array', 'items': HOLD},
-)
+    'holds': {'type': 'array', 'items': HOLD},
+}
+_ALLOCATION = parameters.exactly(service_name={'type': 'string'}, **ALLOCATED)
 
 ALLOCATIONS_RESPONSE = validation.Schema(
     {

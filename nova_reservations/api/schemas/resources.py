@@ -156,6 +156,31 @@ SHOW_RESPONSE = validation.Schema(
     )
 )
 
+ALLOCATIONS = validation.Schema(
+    {
+        **hosts.ALLOCATIONS.schema,
+        'properties': {
+            'resource_type': _TYPE,
+            **hosts.ALLOCATIONS.schema['properties'],
+        },
+        'required': ['resource_type'],
+    }
+)
+ALLOCATIONS_RESPONSE = validation.Schema(
+    {
+        **parameters.optional(
+            allocations={
+                'type': 'array',
+                'items': parameters.exactly(
+                    name={'type': 'string'}, **hosts.ALLOCATED
+                ),
+            },
+            allocations_links=parameters.LINKS,
+        ),
+        'required': ['allocations'],
+    }
+)
+
 _REQUIREMENTS = {
     'type': 'string',
     'maxLength': 4096,

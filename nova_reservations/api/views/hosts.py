@@ -41,14 +41,12 @@ def show(host: objects.Host) -> dict[str, Any]:
 
 
 def allocation(
-    host_id: int,
-    name: str,
+    resource_id: int,
     allocations: Iterable[objects.Allocation],
     held: Iterable[holds.Hold],
 ) -> dict[str, Any]:
     return {
-        'resource_id': str(host_id),
-        'service_name': name,
+        'resource_id': str(resource_id),
         'reservations': [reservation(each) for each in allocations],
         'holds': [hold(each) for each in held],
     }

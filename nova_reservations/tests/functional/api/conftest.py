@@ -346,11 +346,12 @@ def serve():
 def openstack(serve, capfd, monkeypatch):
     """Run `openstack ...` as a person; return what it prints."""
     # A process of its own for each takes seconds. What one leaves behind:
-    # the clients that it made, and where it logs to.
-    for name in ('reservation', 'lease'):
-        cache = vars(clientmanager.ClientManager)[name]
-        monkeypatch.setattr(cache, '_handle', None)
+    # where it logs to, and the clients that it made.
     monkeypatch.setattr(logging.root, 'handlers', [])
+    caches = [
+        vars(clientmanager.ClientManager)[name]
+        for name in ('reservation', 'lease')
+    ]
 
     def build(person, noun='reservation'):
         options = [
@@ -362,6 +363,8 @@ def openstack(serve, capfd, monkeypatch):
 
         def run(*words):
             capfd.readouterr()
+            for cache in caches:
+                monkeypatch.setattr(cache, '_handle', None)
             try:
                 failed = shell.OpenStackShell().run([*options, *words])
             except SystemExit as ended:

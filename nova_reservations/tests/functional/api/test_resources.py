@@ -269,3 +269,25 @@ def test_a_limit_of_hosts_does_not_count_them(admin, member, services):
     lease(member, 3)
     used = member('GET', '/limits').json['limits']
     assert 'SEATS' not in str(used)
+
+
+def test_operators_see_who_has_which(admin, member, stranger, enrolled):
+    add(admin, 'cad', 4)
+    held = add(admin, 'fem', 2)
+    change(admin, held, cordoned=True)
+    theirs = lease(stranger, 1)
+    mine = lease(member, 3, start_date='2050-01-01 10:00')
+    path = f'/resources/allocations{OF_TYPE}'
+    first = admin('GET', f'{path}&limit=1').json
+    assert [
+        (each['name'], [one['lease_id'] for one in each['reservations']])
+        for each in first['allocations']
+    ] == [('cad', [theirs['id'], mine['id']])]
+    [link] = first['allocations_links']
+    rest = link['href'].partition('/os-reservations/v1')[2]
+    [other] = admin('GET', rest).json['allocations']
+    assert (other['name'], other['reservations']) == ('fem', [])
+    assert [each['reason'] for each in other['holds']] == ['cordoned']
+    that_day = f'{path}&start=2050-01-01 10:30&end=2050-01-01 10:40'
+    [there, _] = admin('GET', that_day).json['allocations']
+    assert [one['lease_id'] for one in there['reservations']] == [mine['id']]

@@ -8,7 +8,16 @@ from typing import Any
 
 from nova_reservations import objects
 from nova_reservations.db import inventories
+from nova_reservations.db import resources
 from nova_reservations.testing import fake_cloud
+from nova_reservations.tests.functional.db import listed
+
+OFTEN = {
+    'the next resources of a type': listed.Often(
+        lambda session: resources.ids(session, objects.HOST, 500, 100),
+        frozenset({'ix_nr_resources_role'}),
+    ),
+}
 
 
 def rows(hosts: Iterable[int]) -> Iterator[dict[str, Any]]:

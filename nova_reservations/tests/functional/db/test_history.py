@@ -182,8 +182,8 @@ def count(region):
 
 
 def list_allocations(region):
-    assert any(map(any, region.hosts.allocations(region.now)))
-    region.hosts.host_allocations(1, region.now)
+    assert any(map(any, region.hosts.allocations.find(region.now)))
+    region.hosts.allocations.of(1, region.now)
 
 
 def delete(region):

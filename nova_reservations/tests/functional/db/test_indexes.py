@@ -99,6 +99,7 @@ OF_CANDIDATES = frozenset(
 )
 
 OFTEN = {
+    **inventoried.OFTEN,
     **listed.OFTEN,
     **purged.OFTEN,
     **shared_leases.OFTEN,

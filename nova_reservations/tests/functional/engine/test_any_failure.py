@@ -79,7 +79,7 @@ class Machine(test_anything.Machine):
                 and (
                     one.lease_id != lease.id or one.end_date >= lease.end_date
                 )
-                for one in region.hosts.host_allocations(host.id, region.now)
+                for one in region.hosts.allocations.of(host.id, region.now)
             )
         }
 
