@@ -142,9 +142,26 @@ class Person:
         )
 
     def lease(self, lease: str) -> Any:
-        """Return a lease, None if it is gone."""
+        """Return a lease, None if it is gone.
+
+        An administrator is shown what it was.
+        """
         answer = found(self.reservation.get(f'/leases/{lease}'))
-        return answer and answer['lease']
+        if answer is None or answer['lease'].get('deleted'):
+            return None
+        return answer['lease']
+
+    def usages(self) -> list[Any]:
+        """Return what each lease of the project had and used this month."""
+        project = self.reservation.get_project_id()
+        answer = self.reservation.get(
+            f'/usage?detailed=1&project_id={project}'
+        )
+        return [
+            lease
+            for usage in body(answer)['tenant_usages']
+            for lease in usage['lease_usages']
+        ]
 
 
 class Operator(Person):

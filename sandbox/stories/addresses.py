@@ -9,7 +9,7 @@ from sandbox import person
 from sandbox import story
 from sandbox.person import body
 from sandbox.stories import cast
-from sandbox.stories import clients
+from sandbox.stories import commands
 from sandbox.story import expect
 from sandbox.story import until
 
@@ -261,7 +261,7 @@ class _Addresses(cast.Cast):
             expect('left', [], left['floatingips'])
 
     def _command(self, who: str, *words: str, shows: bool = True) -> Any:
-        return clients.run(
+        return commands.shown_by(
             *(self.auth_url, who, 'reservation', 'floatingip'),
             *words,
             shows=shows,

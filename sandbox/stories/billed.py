@@ -13,6 +13,7 @@ from sandbox.stories import cast
 from sandbox.stories import commands
 from sandbox.stories import planned
 from sandbox.story import expect
+from sandbox.story import until
 
 PRICE = Decimal(3600)
 """Of a host, for an hour."""
@@ -44,6 +45,15 @@ class Billed(planned.Planned):
             )
             lease = str(body(answer, 201)['lease']['id'])
             seen(self.wait_for(lease, 'ACTIVE'))
+            # What lasts no second is not billed.
+            until(
+                'a second of it',
+                self.demo.usages,
+                lambda usages: any(
+                    each['lease_id'] == lease and each['hours'] > 0
+                    for each in usages
+                ),
+            )
             change = {'end_date': 'now'}
             body(self.demo.reservation.put(f'/leases/{lease}', json=change))
             seen(self.wait_for(lease, 'TERMINATED', 60))

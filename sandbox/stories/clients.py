@@ -3,7 +3,6 @@
 entry ``reservation``, as a command and as a library."""
 
 import datetime
-import json
 from typing import Any
 
 from blazarclient import client
@@ -31,10 +30,12 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
         f'hypervisor_properties=["==", "$service_name", "{host}"]',
     ]
     with step('openstack reservation host create'):
-        created = run(auth_url, 'admin', 'reservation', 'host', 'create', host)
+        created = commands.shown_by(
+            auth_url, 'admin', 'reservation', 'host', 'create', host
+        )
         expect('name', host, created['service_name'])
     with step('openstack reservation lease create') as seen:
-        lease_id = run(auth_url, 'demo', *lease)['id']
+        lease_id = commands.shown_by(auth_url, 'demo', *lease)['id']
         until(
             'ACTIVE',
             lambda: demo.lease(lease_id)['status'],
@@ -48,11 +49,13 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
             raise person.Unexpected(reason, refused)
         seen(reason)
     with step('openstack reservation lease list'):
-        leases = run(auth_url, 'demo', 'reservation', 'lease', 'list')
+        leases = commands.shown_by(
+            auth_url, 'demo', 'reservation', 'lease', 'list'
+        )
         expect('leases', [lease_id], [each['id'] for each in leases])
     with step('openstack reservation lease set --prolong-for 1h'):
         before = demo.lease(lease_id)['end_date']
-        run(
+        commands.shown_by(
             *(auth_url, 'demo', 'reservation', 'lease', 'set', 'clients'),
             '--prolong-for=1h',
             shows=False,
@@ -66,7 +69,7 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
         blazar.lease.delete(lease_id)
         until('it is gone', blazar.lease.list, lambda leases: not leases)
     with step('openstack reservation host delete'):
-        run(
+        commands.shown_by(
             *(auth_url, 'admin', 'reservation', 'host', 'delete', host),
             shows=False,
         )
@@ -77,21 +80,6 @@ def _later(date: str) -> str:
     """Return an hour later, as the API writes it."""
     later = datetime.datetime.fromisoformat(date) + datetime.timedelta(hours=1)
     return later.strftime('%Y-%m-%dT%H:%M:%S.%f')
-
-
-def run(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:
-    """Run openstack; return what it shows.
-
-    :raises Unexpected: if it fails.
-    """
-    arguments = [*words, '-f', 'json'] if shows else words
-    done = commands.openstack(auth_url, name, *arguments)
-    if done.returncode:
-        raise person.Unexpected(f'openstack {" ".join(words)}', done.stderr)
-    if not shows:
-        return None
-    # After "Created a new lease:", if it has.
-    return json.loads(done.stdout.partition(':\n')[2] or done.stdout)
 
 
 def _library(auth_url: str, name: str) -> Any:

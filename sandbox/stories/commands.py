@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command openstack, as the people of a story run it."""
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
+from typing import Any
+
+from sandbox import person
 
 _CHECK = pathlib.Path(sys.executable).with_name('nova-reservations-status')
 _MANAGE = pathlib.Path(sys.executable).with_name('nova-reservations-manage')
@@ -30,6 +34,21 @@ def openstack(
         text=True,
         check=False,
     )
+
+
+def shown_by(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:
+    """Run openstack; return what it shows.
+
+    :raises Unexpected: if it fails.
+    """
+    arguments = [*words, '-f', 'json'] if shows else words
+    done = openstack(auth_url, name, *arguments)
+    if done.returncode:
+        raise person.Unexpected(f'openstack {" ".join(words)}', done.stderr)
+    if not shows:
+        return None
+    # After "Created a new lease:", if it has.
+    return json.loads(done.stdout.partition(':\n')[2] or done.stdout)
 
 
 def upgrade_check(etc: pathlib.Path, *more: pathlib.Path) -> str:

@@ -6,6 +6,7 @@ from sandbox import story
 from sandbox.stories import billed
 from sandbox.stories import limiting
 from sandbox.stories import scraped
+from sandbox.stories import sharing
 from sandbox.stories import upkeep
 
 CONF: config.Sections = {
@@ -18,10 +19,11 @@ CONF: config.Sections = {
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
-    """Govern a shared cloud: limits, maintenance, bills, metrics."""
+    """Govern a shared cloud: limits, maintenance, a class, bills, metrics."""
     limited = limiting.Limiting(auth_url, timeline)
     limited.enrol()
     limited.tell()
     upkeep.Upkeep(auth_url, timeline).tell()
+    sharing.Sharing(auth_url, timeline).tell()
     billed.Billed(auth_url, timeline).tell()
     scraped.Scraped(auth_url, timeline).tell()
