@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from oslo_config import cfg
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import demand
@@ -54,6 +55,10 @@ class Licence(base.ResourceType):
 
     def start(self, booking: base.Booking) -> None:
         for licence in booking.resources:
+            if (self._folder / f'{licence.name}.barred').exists():
+                raise exception.CloudRefused(
+                    what=f'The licence {licence.name}', reason='it is barred'
+                )
             booking.check()
             seats = booking.slots[licence.id]
             line = f'{booking.lease.project_id}: {seats}'
@@ -74,8 +79,12 @@ class Licence(base.ResourceType):
             booking.check()
             self._file(booking, licence).unlink(missing_ok=True)
 
+    @property
+    def _folder(self) -> pathlib.Path:
+        return pathlib.Path(self.conf.licences.folder)
+
     def _file(
         self, booking: base.Booking, licence: objects.Resource
     ) -> pathlib.Path:
         name = f'{licence.name}.{booking.reservation.id}'
-        return pathlib.Path(self.conf.licences.folder, name)
+        return self._folder / name

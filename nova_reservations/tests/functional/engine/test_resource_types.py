@@ -86,6 +86,18 @@ def test_no_more_are_promised_than_there_are(region):
     ask(region, 4, start=60, end=120)
 
 
+def test_a_start_that_the_type_refuses_leaves_nothing(region, folder):
+    lease = ask(region, 4)
+    (folder / 'fem.barred').touch()
+    region.work()
+    assert region.see(lease).status_reason == (
+        'The licence fem was refused: it is barred'
+    )
+    assert [file.name for file in folder.iterdir()] == ['fem.barred']
+    region.forward(until=5)
+    assert ask(region, 4)
+
+
 def test_one_with_a_property_can_be_asked_for(region, used):
     add(region, 'eda', 1, vendor='acme')
     wanted = '["==", "$vendor", "acme"]'
