@@ -1,31 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks and floating IPs of Neutron, which an administrator makes for
-projects: with what nova.conf has in ``[neutron]``, as Nova itself does, or
-with ``[service_user]`` where that has no credentials."""
+"""Networks that floating IPs are in, and the floating IPs of projects."""
 
 from collections.abc import Collection
-from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
-import functools
 import itertools
 from typing import Any
 
-from keystoneauth1 import adapter
-from keystoneauth1 import exceptions as ks_exc
-from keystoneauth1 import loading
-import nova.conf
-
 from nova_reservations import exception
 from nova_reservations import ports
-from nova_reservations.cloud import credentials
-
-CONF = nova.conf.CONF
-GROUP = 'neutron'
-
-TIMEOUT = 30
-"""Seconds after which an answer is given up where [neutron] timeout is not
-set: without one it is waited for without end."""
+from nova_reservations.cloud import neutron
 
 AT_ONCE = 100
 """The addresses that one request names: longer URLs are refused."""
@@ -43,7 +27,7 @@ class Networks:
     def find_network(
         self, network_id: str, project_id: str | None = None
     ) -> ports.Network | None:
-        found = list(_list('networks', id=network_id))
+        found = list(neutron.list_all('networks', id=network_id))
         if not found:
             return None
         [network] = found
@@ -52,7 +36,11 @@ class Networks:
         return ports.Network(
             network['id'],
             network['router:external'],
-            tuple(map(_subnet, _list('subnets', network_id=network_id))),
+            tuple(
+                map(
+                    _subnet, neutron.list_all('subnets', network_id=network_id)
+                )
+            ),
         )
 
     def find_floating_ips(
@@ -61,7 +49,7 @@ class Networks:
         return {
             each['floating_ip_address']: _floating_ip(each)
             for some in _batches(addresses)
-            for each in _list(
+            for each in neutron.list_all(
                 'floatingips',
                 floating_network_id=network_id,
                 floating_ip_address=some,
@@ -74,7 +62,7 @@ class Networks:
         return {
             fixed['ip_address']: port['id']
             for some in _batches(addresses)
-            for port in _list(
+            for port in neutron.list_all(
                 'ports',
                 network_id=network_id,
                 fixed_ips=[f'ip_address={each}' for each in some],
@@ -86,7 +74,8 @@ class Networks:
 
     def find_marked(self) -> Collection[ports.FloatingIP]:
         return [
-            _floating_ip(each) for each in _list('floatingips', tags=ports.TAG)
+            _floating_ip(each)
+            for each in neutron.list_all('floatingips', tags=ports.TAG)
         ]
 
     def create_floating_ip(
@@ -98,7 +87,7 @@ class Networks:
         check: ports.Check,
     ) -> None:
         check()
-        answer = _request(
+        answer = neutron.request(
             'POST',
             '/v2.0/floatingips',
             400,
@@ -115,7 +104,7 @@ class Networks:
         )
         if answer.status_code != 201:
             raise exception.CloudRefused(
-                what=f'The floating IP {address}', reason=_said(answer)
+                what=f'The floating IP {address}', reason=neutron.said(answer)
             )
         self.tag(_floating_ip(answer.json()['floatingip']), mark, check)
 
@@ -126,17 +115,13 @@ class Networks:
         check: ports.Check,
     ) -> None:
         check()
-        _request(
-            'PUT',
-            f'/v2.0/floatingips/{floating_ip.id}/tags',
-            body={'tags': mark.tags},
-        )
+        neutron.tag('floatingips', floating_ip.id, mark)
 
     def delete_floating_ip(
         self, floating_ip: ports.FloatingIP, check: ports.Check
     ) -> None:
         check()
-        _request('DELETE', f'/v2.0/floatingips/{floating_ip.id}', 404)
+        neutron.request('DELETE', f'/v2.0/floatingips/{floating_ip.id}', 404)
 
 
 def _is_seen(network: Mapping[str, Any], project_id: str) -> bool:
@@ -146,7 +131,7 @@ def _is_seen(network: Mapping[str, Any], project_id: str) -> bool:
         return True
     return any(
         access['target_tenant'] in (project_id, '*')
-        for access in _list(
+        for access in neutron.list_all(
             'rbac-policies', object_type='network', object_id=network['id']
         )
         if access['action'] in (EXTERNAL, SHARED)
@@ -165,14 +150,10 @@ def _subnet(found: Mapping[str, Any]) -> ports.Subnet:
 
 
 def _floating_ip(found: Mapping[str, Any]) -> ports.FloatingIP:
-    tags = frozenset(found['tags'])
     return ports.FloatingIP(
-        found['id'],
-        found['floating_ip_address'],
-        found['floating_network_id'],
-        found['project_id'],
-        tags | frozenset((found['description'] or '').split()),
-        is_tagged=ports.TAG in tags,
+        **neutron.made(found),
+        address=found['floating_ip_address'],
+        network_id=found['floating_network_id'],
     )
 
 
@@ -180,91 +161,3 @@ def _batches(addresses: Collection[str]) -> Iterator[list[str]]:
     left = iter(sorted(addresses))
     while some := list(itertools.islice(left, AT_ONCE)):
         yield some
-
-
-def _list(
-    collection: str, **wanted: str | Iterable[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield all that meet the filters, page by page.
-
-    :raises: CloudUnavailable
-    """
-    name = collection.replace('-', '_')
-    url, params = f'/v2.0/{collection}', dict(wanted)
-    while True:
-        page = _request('GET', url, params=params).json()
-        yield from page[name]
-        if not any(
-            link['rel'] == 'next' for link in page.get(f'{name}_links', ())
-        ):
-            return
-        params['marker'] = page[name][-1]['id']
-
-
-def _request(
-    method: str,
-    url: str,
-    *also: int,
-    params: Mapping[str, Any] | None = None,
-    body: Any = None,
-) -> Any:
-    """Return Neutron's answer.
-
-    :param also: the statuses beside 200, 201 and 204 that the caller is
-        prepared for
-    :raises: CloudUnavailable
-    """
-    try:
-        answer = _client().request(
-            url,
-            method,
-            params=params,
-            json=body,
-            timeout=CONF.neutron.timeout or TIMEOUT,
-        )
-    except ks_exc.ClientException as error:
-        raise exception.CloudUnavailable(
-            service='Neutron', reason=error
-        ) from error
-    if answer.status_code not in (200, 201, 204, *also):
-        raise exception.CloudUnavailable(
-            service='Neutron',
-            reason=f'{method} {url} was answered with '
-            f'{answer.status_code}: {answer.text[:500]}',
-        )
-    return answer
-
-
-def _said(answer: Any) -> str:
-    """Return why Neutron has refused, in its words."""
-    try:
-        return str(answer.json()['NeutronError']['message'])
-    except (KeyError, TypeError, ValueError):
-        return f'the answer was {answer.status_code}'
-
-
-@functools.cache
-def _client() -> adapter.Adapter:
-    """Return what asks Neutron; it keeps its token until shortly before that
-    expires.
-
-    :raises: CloudUnavailable if there are no credentials
-    """
-    auth = (
-        loading.load_auth_from_conf_options(CONF, GROUP)
-        if CONF.neutron.auth_type
-        else credentials.plugin()
-    )
-    if auth is None:
-        raise exception.CloudUnavailable(
-            service='Neutron',
-            reason='neither [neutron] nor [service_user] of nova.conf has '
-            'credentials',
-        )
-    return loading.load_adapter_from_conf_options(
-        CONF,
-        GROUP,
-        session=loading.load_session_from_conf_options(CONF, GROUP, auth=auth),
-        auth=auth,
-        raise_exc=False,
-    )

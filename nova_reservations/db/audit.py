@@ -17,7 +17,6 @@ from nova_reservations.db import allocations
 from nova_reservations.db import holds
 from nova_reservations.db import inventories
 from nova_reservations.db import models
-from nova_reservations.objects import address as addresses
 from nova_reservations.objects import amounts
 from nova_reservations.objects import interval
 from nova_reservations.objects import states
@@ -236,12 +235,11 @@ def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
     )
 
 
-def leased_addresses(
-    session: orm.Session,
+def whole(
+    session: orm.Session, resource_type: str
 ) -> list[tuple[str, str, str, str]]:
-    """Return (address, reservation id, lease id, project id) of all that
-    Neutron should have for the project; the address by its name as a
-    resource."""
+    """Return (name of the resource, reservation id, lease id, project id) of
+    all of a type that active leases should have."""
     return [
         (row.name, row.id, row.lease_id, row.project_id)
         for row in session.execute(
@@ -255,7 +253,7 @@ def leased_addresses(
             .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
             .where(
-                RESOURCE.c.resource_type == addresses.FLOATING_IP,
+                RESOURCE.c.resource_type == resource_type,
                 LEASE.c.status == states.Lease.ACTIVE,
                 LEASE.c.prepared == sa.true(),
                 LEASE.c.claimed_by.is_(None),

@@ -24,12 +24,13 @@ from nova_reservations.ports.hosts import ComputeService
 from nova_reservations.ports.hosts import GONE
 from nova_reservations.ports.hosts import Hosts
 from nova_reservations.ports.hosts import HostVersion
+from nova_reservations.ports.made import Made
+from nova_reservations.ports.made import Mark
+from nova_reservations.ports.made import TAG
 from nova_reservations.ports.networks import FloatingIP
-from nova_reservations.ports.networks import Mark
 from nova_reservations.ports.networks import Network
 from nova_reservations.ports.networks import Networks
 from nova_reservations.ports.networks import Subnet
-from nova_reservations.ports.networks import TAG
 from nova_reservations.ports.servers import Flavor
 from nova_reservations.ports.servers import MOVABLE
 from nova_reservations.ports.servers import Occupancy
@@ -59,6 +60,7 @@ __all__ = [
     'Hosts',
     'KnownFlavor',
     'LimitSource',
+    'Made',
     'Mark',
     'Members',
     'Network',

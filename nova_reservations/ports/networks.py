@@ -8,70 +8,16 @@ import ipaddress
 from typing import Protocol
 
 from nova_reservations.ports.calls import Check
-
-TAG = 'blazar'
-"""The tag of all floating IPs of reservations, which clients look for."""
-
-_OF = 'reservation:'
-_IN = 'nova_reservations:'
+from nova_reservations.ports.made import Made
+from nova_reservations.ports.made import Mark
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Mark:
-    """The name that a floating IP bears of whom it was made for.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FloatingIP(Made):
+    """A floating IP, whoever's it is."""
 
-    :ivar database: the name of ours.
-    """
-
-    reservation_id: str
-    database: str
-
-    @property
-    def tags(self) -> list[str]:
-        """As Blazar gives them, and one more."""
-        return [
-            TAG,
-            f'{_OF}{self.reservation_id}',
-            f'{_IN}{self.database}',
-        ]
-
-    @property
-    def description(self) -> str:
-        """The same in what a floating IP is created with: tags come after."""
-        return ' '.join(self.tags)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class FloatingIP:
-    """:ivar words: its tags, and the words of its description.
-
-    :ivar is_tagged: whether it has tags of a reservation.
-    :ivar in_use: whether it leads to a port.
-    """
-
-    id: str
     address: str
     network_id: str
-    project_id: str
-    words: frozenset[str]
-    is_tagged: bool
-    in_use: bool = False
-
-    @property
-    def reservation_id(self) -> str | None:
-        """The reservation that it was made for; None: for none."""
-        return self._after(_OF)
-
-    @property
-    def database(self) -> str | None:
-        """The database of that reservation; None: nobody knows."""
-        return self._after(_IN)
-
-    def _after(self, prefix: str) -> str | None:
-        if TAG not in self.words:
-            return None
-        found = sorted(word for word in self.words if word.startswith(prefix))
-        return found[0].removeprefix(prefix) if found else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

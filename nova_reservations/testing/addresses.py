@@ -51,12 +51,10 @@ def there(region: regions.Region) -> dict[int, str]:
 def take(region: regions.Region, last: int, project_id: str = 'other') -> str:
     """Create a floating IP by no lease; return its id."""
     made = ports.FloatingIP(
-        f'floating ip {last} of {project_id}',
-        f'203.0.113.{last}',
-        fake_networks.EXTERNAL,
-        project_id,
-        frozenset(),
-        is_tagged=False,
+        id=f'floating ip {last} of {project_id}',
+        project_id=project_id,
+        address=f'203.0.113.{last}',
+        network_id=fake_networks.EXTERNAL,
     )
     region.cloud.floating_ips[made.id] = made
     return made.id

@@ -95,12 +95,11 @@ class FakeNetworks:
                 reason='it can not be had',
             )
         made = ports.FloatingIP(
-            str(uuid.uuid4()),
-            address,
-            network_id,
-            project_id,
-            frozenset(mark.tags),
-            is_tagged=False,
+            id=str(uuid.uuid4()),
+            project_id=project_id,
+            words=frozenset(mark.tags),
+            address=address,
+            network_id=network_id,
         )
         self._state.floating_ips[made.id] = made
         self.tag(made, mark, check)

@@ -4,6 +4,7 @@
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 from typing import ClassVar
 
@@ -13,8 +14,8 @@ from nova_reservations import ports
 from nova_reservations.objects import address as addresses
 from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
-from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import neutron
 
 MOST = 1_000
 
@@ -44,11 +45,8 @@ _PROPERTIES = {
     },
 }
 
-Found = tuple[str, str, ports.FloatingIP | None]
-"""A network, an address of it, and the floating IP that has it."""
 
-
-class FloatingIP(base.ResourceType):
+class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     """Addresses of an external network, for which nobody else can have a
     floating IP.
 
@@ -59,6 +57,8 @@ class FloatingIP(base.ResourceType):
     Decision 0050: doc/source/decisions/0050-addresses
     """
 
+    noun: ClassVar[str] = 'floating IP'
+    place: ClassVar[str] = 'address'
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': _PROPERTIES,
@@ -149,57 +149,46 @@ class FloatingIP(base.ResourceType):
     ) -> dict[str, Any]:
         return {**params, 'amount': minimum}
 
-    def start(self, booking: base.Booking) -> None:
-        """Create what is not there yet.
+    def find(
+        self, resources: base.Resources
+    ) -> Iterator[tuple[objects.Resource, ports.FloatingIP | None]]:
+        of_network: dict[str, dict[str, objects.Resource]] = {}
+        for resource in resources:
+            address, network_id = addresses.parse(resource.name)
+            of_network.setdefault(network_id, {})[address] = resource
+        for network_id, theirs in of_network.items():
+            found = self.cloud.networks.find_floating_ips(network_id, theirs)
+            for address in sorted(theirs):
+                yield theirs[address], found.get(address)
 
-        What is there and of the project is what it was promised, whoever
-        has made it: most often a worker that was killed before it gave it
-        its tags.
-        """
-        mark = ports.Mark(booking.reservation.id, booking.database)
-        project_id = booking.lease.project_id
-        for network_id, address, found in self._find(booking.resources):
-            if found is None:
-                self.cloud.networks.create_floating_ip(
-                    network_id, address, project_id, mark, booking.check
-                )
-            elif found.project_id != project_id:
-                raise exception.CloudRefused(
-                    what=f'The floating IP {address}',
-                    reason='somebody else has this address: an administrator '
-                    'has to look at it',
-                )
-            elif not (
-                found.is_tagged and found.reservation_id == mark.reservation_id
-            ):
-                self.cloud.networks.tag(found, mark, booking.check)
+    def label(self, resource: objects.Resource) -> str:
+        return addresses.parse(resource.name)[0]
 
-    def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Delete its floating IPs; before its time only those that bear its
-        name: what else has these addresses may be an earlier lease's of the
-        same project.
-
-        An address that is somebody else's is told of, and held.
-        """
-        reasons = self._take_back(booking, booking.resources)
-        if booking.reservation.status != states.Reservation.ACTIVE:
-            return None
-        return base.Waiting.on(reasons) if reasons else None
-
-    def heal(self, booking: base.Booking) -> None:
-        self.update(booking)
-        self._take_back(booking, booking.left)
-
-    def remains(self, booking: base.Booking) -> base.Remains:
-        """Return those of which the project has no floating IP any more."""
-        theirs = {
-            addresses.name(address, network_id)
-            for network_id, address, found in self._find(booking.left)
-            if found is not None and _is_of(found, booking)
-        }
-        return base.Remains(
-            tuple(each for each in booking.left if each.name not in theirs)
+    def create(
+        self,
+        booking: base.Booking,
+        resource: objects.Resource,
+        mark: ports.Mark,
+    ) -> None:
+        address, network_id = addresses.parse(resource.name)
+        self.cloud.networks.create_floating_ip(
+            network_id,
+            address,
+            booking.lease.project_id,
+            mark,
+            booking.check,
         )
+
+    def tag(
+        self, found: ports.FloatingIP, mark: ports.Mark, check: ports.Check
+    ) -> None:
+        self.cloud.networks.tag(found, mark, check)
+
+    def delete(
+        self, found: ports.FloatingIP, booking: base.Booking
+    ) -> Sequence[objects.Reason]:
+        self.cloud.networks.delete_floating_ip(found, booking.check)
+        return ()
 
     def usage(
         self,
@@ -213,48 +202,3 @@ class FloatingIP(base.ResourceType):
                 addresses.parse(each.name)[0] for each in resources
             )
         }
-
-    def _take_back(
-        self, booking: base.Booking, resources: base.Resources
-    ) -> list[objects.Reason]:
-        """Delete the reservation's floating IPs at these addresses; return
-        why others have to be left."""
-        reasons = []
-        for _, address, found in self._find(resources):
-            if found is None:
-                continue
-            if _is_of(found, booking):
-                self.cloud.networks.delete_floating_ip(found, booking.check)
-            else:
-                reasons.append(_stranger(address, found))
-        return reasons
-
-    def _find(self, resources: base.Resources) -> Iterator[Found]:
-        """Yield the addresses with the floating IPs that have them now."""
-        of_network: dict[str, list[str]] = {}
-        for resource in resources:
-            address, network_id = addresses.parse(resource.name)
-            of_network.setdefault(network_id, []).append(address)
-        for network_id, theirs in of_network.items():
-            found = self.cloud.networks.find_floating_ips(network_id, theirs)
-            for address in sorted(theirs):
-                yield network_id, address, found.get(address)
-
-
-def _is_of(found: ports.FloatingIP, booking: base.Booking) -> bool:
-    """Return whether a floating IP is the reservation's: it bears its name,
-    or, from its start on, is at least the project's, which may have changed
-    that: also while the start is not done, or has failed."""
-    return found.reservation_id == booking.reservation.id or (
-        booking.now >= booking.lease.start_date
-        and found.project_id == booking.lease.project_id
-    )
-
-
-def _stranger(address: str, found: ports.FloatingIP) -> objects.Reason:
-    return objects.Reason(
-        f'somebody else has the address {address}: an administrator has to '
-        'look at it',
-        f'floating IP {found.id} of project {found.project_id} has the '
-        f'address {address}: delete it, or give it another one',
-    )

@@ -17,6 +17,7 @@ import requests
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import networks
+from nova_reservations.cloud import neutron as neutron_api
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import fake_networks
 from nova_reservations.tests.contract import worlds
@@ -50,12 +51,10 @@ class FakeWorld:
 
     def take(self, address: str, project_id: str) -> None:
         made = ports.FloatingIP(
-            address,
-            address,
-            self.external,
-            project_id,
-            frozenset(),
-            is_tagged=False,
+            id=address,
+            address=address,
+            network_id=self.external,
+            project_id=project_id,
         )
         self._cloud.floating_ips[made.id] = made
 
@@ -162,8 +161,8 @@ def asked(neutron: str) -> Iterator[str]:
             stack.callback(
                 nova.conf.CONF.clear_override, name, group='neutron'
             )
-        networks._client.cache_clear()
-        stack.callback(networks._client.cache_clear)
+        neutron_api.client.cache_clear()
+        stack.callback(neutron_api.client.cache_clear)
         yield neutron
 
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to Neutron, as an administrator: with what nova.conf has in
+``[neutron]``, as Nova itself does, or with ``[service_user]`` where that has
+no credentials."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import functools
+from typing import Any
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading
+import nova.conf
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
+
+CONF = nova.conf.CONF
+GROUP = 'neutron'
+
+TIMEOUT = 30
+"""Seconds after which an answer is given up where [neutron] timeout is not
+set: without one it is waited for without end."""
+
+
+def list_all(
+    collection: str, **wanted: str | Iterable[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield all that meet the filters, page by page.
+
+    :raises: CloudUnavailable
+    """
+    name = collection.replace('-', '_')
+    url, params = f'/v2.0/{collection}', dict(wanted)
+    while True:
+        page = request('GET', url, params=params).json()
+        yield from page[name]
+        if not any(
+            link['rel'] == 'next' for link in page.get(f'{name}_links', ())
+        ):
+            return
+        params['marker'] = page[name][-1]['id']
+
+
+def request(
+    method: str,
+    url: str,
+    *also: int,
+    params: Mapping[str, Any] | None = None,
+    body: Any = None,
+) -> Any:
+    """Return Neutron's answer.
+
+    :param also: the statuses beside 200, 201 and 204 that the caller is
+        prepared for
+    :raises: CloudUnavailable
+    """
+    try:
+        answer = client().request(
+            url,
+            method,
+            params=params,
+            json=body,
+            timeout=CONF.neutron.timeout or TIMEOUT,
+        )
+    except ks_exc.ClientException as error:
+        raise exception.CloudUnavailable(
+            service='Neutron', reason=error
+        ) from error
+    if answer.status_code not in (200, 201, 204, *also):
+        raise exception.CloudUnavailable(
+            service='Neutron',
+            reason=f'{method} {url} was answered with '
+            f'{answer.status_code}: {answer.text[:500]}',
+        )
+    return answer
+
+
+def tag(collection: str, key: str, mark: ports.Mark) -> None:
+    """Give something the tags of a reservation, and no others."""
+    request('PUT', f'/v2.0/{collection}/{key}/tags', body={'tags': mark.tags})
+
+
+def made(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of ``ports.Made`` of what Neutron shows."""
+    tags = frozenset(found['tags'])
+    return {
+        'id': found['id'],
+        'project_id': found['project_id'],
+        'words': tags | frozenset((found['description'] or '').split()),
+        'is_tagged': ports.TAG in tags,
+    }
+
+
+def said(answer: Any) -> str:
+    """Return why Neutron has refused, in its words."""
+    try:
+        return str(answer.json()['NeutronError']['message'])
+    except (KeyError, TypeError, ValueError):
+        return f'the answer was {answer.status_code}'
+
+
+@functools.cache
+def client() -> adapter.Adapter:
+    """Return what asks Neutron; it keeps its token until shortly before that
+    expires.
+
+    :raises: CloudUnavailable if there are no credentials
+    """
+    auth = (
+        loading.load_auth_from_conf_options(CONF, GROUP)
+        if CONF.neutron.auth_type
+        else credentials.plugin()
+    )
+    if auth is None:
+        raise exception.CloudUnavailable(
+            service='Neutron',
+            reason='neither [neutron] nor [service_user] of nova.conf has '
+            'credentials',
+        )
+    return loading.load_adapter_from_conf_options(
+        CONF,
+        GROUP,
+        session=loading.load_session_from_conf_options(CONF, GROUP, auth=auth),
+        auth=auth,
+        raise_exc=False,
+    )

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits of what Neutron has for leases: what was changed there behind our
+back.
+
+Where nothing of the type can be leased, Neutron is not asked.
+"""
+
+import abc
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import datetime
+from typing import ClassVar
+from typing import Generic
+from typing import TypeVar
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import audit
+from nova_reservations.db import leases
+from nova_reservations.db import resources
+from nova_reservations.engine import identity
+from nova_reservations.engine.findings import Finding
+
+M = TypeVar('M', bound=ports.Made)
+
+
+class NeutronAudit(abc.ABC, Generic[M]):
+    """:cvar resource_type: of the resources at whose places it looks.
+
+    :cvar noun: the name of what leases have there.
+    """
+
+    resource_type: ClassVar[str]
+    noun: ClassVar[str]
+
+    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
+        self.database = database
+        self.cloud = cloud
+
+    @abc.abstractmethod
+    def find(self, known: Collection[objects.Inventoried]) -> Mapping[str, M]:
+        """Return name of a resource -> what is at its place."""
+
+    @abc.abstractmethod
+    def find_marked(self) -> Collection[M]:
+        """Return all that has the tag of reservations."""
+
+    @abc.abstractmethod
+    def label(self, name: str) -> str:
+        """Return what users call the place of a resource."""
+
+    @abc.abstractmethod
+    def label_of(self, made: M) -> str:
+        """Return the same of something that is there."""
+
+    @abc.abstractmethod
+    def of_places(
+        self, known: Collection[objects.Inventoried]
+    ) -> Iterator[Finding]:
+        """Yield places that are not for leases alone any more."""
+
+    @abc.abstractmethod
+    def stranger(self, made: M) -> Finding:
+        """Return that something of no lease is at a place for leases."""
+
+    @abc.abstractmethod
+    def leftover(self, made: M, problem: str) -> Finding:
+        """Return that something is of a lease that is over."""
+
+    def findings(self, now: datetime.datetime) -> Iterator[Finding]:
+        """:raises: CloudUnavailable"""
+        with self.database.reader() as session:
+            known = resources.find(
+                session, objects.ResourceQuery(self.resource_type)
+            )
+        if not known:
+            return
+        seen = self.find(known)
+        yield from self.of_places(known)
+        yield from self._of_leases(seen, now)
+        for made in seen.values():
+            if made.reservation_id is None:
+                yield self.stranger(made)
+        yield from self._of_leftovers(seen)
+
+    def _of_leases(
+        self, seen: Mapping[str, M], now: datetime.datetime
+    ) -> Iterator[Finding]:
+        """Yield what active leases should have and have not."""
+        with self.database.reader() as session:
+            leased = audit.whole(session, self.resource_type)
+        for name, reservation_id, lease_id, project_id in leased:
+            found = seen.get(name)
+            if found is not None and (
+                found.project_id != project_id
+                or (found.is_tagged and found.reservation_id == reservation_id)
+            ):
+                # One of somebody else's is told of beside.
+                continue
+            yield Finding(
+                f'{self.noun} {self.label(name)} of reservation '
+                f'{reservation_id} is not in Neutron, or without its tags',
+                self._regather(lease_id, now),
+            )
+
+    def _of_leftovers(self, seen: Mapping[str, M]) -> Iterator[Finding]:
+        """Yield what is of leases that are over.
+
+        That of another database, or of Blazar, only where it is in the way;
+        and it is left to whoever knows it.
+        """
+        marked = {
+            each.id: each
+            for each in (*seen.values(), *self.find_marked())
+            if each.reservation_id is not None
+        }
+        ids = {each.reservation_id or '' for each in marked.values()}
+        with self.database.reader() as session:
+            alive = leases.in_nova(session, ids)
+            known = audit.reservations(session, ids)
+        ours = identity.of(self.database)
+        in_the_way = {each.id for each in seen.values()}
+        for made in marked.values():
+            if made.reservation_id in alive:
+                continue
+            problem = (
+                f'{self.noun} {self.label_of(made)} of reservation '
+                f'{made.reservation_id} is of no lease'
+            )
+            if made.database == ours or made.reservation_id in known:
+                yield self.leftover(made, f'{problem} any more')
+            elif made.id in in_the_way:
+                yield Finding(
+                    f'{problem} of this database: see which other one, or '
+                    'which Blazar, is in use. If that is gone for ever, '
+                    'delete it in Neutron'
+                )
+
+    def _regather(
+        self, lease_id: str, now: datetime.datetime
+    ) -> Callable[[], None]:
+        def repair() -> None:
+            with self.database.writer() as session:
+                audit.regather(session, lease_id, now)
+
+        return repair
