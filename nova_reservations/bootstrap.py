@@ -44,6 +44,7 @@ from nova_reservations.engine import resource_types
 from nova_reservations.engine import resources
 from nova_reservations.engine import retry
 from nova_reservations.engine import retry_walk
+from nova_reservations.engine import segments
 from nova_reservations.engine import series
 from nova_reservations.engine import server_failures
 from nova_reservations.engine import server_leases
@@ -88,6 +89,7 @@ class Services:
     hosts: hosts.Hosts
     resources: resources.Resources
     addresses: addresses.Addresses
+    segments: segments.Segments
     drainable_hosts: drainable_hosts.DrainableHosts
     lifecycle: lifecycle.Lifecycle
     monitoring: monitoring.Monitoring
@@ -223,6 +225,7 @@ def assemble(parts: Parts) -> Services:
         hosts=inventory,
         resources=known,
         addresses=addresses.Addresses(database, nova, known),
+        segments=segments.Segments(database, nova, known),
         replay=replay.Replay(database, parts.plugins.types, options),
         lifecycle=_lifecycle(parts, queue, project_limits),
         drainable_hosts=drainables,

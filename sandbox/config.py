@@ -300,7 +300,7 @@ def _neutron(layout: lo.Layout) -> Sections:
     return {
         'DEFAULT': {
             'core_plugin': 'ml2',
-            'service_plugins': 'router',
+            'service_plugins': 'router,network_segment_range',
             'transport_url': layout.transport_url or 'fake://',
             'state_path': f'{layout.directory}/neutron',
             'api_paste_config': f'{layout.etc}/neutron-api-paste.ini',
@@ -343,11 +343,13 @@ def _cinder(layout: lo.Layout) -> Sections:
 
 _ML2: Sections = {
     'ml2': {
-        'type_drivers': 'flat,local',
+        'type_drivers': 'flat,local,vlan',
         'tenant_network_types': 'local',
         'mechanism_drivers': 'sandbox',
     },
     'ml2_type_flat': {'flat_networks': '*'},
+    # From these Neutron gives VLANs to networks by itself.
+    'ml2_type_vlan': {'network_vlan_ranges': 'physnet1:100:199'},
 }
 
 
@@ -377,7 +379,7 @@ def _nova(layout: lo.Layout) -> Sections:
         'reservations': {
             'resource_types': 'physical:host,virtual:instance,'
             'flavor:instance,virtual:server'
-            + ',virtual:floatingip'
+            + ',virtual:floatingip,virtual:network,network'
             * ('neutron' in layout.real)
         },
         'service_user': _credentials(layout, 'nova')

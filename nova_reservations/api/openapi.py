@@ -51,6 +51,7 @@ _PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     'lease_id': parameters.UUID,
     'series_id': parameters.UUID,
     'floatingip_id': parameters.UUID,
+    'network_id': parameters.UUID,
     'host_id': hosts.ID,
     'resource_id': resources.ID,
     'name': hosts.PROPERTY_NAME,

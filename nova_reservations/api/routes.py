@@ -12,6 +12,7 @@ from nova_reservations.api import host_actions
 from nova_reservations.api import hosts
 from nova_reservations.api import leases
 from nova_reservations.api import limits
+from nova_reservations.api import networks
 from nova_reservations.api import offers
 from nova_reservations.api import openapi
 from nova_reservations.api import project_access
@@ -53,6 +54,10 @@ _TABLE = (
     ('GET', '/v1/floatingips/{floatingip_id}', floatingips.SHOW),
     ('DELETE', '/v1/floatingips/{floatingip_id}', floatingips.DELETE),
     ('GET', '/v1/limits', limits.SHOW),
+    ('GET', '/v1/networks', networks.INDEX),
+    ('POST', '/v1/networks', networks.CREATE),
+    ('GET', '/v1/networks/{network_id}', networks.SHOW),
+    ('DELETE', '/v1/networks/{network_id}', networks.DELETE),
     ('GET', '/v1/usage', usage.INDEX),
     ('GET', '/v1/lease-series/{series_id}', series.SHOW),
     ('DELETE', '/v1/lease-series/{series_id}', series.DELETE),

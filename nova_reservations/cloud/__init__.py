@@ -13,6 +13,7 @@ from oslo_config import cfg
 from nova_reservations.cloud import aggregates
 from nova_reservations.cloud import hosts
 from nova_reservations.cloud import networks
+from nova_reservations.cloud import segments
 from nova_reservations.cloud import servers
 from nova_reservations.cloud import slots
 from nova_reservations.cloud.notifier import notify
@@ -42,6 +43,7 @@ class NovaCloud:
         self.servers = servers.Servers(self.hosts)
         self.slots = slots.Slots()
         self.networks = networks.Networks()
+        self.segments = segments.Segments()
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of a part, for plugins of version 0.1."""

@@ -2,17 +2,12 @@
 """Networks that floating IPs are in, and the floating IPs of projects."""
 
 from collections.abc import Collection
-from collections.abc import Iterator
 from collections.abc import Mapping
-import itertools
 from typing import Any
 
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import neutron
-
-AT_ONCE = 100
-"""The addresses that one request names: longer URLs are refused."""
 
 _FLOATING = 'network:floatingip'
 """The owner of a port that a floating IP has in its network."""
@@ -48,7 +43,7 @@ class Networks:
     ) -> Mapping[str, ports.FloatingIP]:
         return {
             each['floating_ip_address']: _floating_ip(each)
-            for some in _batches(addresses)
+            for some in neutron.batches(sorted(addresses))
             for each in neutron.list_all(
                 'floatingips',
                 floating_network_id=network_id,
@@ -61,7 +56,7 @@ class Networks:
     ) -> Mapping[str, str]:
         return {
             fixed['ip_address']: port['id']
-            for some in _batches(addresses)
+            for some in neutron.batches(sorted(addresses))
             for port in neutron.list_all(
                 'ports',
                 network_id=network_id,
@@ -155,9 +150,3 @@ def _floating_ip(found: Mapping[str, Any]) -> ports.FloatingIP:
         address=found['floating_ip_address'],
         network_id=found['floating_network_id'],
     )
-
-
-def _batches(addresses: Collection[str]) -> Iterator[list[str]]:
-    left = iter(sorted(addresses))
-    while some := list(itertools.islice(left, AT_ONCE)):
-        yield some

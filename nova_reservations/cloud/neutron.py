@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import functools
+import itertools
 from typing import Any
+from typing import TypeVar
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
@@ -24,6 +26,17 @@ GROUP = 'neutron'
 TIMEOUT = 30
 """Seconds after which an answer is given up where [neutron] timeout is not
 set: without one it is waited for without end."""
+
+AT_ONCE = 100
+"""The values of a filter that one request has: longer URLs are refused."""
+
+T = TypeVar('T')
+
+
+def batches(values: Iterable[T]) -> Iterator[list[T]]:
+    left = iter(values)
+    while some := list(itertools.islice(left, AT_ONCE)):
+        yield some
 
 
 def list_all(

@@ -14,8 +14,10 @@ in ``nova_reservations.resources``.
 Possible values:
 
 * Names of installed entry points; ``physical:host``, ``virtual:instance``,
-  ``flavor:instance`` and ``virtual:floatingip`` come with the package. A name
-  that is not installed stops the process with one line that says so
+  ``flavor:instance``, ``virtual:server``, ``virtual:floatingip``,
+  ``virtual:network`` and ``network``, which is the same, come with the
+  package. A name that is not installed stops the process with one line that
+  says so
 """,
     ),
     cfg.StrOpt(

@@ -17,6 +17,9 @@ from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.objects import states
 
+ALLOCATION = models.table(models.Allocation)
+LEASE = models.table(models.Lease)
+RESERVATION = models.table(models.Reservation)
 RESOURCE = models.table(models.Resource)
 
 
@@ -69,6 +72,27 @@ def known(
         )
         for row in session.execute(statement)
     ]
+
+
+def holders(
+    session: orm.Session, resource_type: str, now: datetime.datetime
+) -> dict[str, set[str]]:
+    """Return name of a resource -> the projects whose leases have begun and
+    hold it."""
+    found: dict[str, set[str]] = {}
+    for name, project_id in session.execute(
+        sa.select(RESOURCE.c.name, LEASE.c.project_id)
+        .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
+        .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)
+        .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+        .where(
+            RESOURCE.c.resource_type == resource_type,
+            ALLOCATION.c.released == sa.false(),
+            LEASE.c.start_date <= now,
+        )
+    ):
+        found.setdefault(name, set()).add(project_id)
+    return found
 
 
 def wait_anew(

@@ -153,6 +153,19 @@ def forget(session: orm.Session, server_uuids: Collection[str]) -> None:
         session.execute(sa.delete(USAGE).where(USAGE.c.id.in_(ids)))
 
 
+def of(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> frozenset[str]:
+    """Return the UUIDs of all servers that the reservations have let in."""
+    return frozenset(
+        session.scalars(
+            sa.select(USAGE.c.server_uuid.distinct()).where(
+                USAGE.c.reservation_id.in_(reservation_ids)
+            )
+        )
+    )
+
+
 def watched(
     session: orm.Session, after: str, limit: int
 ) -> list[tuple[str, bool]]:

@@ -63,7 +63,7 @@ class Addresses:
             objects.ResourceQuery(addresses.FLOATING_IP, name)
         ):
             self._check_unused(network_id, address)
-        enrolled = self.resources.add(
+        enrolled = self.resources.enrol(
             addresses.FLOATING_IP,
             name,
             now,

@@ -20,6 +20,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import tasks
 from nova_reservations.engine import address_audit
 from nova_reservations.engine import leftovers
+from nova_reservations.engine import segment_audit
 from nova_reservations.engine.findings import Finding
 from nova_reservations.objects import states
 
@@ -33,6 +34,7 @@ class Audit:
         self.database = database
         self.cloud = cloud
         self.addresses = address_audit.AddressAudit(database, cloud)
+        self.segments = segment_audit.SegmentAudit(database, cloud)
 
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
@@ -48,6 +50,7 @@ class Audit:
             *self.of_aggregates(now),
             *self.of_slots(now),
             *self.addresses.findings(now),
+            *self.segments.findings(now),
             *self.of_leftovers(),
         ]
 

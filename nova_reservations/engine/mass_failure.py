@@ -14,6 +14,7 @@ import datetime
 
 from oslo_log import log
 
+from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import conditions
@@ -120,7 +121,7 @@ def tell(resource_type: str, told: Told, notify: ports.Notifier) -> None:
             'failed': len(told.names),
             'size': told.size,
             'type': resource_type,
-            'domain': f'cell {told.domain}' if told.domain else 'the cloud',
+            'domain': _where(resource_type, told.domain),
             'names': ', '.join(told.names),
         },
     )
@@ -133,6 +134,12 @@ def tell(resource_type: str, told: Told, notify: ports.Notifier) -> None:
             'resources': told.size,
         },
     )
+
+
+def _where(resource_type: str, domain: str) -> str:
+    if not domain:
+        return 'the cloud'
+    return f'cell {domain}' if resource_type == objects.HOST else domain
 
 
 def release(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
+import functools
 from typing import Any
 
 from oslo_log import log
@@ -81,8 +82,12 @@ class Monitoring:
                 continue
             changes = base.Changes()
             try:
-                changes = monitor.check_states(
-                    sorted({row.resource.name for row in known}), now
+                changes = monitor.check_held(
+                    sorted({row.resource.name for row in known}),
+                    functools.partial(
+                        self._holders, monitor.resource_type, now
+                    ),
+                    now,
                 )
             except exception.CloudUnavailable as error:
                 LOG.warning(
@@ -95,6 +100,12 @@ class Monitoring:
                 [row for row in known if row.resource.name not in seen], now
             )
             self.record(monitor.resource_type, changes, now, monitor.domains)
+
+    def _holders(
+        self, resource_type: str, now: datetime.datetime
+    ) -> Mapping[str, Collection[str]]:
+        with self.database.reader() as session:
+            return conditions.holders(session, resource_type, now)
 
     def _wait_anew(
         self, unheard: Collection[conditions.Known], now: datetime.datetime

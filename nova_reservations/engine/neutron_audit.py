@@ -19,6 +19,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import audit
+from nova_reservations.db import conditions
 from nova_reservations.db import leases
 from nova_reservations.db import resources
 from nova_reservations.engine import identity
@@ -81,8 +82,14 @@ class NeutronAudit(abc.ABC, Generic[M]):
         seen = self.find(known)
         yield from self.of_places(known)
         yield from self._of_leases(seen, now)
-        for made in seen.values():
-            if made.reservation_id is None:
+        with self.database.reader() as session:
+            holders = conditions.holders(session, self.resource_type, now)
+        for name, made in seen.items():
+            # One whose project holds the place has lost its tags, no more.
+            if (
+                made.reservation_id is None
+                and made.project_id not in holders.get(name, ())
+            ):
                 yield self.stranger(made)
         yield from self._of_leftovers(seen)
 

@@ -191,6 +191,33 @@ class Resources:
         :raises: Contended, DatabaseUnavailable
         """
         self._check_type(resource_type)
+        for of, kind in self.types.items():
+            if kind.enrolled_by and (kind.resource_type or of) == (
+                resource_type
+            ):
+                raise exception.InvalidInput(
+                    f'Resources of type {resource_type} are added by '
+                    f'.../{kind.enrolled_by}, where Neutron is asked'
+                )
+        return self.enrol(
+            resource_type, name, now, inventories, properties, uuid
+        )
+
+    def enrol(
+        self,
+        resource_type: str,
+        name: str,
+        now: datetime.datetime,
+        inventories: Mapping[str, int] = _NOTHING,  # type: ignore[assignment]
+        properties: Mapping[str, str] = _NOTHING,  # type: ignore[assignment]
+        uuid: str | None = None,
+    ) -> objects.Inventoried:
+        """Do the same, for those who have asked whoever knows of the resource
+        whether it can be leased.
+
+        :raises: InvalidInput, ResourceExists, Contended, DatabaseUnavailable
+        """
+        self._check_type(resource_type)
         _check_name(name)
         _check(resource_type, inventories, properties)
         uuid = uuid or _uuid_of(resource_type, name)

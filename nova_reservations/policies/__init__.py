@@ -8,6 +8,7 @@ from nova_reservations.policies import floatingips
 from nova_reservations.policies import hosts
 from nova_reservations.policies import leases
 from nova_reservations.policies import limits
+from nova_reservations.policies import networks
 from nova_reservations.policies import resources
 from nova_reservations.policies import usage
 
@@ -20,6 +21,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         *limits.RULES,
         *hosts.RULES,
         *floatingips.RULES,
+        *networks.RULES,
         *resources.RULES,
         *demand.RULES,
         *usage.RULES,

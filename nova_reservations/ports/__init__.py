@@ -31,6 +31,9 @@ from nova_reservations.ports.networks import FloatingIP
 from nova_reservations.ports.networks import Network
 from nova_reservations.ports.networks import Networks
 from nova_reservations.ports.networks import Subnet
+from nova_reservations.ports.segments import NetworkPort
+from nova_reservations.ports.segments import SegmentNetwork
+from nova_reservations.ports.segments import Segments
 from nova_reservations.ports.servers import Flavor
 from nova_reservations.ports.servers import MOVABLE
 from nova_reservations.ports.servers import Occupancy
@@ -64,6 +67,7 @@ __all__ = [
     'Mark',
     'Members',
     'Network',
+    'NetworkPort',
     'Networks',
     'Notifier',
     'Occupancy',
@@ -73,6 +77,8 @@ __all__ = [
     'RequestKey',
     'ReservedSlots',
     'Room',
+    'SegmentNetwork',
+    'Segments',
     'Sent',
     'Server',
     'ServerState',
@@ -83,7 +89,7 @@ __all__ = [
 
 
 class Cloud(Protocol):
-    """The five parts of the cloud; a user of only one may take that alone."""
+    """The six parts of the cloud; a user of only one may take that alone."""
 
     @property
     def hosts(self) -> Hosts: ...
@@ -99,6 +105,9 @@ class Cloud(Protocol):
 
     @property
     def networks(self) -> Networks: ...
+
+    @property
+    def segments(self) -> Segments: ...
 
 
 class Notifier(Protocol):

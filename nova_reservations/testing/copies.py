@@ -50,6 +50,7 @@ def _moment(
             'servers',
             'slots',
             'networks',
+            'segments',
         ):
             assert vars(getattr(region.cloud, part)).keys() == {'_state'}
         factory.close()

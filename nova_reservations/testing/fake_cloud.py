@@ -12,6 +12,7 @@ from nova_reservations import objects
 from nova_reservations.testing import fake_aggregates
 from nova_reservations.testing import fake_hosts
 from nova_reservations.testing import fake_networks
+from nova_reservations.testing import fake_segments
 from nova_reservations.testing import fake_servers
 from nova_reservations.testing import fake_slots
 from nova_reservations.testing import fake_state
@@ -56,3 +57,4 @@ class FakeCloud(fake_state.State):
         self.servers = fake_servers.FakeServers(self)
         self.slots = fake_slots.FakeSlots(self)
         self.networks = fake_networks.FakeNetworks(self)
+        self.segments = fake_segments.FakeSegments(self)

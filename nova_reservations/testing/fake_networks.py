@@ -39,7 +39,7 @@ class FakeNetworks:
     def find_network(
         self, network_id: str, project_id: str | None = None
     ) -> ports.Network | None:
-        self._answer()
+        self._state.check_neutron()
         seen_by = self._state.network_projects.get(network_id)
         if project_id and seen_by is not None and project_id not in seen_by:
             return None
@@ -48,7 +48,7 @@ class FakeNetworks:
     def find_floating_ips(
         self, network_id: str, addresses: Collection[str]
     ) -> dict[str, ports.FloatingIP]:
-        self._answer()
+        self._state.check_neutron()
         return {
             each.address: each
             for each in self._state.floating_ips.values()
@@ -58,7 +58,7 @@ class FakeNetworks:
     def find_ports(
         self, network_id: str, addresses: Collection[str]
     ) -> dict[str, str]:
-        self._answer()
+        self._state.check_neutron()
         return {
             address: port
             for (where, address), port in self._state.network_ports.items()
@@ -66,7 +66,7 @@ class FakeNetworks:
         }
 
     def find_marked(self) -> list[ports.FloatingIP]:
-        self._answer()
+        self._state.check_neutron()
         return [
             each
             for each in self._state.floating_ips.values()
@@ -83,7 +83,7 @@ class FakeNetworks:
     ) -> None:
         check()
         self._state.write('create floating ip')
-        self._answer()
+        self._state.check_neutron()
         if (
             network_id not in self._state.networks_known
             or self.find_floating_ips(network_id, [address])
@@ -112,7 +112,7 @@ class FakeNetworks:
     ) -> None:
         check()
         self._state.write('tag floating ip')
-        self._answer()
+        self._state.check_neutron()
         self._state.floating_ips[floating_ip.id] = dataclasses.replace(
             self._state.floating_ips[floating_ip.id],
             words=frozenset(mark.tags),
@@ -124,12 +124,5 @@ class FakeNetworks:
     ) -> None:
         check()
         self._state.write('delete floating ip')
-        self._answer()
+        self._state.check_neutron()
         self._state.floating_ips.pop(floating_ip.id, None)
-
-    def _answer(self) -> None:
-        """:raises: CloudUnavailable while nobody answers"""
-        if self._state.neutron_is_silent:
-            raise exception.CloudUnavailable(
-                service='Neutron', reason='it does not answer'
-            )

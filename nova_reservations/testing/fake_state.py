@@ -68,7 +68,14 @@ class State:
     :ivar network_projects: network -> who sees it, if not everybody does.
     :ivar floating_ips: id -> floating IP, whoever's it is.
     :ivar network_ports: (network, address) -> the port that has it.
-    :ivar without_quota: projects that may have no more floating IPs.
+    :ivar segment_networks: id -> network on a segment, whoever's it is.
+    :ivar tenant_ports: id -> port, by the network that it is in.
+    :ivar vlan_ranges: physical network -> the VLANs that Neutron gives to
+        anybody; None: it does not tell.
+    :ivar unreached: physical networks whose agents are all dead.
+    :ivar stuck_ports: ids of ports that something else needs.
+    :ivar without_quota: projects that may have no more floating IPs, nor
+        networks.
     :ivar neutron_is_silent: whether Neutron does not answer.
     """
 
@@ -120,10 +127,24 @@ class State:
         self.network_projects: dict[str, set[str]] = {}
         self.floating_ips: dict[str, ports.FloatingIP] = {}
         self.network_ports: dict[tuple[str, str], str] = {}
+        self.segment_networks: dict[str, ports.SegmentNetwork] = {}
+        self.tenant_ports: dict[str, dict[str, ports.NetworkPort]] = (
+            defaultdict(dict)
+        )
+        self.vlan_ranges: dict[str, list[range]] | None = {}
+        self.unreached: set[str] = set()
+        self.stuck_ports: set[str] = set()
         self.without_quota: set[str] = set()
         self.neutron_is_silent = False
         self.room = 100
         self._lock = threading.Lock()
+
+    def check_neutron(self) -> None:
+        """:raises: CloudUnavailable while Neutron does not answer"""
+        if self.neutron_is_silent:
+            raise exception.CloudUnavailable(
+                service='Neutron', reason='it does not answer'
+            )
 
     def cell_of(self, host: str) -> str:
         return self.cells.get(host, CELL)

@@ -7,8 +7,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_reservations import objects
+from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import models
+from nova_reservations.testing import fake_state
 
 
 def without_times(lease: objects.Lease) -> dict[str, Any]:
@@ -22,6 +24,21 @@ def without_times(lease: objects.Lease) -> dict[str, Any]:
     for part in (*picture['reservations'], *picture['events']):
         del part['updated_at']
     return picture
+
+
+def in_neutron(cloud: fake_state.State) -> list[tuple[str, ...]]:
+    """Return (place, project, reservation) of all that leases may have."""
+    made: list[tuple[str, ports.Made]] = [
+        *((each.address, each) for each in cloud.floating_ips.values()),
+        *(
+            (each.segment.name, each)
+            for each in cloud.segment_networks.values()
+        ),
+    ]
+    return sorted(
+        (place, each.project_id, str(each.reservation_id))
+        for place, each in made
+    )
 
 
 def held(database: api.Database) -> list[tuple[str, int, bool]]:

@@ -450,10 +450,7 @@ class Region:
             'images': sorted(
                 (server, order.reason) for server, order in self.cloud.images
             ),
-            'floating_ips': sorted(
-                (each.address, each.project_id, str(each.reservation_id))
-                for each in self.cloud.floating_ips.values()
-            ),
+            'neutron': picture.in_neutron(self.cloud),
         }
 
 

@@ -35,8 +35,10 @@ ELSEWHERE = {
             'scheduled',
             'flavor:instance',
             'physical:host',
+            'network',
             'virtual:floatingip',
             'virtual:instance',
+            'virtual:network',
             'virtual:server',
         )
     },
@@ -104,6 +106,7 @@ _LEASE = '/leases/{lease_id}'
 _SERIES = '/lease-series/{series_id}'
 _HOST = '/os-hosts/{host_id}'
 _FLOATING_IP = '/floatingips/{floatingip_id}'
+_NETWORK = '/networks/{network_id}'
 _RESOURCE = '/resources/{resource_id}'
 _LICENCES = '?resource_type=example:licence'
 _CAPACITY = '?start=now&end=2050-01-01 10:00&step=365d'
@@ -202,6 +205,19 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     'reservations:floatingips:delete': (
         Request('DELETE', _FLOATING_IP, ADMINS),
     ),
+    'reservations:networks:index': (Request('GET', '/networks', ADMINS),),
+    'reservations:networks:show': (Request('GET', _NETWORK, ADMINS),),
+    'reservations:networks:create': (
+        Request(
+            *('POST', '/networks', ADMINS),
+            {
+                'network_type': 'vlan',
+                'physical_network': 'physnet1',
+                'segment_id': '102',
+            },
+        ),
+    ),
+    'reservations:networks:delete': (Request('DELETE', _NETWORK, ADMINS),),
     'reservations:resources:index': (
         Request('GET', '/resources', ADMINS, query=_LICENCES),
     ),

@@ -10,6 +10,7 @@ from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import api
 from nova_reservations.db import project_access
+from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.engine import claims
 from nova_reservations.engine import identity
@@ -44,6 +45,7 @@ class Bookings:
             shared = project_access.of(session, ids)
         for current in held:
             lease = current.lease
+            let_in = self._let_in(lease)
             ending = since_end(lease, now)
             warning = lease.event(states.EventType.BEFORE_END)
             for reservation in lease.reservations:
@@ -56,6 +58,7 @@ class Bookings:
                         resources=resources,
                         slots=slots.get(reservation.id, {}),
                         servers=created.get(reservation.id, frozenset()),
+                        lease_servers=let_in,
                         sharers=shared.get(reservation.id, objects.NOBODY),
                         now=now,
                         prepared=lease.prepared,
@@ -69,6 +72,17 @@ class Bookings:
                         provider_changes=current.provider_changes,
                     ),
                 )
+
+    def _let_in(self, lease: objects.Lease) -> frozenset[str]:
+        """Return the servers of the lease, if one of its types wants them."""
+        if not any(
+            self.types[item.resource_type].wants_lease_servers
+            for item in lease.reservations
+        ):
+            return frozenset()
+        ids = [item.id for item in lease.reservations]
+        with self.database.reader() as session:
+            return server_usage.of(session, ids)
 
     def aftermath(self, lease: objects.Lease) -> datetime.timedelta:
         """Return the longest time that any of its reservations has for what

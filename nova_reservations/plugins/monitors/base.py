@@ -8,6 +8,7 @@ leases, and ignores reports of resources that are not ours.
 """
 
 import abc
+from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -86,6 +87,11 @@ class Changes:
         return {*self.failed, *self.recovered, *self.down, *self.disabled}
 
 
+Holders = Callable[[], Mapping[str, Collection[str]]]
+"""Tells, at the moment of the call, name -> the projects whose leases have
+begun and hold the resource."""
+
+
 class Monitor(abc.ABC):
     """Watches the resources of one type.
 
@@ -128,6 +134,19 @@ class Monitor(abc.ABC):
         :raises: CloudUnavailable
         """
         return Changes()
+
+    def check_held(
+        self,
+        known: Collection[str],
+        holders: Holders,
+        now: datetime.datetime,
+    ) -> Changes:
+        """Do the same, for a monitor that wants to know who has the
+        resources.
+
+        :raises: CloudUnavailable
+        """
+        return self.check_states(known, now)
 
     def domains(self, names: Collection[str]) -> Mapping[str, str]:
         """Return name -> what a resource has in common with those that may

@@ -6,8 +6,10 @@ from collections.abc import Collection
 import datetime
 from typing import ClassVar
 
+from nova_reservations import ports
 from nova_reservations.objects import address as addresses
 from nova_reservations.plugins.monitors import base
+from nova_reservations.plugins.monitors import neutron
 
 
 class FloatingIPMonitor(base.Monitor):
@@ -17,32 +19,35 @@ class FloatingIPMonitor(base.Monitor):
 
     resource_type: ClassVar[str] = addresses.FLOATING_IP
 
-    def check_states(
-        self, known: Collection[str], now: datetime.datetime
+    def check_held(
+        self,
+        known: Collection[str],
+        holders: base.Holders,
+        now: datetime.datetime,
     ) -> base.Changes:
+        before = holders()
         of_network = defaultdict(list)
         for name in known:
             address, network_id = addresses.parse(name)
             of_network[network_id].append(address)
-        failed = {
-            addresses.name(address, network_id)
-            for network_id, theirs in of_network.items()
-            for address in self._failed(network_id, theirs)
-        }
+        failed: set[str] = set()
+        found: dict[str, ports.Made] = {}
+        for network_id, theirs in of_network.items():
+            network = self.cloud.networks.find_network(network_id)
+            if network is None or not network.external:
+                failed |= _names(network_id, theirs)
+                continue
+            taken = self.cloud.networks.find_floating_ips(network_id, theirs)
+            found |= {
+                addresses.name(address, network_id): made
+                for address, made in taken.items()
+            }
+            failed |= _names(
+                network_id, self.cloud.networks.find_ports(network_id, theirs)
+            )
+        failed |= neutron.strangers(found, before, holders())
         return base.Changes(failed, recovered=set(known) - failed)
 
-    def _failed(
-        self, network_id: str, theirs: Collection[str]
-    ) -> Collection[str]:
-        network = self.cloud.networks.find_network(network_id)
-        if network is None or not network.external:
-            return theirs
-        taken = self.cloud.networks.find_floating_ips(network_id, theirs)
-        return {
-            *self.cloud.networks.find_ports(network_id, theirs),
-            *(
-                address
-                for address, found in taken.items()
-                if found.reservation_id is None
-            ),
-        }
+
+def _names(network_id: str, theirs: Collection[str]) -> set[str]:
+    return {addresses.name(address, network_id) for address in theirs}

@@ -47,6 +47,8 @@ class Booking:
         the reservation on it still; at an end this is among the resources.
     :ivar warned_at: when the lease's event before its end is, or was, due.
     :ivar database: the name of the database that the lease is in.
+    :ivar lease_servers: UUIDs of the servers that any reservation of the lease
+        has let in, some of which may be gone, for types that want them.
     :ivar sharers: other projects whose servers may be there.
     :ivar provider_changes: add to it what the cloud says that it has changed
         of hosts' providers: they are not looked at again for that. What is
@@ -68,6 +70,7 @@ class Booking:
     left: tuple[objects.Resource, ...] = ()
     warned_at: datetime.datetime | None = None
     database: str = ''
+    lease_servers: frozenset[str] = frozenset()
     sharers: objects.Sharers = objects.NOBODY
     provider_changes: list[ports.GenerationChanges] = dataclasses.field(
         default_factory=list
@@ -197,6 +200,10 @@ class ResourceType(abc.ABC):
         operators add them as; None: the name of the type itself.
     :cvar shareable: whether servers of other projects may be in it, if its
         owner shares it.
+    :cvar wants_lease_servers: whether bookings that begin or end it have
+        ``lease_servers``.
+    :cvar enrolled_by: the part of the API by which operators add its
+        resources; None: that of resources.
     """
 
     schema: ClassVar[Mapping[str, Any]]
@@ -204,6 +211,8 @@ class ResourceType(abc.ABC):
     comes_alone: ClassVar[bool] = False
     resource_type: ClassVar[str | None] = None
     shareable: ClassVar[bool] = False
+    wants_lease_servers: ClassVar[bool] = False
+    enrolled_by: ClassVar[str | None] = None
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         self.cloud = cloud

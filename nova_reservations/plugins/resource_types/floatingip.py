@@ -59,6 +59,7 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
 
     noun: ClassVar[str] = 'floating IP'
     place: ClassVar[str] = 'address'
+    enrolled_by: ClassVar[str | None] = 'floatingips'
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': _PROPERTIES,

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks and floating IPs: the fake keeps to what a real Neutron does."""
 
-from collections.abc import Iterator
-import contextlib
-import pathlib
-import socket
-import subprocess
-import sys
 from typing import Any
 import uuid
 
-import nova.conf
 import pytest
 import requests
 
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import networks
-from nova_reservations.cloud import neutron as neutron_api
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import fake_networks
 from nova_reservations.tests.contract import worlds
@@ -27,8 +19,6 @@ OTHERS = 'b0b0b0b0000040008000000000000002'
 FREE, OTHER = '203.0.113.101', '203.0.113.102'
 POOL = (('203.0.113.2', '203.0.113.99'),)
 MARK = ports.Mark(worlds.RESERVATION, worlds.DATABASE)
-
-_ROOT = pathlib.Path(__file__).parents[3]
 
 
 class FakeWorld:
@@ -120,52 +110,6 @@ class NeutronWorld:
         return answer.json()[noun]
 
 
-@pytest.fixture(scope='module')
-def neutron(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the URL of a Neutron that all tests have."""
-    listener = socket.socket()
-    listener.bind(('127.0.0.1', 0))
-    listener.listen()
-    folder = tmp_path_factory.mktemp('neutron')
-    log = (folder / 'neutron.log').open('wb')
-    process = subprocess.Popen(
-        [
-            *(sys.executable, '-m', f'{__package__}.neutron_process'),
-            *(str(folder), str(listener.fileno())),
-        ],
-        pass_fds=[listener.fileno()],
-        cwd=_ROOT,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    url = f'http://127.0.0.1:{listener.getsockname()[1]}'
-    listener.close()
-    try:
-        yield url
-    finally:
-        process.kill()
-        process.wait()
-        log.close()
-
-
-@pytest.fixture
-def asked(neutron: str) -> Iterator[str]:
-    """Have the product ask it."""
-    with contextlib.ExitStack() as stack:
-        for name, value in {
-            'auth_type': 'none',
-            'endpoint_override': neutron,
-            'timeout': 100,
-        }.items():
-            nova.conf.CONF.set_override(name, value, group='neutron')
-            stack.callback(
-                nova.conf.CONF.clear_override, name, group='neutron'
-            )
-        neutron_api.client.cache_clear()
-        stack.callback(neutron_api.client.cache_clear)
-        yield neutron
-
-
 @pytest.fixture(
     params=['fake', pytest.param('neutron', marks=pytest.mark.functional)]
 )
@@ -173,7 +117,7 @@ def world(request: pytest.FixtureRequest) -> FakeWorld | NeutronWorld:
     """Each in turn, with an external network that nobody has used."""
     if request.param == 'fake':
         return FakeWorld()
-    return NeutronWorld(request.getfixturevalue('asked'))
+    return NeutronWorld(request.getfixturevalue('asked_neutron'))
 
 
 def create(world, address=FREE, project_id=MINE, check=worlds.go_on):

@@ -60,7 +60,7 @@ def test_every_rule_is_of_a_project_and_says_what_it_is_for(rule):
     assert rule.scope_types == ['project']
     assert rule.description
     assert re.fullmatch(
-        'reservations:(leases|limits|hosts|floatingips|resources|demand|usage)'
+        'reservations:(leases|limits|hosts|floatingips|networks|resources|demand|usage)'
         '(:[a-z_]+)+',
         rule.name,
     )

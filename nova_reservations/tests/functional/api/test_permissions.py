@@ -51,7 +51,7 @@ def persons(app, admin, member, reader, stranger, nobody):
 def settings(settings):
     settings.set_override(
         'resource_types',
-        ['physical:host', 'virtual:floatingip'],
+        ['physical:host', 'virtual:floatingip', 'virtual:network'],
         group='reservations',
     )
     return settings
@@ -69,6 +69,15 @@ def ask(admin, member, cloud, licence_type):
         {
             'floating_network_id': external.id,
             'floating_ip_address': '203.0.113.101',
+        },
+    )
+    network = admin(
+        'POST',
+        '/networks',
+        {
+            'network_type': 'vlan',
+            'physical_network': 'physnet1',
+            'segment_id': 101,
         },
     )
     host = admin('POST', '/os-hosts', {'name': 'h1', 'gpu': 'A100'})
@@ -99,6 +108,7 @@ def ask(admin, member, cloud, licence_type):
             name='gpu',
             host_id=host_id,
             floatingip_id=address.json['floatingip']['id'],
+            network_id=network.json['network']['id'],
             resource_id=licence.json['resource']['id'],
         )
         body = request.body
@@ -156,6 +166,7 @@ def test_who_has_no_token_gets_as_far_as_novas_own_check(app):
             name='gpu',
             host_id=1,
             floatingip_id=1,
+            network_id=1,
             resource_id=1,
         )
         for method in actions:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import conditions
 from nova_reservations.db import deleted_leases
 from nova_reservations.db import leases
 from nova_reservations.db import models
@@ -34,6 +35,16 @@ OFTEN = {
     'whether a server is recorded': listed.Often(
         lambda session: admit(session, 9),
         frozenset({'uq_nr_server_usage_goes_on'}),
+    ),
+    'the servers of a lease': listed.Often(
+        lambda session: server_usage.of(session, IDS),
+        frozenset({'ix_nr_server_usage_reservation'}),
+    ),
+    'who holds resources that a monitor looks at': listed.Often(
+        lambda session: conditions.holders(
+            session, 'virtual:network', booking.at(0)
+        ),
+        frozenset(),
     ),
     'the servers of a window': listed.Often(
         lambda session: list(usage.find_servers(session, QUERY)),

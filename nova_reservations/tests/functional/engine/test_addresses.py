@@ -203,8 +203,10 @@ def test_what_a_project_has_given_other_tags_is_deleted_all_the_same(region):
     region.work()
     [made] = region.cloud.floating_ips.values()
     region.cloud.floating_ips[made.id] = dataclasses.replace(
-        made, words=frozenset({'mine'})
+        made, words=frozenset({'mine'}), is_tagged=False
     )
+    region.look()
+    assert not region.see(lease).reservations[0].resources_changed
     region.forward(until=61)
     assert region.status(lease) == 'TERMINATED'
     assert there(region) == {}

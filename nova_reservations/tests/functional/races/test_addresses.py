@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many ask for the last addresses at the same time."""
+"""Many ask for the last addresses and VLANs at the same time."""
 
 from concurrent import futures
 import threading
@@ -9,14 +9,19 @@ import pytest
 from nova_reservations import exception
 from nova_reservations.testing import addresses
 from nova_reservations.testing import region as regions
+from nova_reservations.testing import segments
 
 LESSEES = 8
 
 
 @pytest.fixture
 def region(any_database):
-    region = regions.Region(any_database.url, types=addresses.TYPES)
+    """Three addresses, and three VLANs."""
+    region = regions.Region(
+        any_database.url, types={**addresses.TYPES, **segments.TYPES}
+    )
     addresses.enrol(region, 101, 102, 103)
+    segments.enrol(region, 101, 102, 103)
     yield region
     region.close()
 
@@ -37,11 +42,12 @@ def race(region, *asked):
     return [lease for lease in found if lease is not None]
 
 
-def test_each_address_is_given_to_one(region):
-    granted = race(region, *addresses.asked(1))
-    assert len(granted) == 3
-    given = [region.hosts_of(lease) for lease in granted]
-    assert len(set().union(*given)) == 3
+def test_each_address_and_each_vlan_is_given_to_one(region):
+    for asked in addresses.asked(1), segments.asked():
+        granted = race(region, *asked)
+        assert len(granted) == 3
+        given = [region.hosts_of(lease) for lease in granted]
+        assert len(set().union(*given)) == 3
 
 
 def test_one_gets_the_address_that_all_have_named(region):

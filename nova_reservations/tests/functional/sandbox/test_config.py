@@ -123,7 +123,7 @@ def test_one_cell_alone_is_waited_for(layout):
     assert above == layout.database(cell.database)
 
 
-def test_a_cloud_with_a_real_neutron_leases_addresses(tmp_path):
+def test_a_cloud_with_a_real_neutron_leases_addresses_and_networks(tmp_path):
     made = lo.Layout(tmp_path, dict.fromkeys(lo.APIS, 1), real=('neutron',))
     made.save()
     config.write(made)
@@ -135,7 +135,7 @@ def test_a_cloud_with_a_real_neutron_leases_addresses(tmp_path):
         for line in (made.etc / 'nova.conf').read_text().splitlines()
         if line.startswith('resource_types')
     ]
-    assert types[0].endswith(',virtual:floatingip')
+    assert types[0].endswith(',virtual:floatingip,virtual:network,network')
 
 
 def test_a_cinder_listens_only_where_it_is_asked_for(tmp_path):

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Segments of physical networks that can be leased as networks, as
+Chameleon's Blazar and its clients have them: for operators alone."""
+
+from typing import Any
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.api import request as api_request
+from nova_reservations.api.action import Action
+from nova_reservations.api.schemas import networks as schemas
+from nova_reservations.api.views import networks as view
+from nova_reservations.objects import segment as segments
+from nova_reservations.policies import networks as policies
+
+
+def index(req: api_request.LeaseRequest) -> dict[str, Any]:
+    req.context.can(policies.INDEX)
+    return {
+        'networks': [view.show(each) for each in req.services.segments.find()]
+    }
+
+
+INDEX = Action(index, response=schemas.INDEX_RESPONSE)
+
+
+def show(req: api_request.LeaseRequest, network_id: str) -> dict[str, Any]:
+    req.context.can(policies.SHOW)
+    found = req.services.segments.get(_key_of(network_id))
+    return {'network': view.show(found)}
+
+
+SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
+
+
+def create(
+    req: api_request.LeaseRequest, body: dict[str, Any]
+) -> dict[str, Any]:
+    req.context.can(policies.CREATE)
+    where = segments.Segment(body['physical_network'], int(body['segment_id']))
+    properties = {
+        name: str(value)
+        for name, value in body.items()
+        if name not in segments.FACTS
+    }
+    enrolled = req.services.segments.enrol(where, properties, req.now())
+    return {'network': view.show(enrolled)}
+
+
+CREATE = Action(
+    create,
+    201,
+    body=schemas.CREATE,
+    response=schemas.SHOW_RESPONSE,
+    refusals=(409,),
+)
+
+
+def delete(req: api_request.LeaseRequest, network_id: str) -> None:
+    req.context.can(policies.DELETE)
+    req.services.segments.remove(_key_of(network_id))
+
+
+DELETE = Action(delete, 204, refusals=(404, 409))
+
+
+def _key_of(network_id: str) -> str:
+    """:raises: NotFound for what can't be the id of one"""
+    if not objects.is_id(network_id):
+        raise exception.NotFound(kind='Network', id=network_id)
+    return network_id

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Segments of physical networks that can be leased, and the names that they
+have as resources."""
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Self
+
+from nova_reservations import exception
+from nova_reservations.objects import inventoried
+
+NETWORK = 'virtual:network'
+
+VLAN = 'vlan'
+LAST_VLAN = 4094
+
+_AT = '@'
+
+FACTS = ('network_type', 'physical_network', 'segment_id')
+"""The properties that each has as a resource."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class Segment:
+    """A VLAN of a physical network, as Neutron calls that."""
+
+    physical_network: str
+    vlan: int
+
+    def __str__(self) -> str:
+        return f'{self.vlan} of {self.physical_network}'
+
+    @property
+    def name(self) -> str:
+        """The name that it has as a resource."""
+        return f'{self.vlan}{_AT}{self.physical_network}'
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        vlan, _, physical_network = name.partition(_AT)
+        return cls(physical_network, int(vlan))
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The properties by which leases ask for it."""
+        values = (VLAN, self.physical_network, str(self.vlan))
+        return dict(zip(FACTS, values, strict=True))
+
+    def check(self) -> None:
+        """:raises: InvalidInput"""
+        if not 1 <= self.vlan <= LAST_VLAN:
+            raise exception.InvalidInput(
+                f'segment_id must be a VLAN from 1 to {LAST_VLAN}'
+            )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Leasable:
+    """A segment that can be leased.
+
+    :ivar id: of the resource; uuid: by which clients know it.
+    :ivar properties: what operators gave it beside its own.
+    """
+
+    id: int
+    uuid: str
+    segment: Segment
+    properties: Mapping[str, str]
+    reservable: bool
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+    @classmethod
+    def of(cls, known: inventoried.Inventoried) -> Self:
+        """Return a resource as the segment that it is."""
+        return cls(
+            id=known.id,
+            uuid=known.resource.uuid,
+            segment=Segment.named(known.name),
+            properties={
+                name: value
+                for name, value in known.properties.items()
+                if name not in FACTS
+            },
+            reservable=known.reservable,
+            created_at=known.created_at,
+            updated_at=known.updated_at,
+        )

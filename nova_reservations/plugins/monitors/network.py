@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Monitor of segments, by what Neutron has on them."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from collections.abc import Mapping
+import datetime
+from typing import ClassVar
+
+from nova_reservations import ports
+from nova_reservations.objects import segment as segments
+from nova_reservations.plugins.monitors import base
+from nova_reservations.plugins.monitors import neutron
+
+
+class NetworkMonitor(base.Monitor):
+    """A segment has failed if a network has it that no lease has been given.
+    It is down while no agent of its physical network is alive, where Neutron
+    has agents that know it."""
+
+    resource_type: ClassVar[str] = segments.NETWORK
+
+    def check_held(
+        self,
+        known: Collection[str],
+        holders: base.Holders,
+        now: datetime.datetime,
+    ) -> base.Changes:
+        before = holders()
+        of_network = defaultdict(list)
+        for name in known:
+            where = segments.Segment.named(name)
+            of_network[where.physical_network].append(where.vlan)
+        unreached = self.cloud.segments.find_unreached()
+        found: dict[str, ports.Made] = {}
+        down = set()
+        for physical_network, vlans in of_network.items():
+            there = self.cloud.segments.find_networks(physical_network, vlans)
+            found |= {each.segment.name: each for each in there.values()}
+            if physical_network in unreached:
+                down |= {
+                    segments.Segment(physical_network, vlan).name
+                    for vlan in vlans
+                }
+        failed = neutron.strangers(found, before, holders())
+        down -= failed
+        return base.Changes(failed, set(known) - failed - down, down)
+
+    def domains(self, names: Collection[str]) -> Mapping[str, str]:
+        return {
+            name: segments.Segment.named(name).physical_network
+            for name in names
+        }

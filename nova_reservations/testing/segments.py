@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks that can be leased in a region for tests."""
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import segment
+from nova_reservations.plugins.monitors import compute
+from nova_reservations.plugins.monitors import network as monitor
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import network
+from nova_reservations.testing import region as regions
+
+PHYSICAL = 'physnet1'
+
+TYPES = {
+    objects.HOST: host.PhysicalHost,
+    segment.NETWORK: network.Network,
+    'network': network.Network,
+}
+MONITORS = [compute.ComputeMonitor, monitor.NetworkMonitor]
+
+
+def on(vlan: int, physical_network: str = PHYSICAL) -> segment.Segment:
+    return segment.Segment(physical_network, vlan)
+
+
+def enrol(region: regions.Region, *vlans: int) -> None:
+    for vlan in vlans:
+        region.services.segments.enrol(on(vlan), {}, region.now)
+
+
+def asked(
+    vlan: int | None = None, **more: object
+) -> tuple[str, dict[str, object]]:
+    """Return what a lease asks for."""
+    wanted = '' if vlan is None else f'["==", "$segment_id", "{vlan}"]'
+    return segment.NETWORK, {
+        'network_name': 'lab',
+        'network_properties': wanted,
+        **more,
+    }
+
+
+def there(region: regions.Region) -> dict[int, str]:
+    """Return VLAN -> the project of all networks."""
+    return {
+        each.segment.vlan: each.project_id
+        for each in region.cloud.segment_networks.values()
+    }
+
+
+def take(region: regions.Region, vlan: int, project_id: str = 'other') -> str:
+    """Create a network by no lease; return its id."""
+    made = ports.SegmentNetwork(
+        id=f'network {vlan} of {project_id}',
+        project_id=project_id,
+        segment=on(vlan),
+        name='',
+    )
+    region.cloud.segment_networks[made.id] = made
+    return made.id
+
+
+def plug(
+    region: regions.Region,
+    vlan: int,
+    port: str,
+    project_id: str = 'lessee',
+    owner: str = '',
+    device_id: str = '',
+) -> None:
+    """Create a port in the network that has a VLAN."""
+    [network] = region.cloud.segments.find_networks(PHYSICAL, [vlan]).values()
+    region.cloud.tenant_ports[network.id][port] = ports.NetworkPort(
+        port, project_id, owner, device_id
+    )
