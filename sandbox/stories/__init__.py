@@ -18,6 +18,7 @@ from sandbox.stories import host_lease
 from sandbox.stories import instance_lease
 from sandbox.stories import lease_types
 from sandbox.stories import metrics
+from sandbox.stories import networks
 from sandbox.stories import planning
 from sandbox.stories import resources
 from sandbox.stories import server_lease
@@ -36,6 +37,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'end-actions': end_actions.tell,
     'cells': cells.tell,
     'addresses': addresses.tell,
+    'networks': networks.tell,
     'governed': governed.tell,
 }
 
@@ -49,5 +51,8 @@ CONF: Mapping[str, config.Sections] = {
 CELLS: Mapping[str, int] = {'cells': 2}
 """How many cells there are at least for the stories that want several."""
 
-REAL: Mapping[str, Collection[str]] = {'addresses': ('neutron',)}
+REAL: Mapping[str, Collection[str]] = {
+    'addresses': ('neutron',),
+    'networks': ('neutron',),
+}
 """The services that are real for the stories that need them."""

@@ -10,6 +10,7 @@ from sandbox import story
 from sandbox.person import body
 from sandbox.stories import cast
 from sandbox.stories import commands
+from sandbox.stories import neutron
 from sandbox.story import expect
 from sandbox.story import until
 
@@ -33,25 +34,24 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.remove()
 
 
-class _Addresses(cast.Cast):
+class _Addresses(neutron.Cast):
     """The chapters, in the order in which they are told.
 
     :ivar network: the external network's id.
     :ivar known: address -> id of those that can be leased.
     """
 
+    resource_type = 'virtual:floatingip'
+
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
         super().__init__(auth_url, timeline)
         self.auth_url = auth_url
-        self.services = timeline.services
         self.network = ''
         self.known: dict[str, str] = {}
-        self.host = self.operator.hosts()[0]
-        self.project = self._project('demo')
 
     def enrol(self) -> None:
         with self.step('there is an external network') as seen:
-            self.network = self._create(
+            self.network = self.create(
                 self.operator,
                 'network',
                 name='public',
@@ -61,7 +61,7 @@ class _Addresses(cast.Cast):
                     'provider:physical_network': 'public',
                 },
             )
-            self._create(
+            self.create(
                 self.operator,
                 'subnet',
                 network_id=self.network,
@@ -112,25 +112,25 @@ class _Addresses(cast.Cast):
                     raise person.Unexpected('the tag blazar', each['tags'])
             seen(', '.join(sorted(given)))
         with self.step('the lease shows them') as seen:
-            shown = self._part(lease, 'virtual:floatingip')
+            shown = self.part(lease)
             expect('addresses', sorted(given), shown['floatingips'])
         with self.step('and has its host'):
-            reservation = self._part(lease, 'physical:host')['id']
+            reservation = self.part(lease, 'physical:host')['id']
             aggregate = self.operator.aggregates()[reservation]
             expect('hosts', [self.host], aggregate['hosts'])
         return lease
 
     def use(self, lease: str) -> None:
         with self.step('demo has one of them lead to a port') as seen:
-            inner = self._create(self.demo, 'network', name='inner')
-            subnet = self._create(
+            inner = self.create(self.demo, 'network', name='inner')
+            subnet = self.create(
                 self.demo,
                 'subnet',
                 network_id=inner,
                 ip_version=4,
                 cidr='10.0.0.0/24',
             )
-            router = self._create(
+            router = self.create(
                 self.demo,
                 'router',
                 external_gateway_info={'network_id': self.network},
@@ -141,7 +141,7 @@ class _Addresses(cast.Cast):
                     json={'subnet_id': subnet},
                 )
             )
-            port = self._create(self.demo, 'port', network_id=inner)
+            port = self.create(self.demo, 'port', network_id=inner)
             address, floating_ip = sorted(self._given(lease).items())[0]
             body(
                 self.demo.network.put(
@@ -163,11 +163,7 @@ class _Addresses(cast.Cast):
 
     def end(self, lease: str) -> None:
         with self.step('at its end they are gone') as seen:
-            body(
-                self.demo.reservation.put(
-                    f'/leases/{lease}', json={'end_date': 'now'}
-                )
-            )
+            self.end_now(lease)
             seen(self.wait_for(lease, 'TERMINATED'))
             expect('floating IPs', {}, self._given(lease))
 
@@ -175,7 +171,7 @@ class _Addresses(cast.Cast):
         with self.step(
             'a start that Neutron refuses is undone as a whole'
         ) as seen:
-            self._set_quota(0)
+            self.set_quota(floatingip=0)
             lease = self._lease(1)
             self.wait_for(lease, 'ERROR')
             seen(str(self.demo.lease(lease)['status_reason']))
@@ -183,11 +179,11 @@ class _Addresses(cast.Cast):
                 'no aggregate',
                 self.operator.aggregates,
                 lambda there: (
-                    self._part(lease, 'physical:host')['id'] not in there
+                    self.part(lease, 'physical:host')['id'] not in there
                 ),
             )
             expect('floating IPs', {}, self._given(lease))
-            self._set_quota(10)
+            self.set_quota(floatingip=10)
             self.delete_lease(lease)
 
     def lose_one(self) -> None:
@@ -204,7 +200,7 @@ class _Addresses(cast.Cast):
                 lambda there: len(there) == 1,
                 60,
             )
-            changed = self._part(lease, 'virtual:floatingip')
+            changed = self.part(lease)
             expect('marked', True, changed['resources_changed'])
             seen(f'it gets {address}, and is marked')
         with self.step('what the administrator made is left alone'):
@@ -267,10 +263,6 @@ class _Addresses(cast.Cast):
             shows=shows,
         )
 
-    def _create(self, who: person.Person, noun: str, **fields: object) -> str:
-        answer = who.network.post(f'/v2.0/{noun}s', json={noun: fields})
-        return str(body(answer, 201)[noun]['id'])
-
     def _enrol(self, address: str) -> requests.Response:
         return self.operator.reservation.post(
             '/floatingips',
@@ -322,35 +314,12 @@ class _Addresses(cast.Cast):
         answer = self._ask(self.demo, amount, *required, later=later)
         return str(body(answer, 201)['lease']['id'])
 
-    def _part(self, lease: str, resource_type: str) -> Any:
-        """Return the reservation of a type."""
-        (found,) = (
-            each
-            for each in self.operator.lease(lease)['reservations']
-            if each['resource_type'] == resource_type
-        )
-        return found
-
     def _given(self, lease: str) -> dict[str, Any]:
         """Return address -> floating IP of a lease, as demo sees them."""
-        return self._marked(self._part(lease, 'virtual:floatingip')['id'])
+        return self._marked(self.part(lease)['id'])
 
     def _marked(self, reservation: str) -> dict[str, Any]:
-        found = body(
-            self.demo.network.get(
-                f'/v2.0/floatingips?tags=reservation:{reservation}'
-            )
-        )['floatingips']
-        return {each['floating_ip_address']: each for each in found}
-
-    def _set_quota(self, floating_ips: int) -> None:
-        body(
-            self.operator.network.put(
-                f'/v2.0/quotas/{self.project}',
-                json={'quota': {'floatingip': floating_ips}},
-            )
-        )
-
-    def _project(self, name: str) -> str:
-        found = body(self.operator.identity.get(f'/projects?name={name}'))
-        return str(found['projects'][0]['id'])
+        return {
+            each['floating_ip_address']: each
+            for each in self.tagged('floatingips', reservation)
+        }

@@ -80,3 +80,17 @@ def metrics(etc: pathlib.Path, file: pathlib.Path) -> None:
         check=True,
         capture_output=True,
     )
+
+
+def audit(etc: pathlib.Path, *options: str) -> str:
+    """Return what an audit finds.
+
+    :param etc: the folder of nova.conf
+    """
+    done = subprocess.run(
+        [_MANAGE, f'--config-file={etc}/nova.conf', 'audit', *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return (done.stdout + done.stderr).strip()

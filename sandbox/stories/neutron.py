@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stories on a real Neutron: what they have in common."""
+
+from typing import Any
+
+from sandbox import person
+from sandbox import story
+from sandbox.person import body
+from sandbox.stories import cast
+
+
+class Cast(cast.Cast):
+    """Leases of hosts with something in Neutron.
+
+    :cvar resource_type: of the latter.
+    :ivar project: the id of demo's.
+    """
+
+    resource_type: str
+
+    def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
+        super().__init__(auth_url, timeline)
+        self.services = timeline.services
+        self.host = self.operator.hosts()[0]
+        found = body(self.operator.identity.get('/projects?name=demo'))
+        self.project = str(found['projects'][0]['id'])
+
+    def create(self, who: person.Person, noun: str, **fields: object) -> str:
+        answer = who.network.post(f'/v2.0/{noun}s', json={noun: fields})
+        return str(body(answer, 201)[noun]['id'])
+
+    def part(self, lease: str, resource_type: str | None = None) -> Any:
+        """Return the reservation of a type, by default of the story's."""
+        (found,) = (
+            each
+            for each in self.operator.lease(lease)['reservations']
+            if each['resource_type'] == (resource_type or self.resource_type)
+        )
+        return found
+
+    def tagged(self, collection: str, reservation: str) -> list[Any]:
+        """Return what bears the name of a reservation, as demo sees it."""
+        url = f'/v2.0/{collection}?tags=reservation:{reservation}'
+        return list(body(self.demo.network.get(url))[collection])
+
+    def set_quota(self, **most: int) -> None:
+        body(
+            self.operator.network.put(
+                f'/v2.0/quotas/{self.project}', json={'quota': most}
+            )
+        )
+
+    def end_now(self, lease: str) -> None:
+        body(
+            self.demo.reservation.put(
+                f'/leases/{lease}', json={'end_date': 'now'}
+            )
+        )
