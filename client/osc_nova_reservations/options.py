@@ -75,6 +75,12 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
             help=f'With --hosts, {kind} properties that they must have, '
             'for example [">=", "$vcpus", "16"]',
         )
+    parser.add_argument(
+        '--consume',
+        choices=['open', 'targeted'],
+        help='With --hosts, who uses them: new servers of the project (open), '
+        'or only those that ask for the reservation (targeted, the default)',
+    )
 
 
 def add_end_actions(parser: argparse.ArgumentParser) -> None:
@@ -257,12 +263,15 @@ def _reservations(args: argparse.Namespace) -> list[dict[str, Any]]:
                 'max': maximum,
                 'hypervisor_properties': args.hypervisor_properties or '',
                 'resource_properties': args.resource_properties or '',
+                **_given(consume=args.consume),
             }
         )
     elif args.hypervisor_properties or args.resource_properties:
         raise exceptions.CommandError(
             '--hypervisor-properties and --resource-properties need --hosts'
         )
+    elif args.consume:
+        raise exceptions.CommandError('--consume needs --hosts')
     if not reservations:
         raise exceptions.CommandError('Give --hosts, or a --reservation')
     ending = _end_actions(args)

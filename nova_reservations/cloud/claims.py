@@ -21,12 +21,15 @@ from typing import Any
 from nova import exception as nova_exception
 from nova import objects as nova_objects
 from oslo_log import log
+from oslo_serialization import jsonutils
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.cloud import placement
 
 LOG = log.getLogger(__name__)
+
+_MARK = '_NOVA_RESERVATIONS'
 
 Claimed = Mapping[str, Mapping[str, Any]]
 """UUID of a provider -> what is claimed of it, as Nova has it from
@@ -67,6 +70,29 @@ def hint(request_spec: nova_objects.RequestSpec) -> str | None:
     """Return the reservation that a request asks for; None: for none."""
     found = request_spec.get_scheduler_hint(objects.HINT)
     return found if objects.is_id(found) else None
+
+
+def named(allocation_request: str, reservation_id: str) -> str:
+    """Return what placement is to be asked for, as Nova stores it, with the
+    reservation for which nova-scheduler has chosen the host.
+
+    As one more of the mappings, which placement takes and does not look at:
+    Nova looks its own groups up by their names.
+    """
+    asked = jsonutils.loads(allocation_request)
+    mapping = {_MARK: [reservation_id]}
+    return str(
+        jsonutils.dumps(
+            {**asked, 'mappings': asked.get('mappings', {}) | mapping}
+        )
+    )
+
+
+def name(allocation_request: Mapping[str, Any]) -> str | None:
+    """Return the reservation for which nova-scheduler has chosen the host,
+    where the server has not asked for it."""
+    found = allocation_request.get('mappings', {}).get(_MARK)
+    return str(found[0]) if found else None
 
 
 def stands(

@@ -4,7 +4,8 @@
 Where a build, a resize or a cold migration fails on its host, Nova takes the
 next of those that nova-scheduler named beside it, however long ago. No
 filter is asked any more. A host that was enrolled meanwhile, or has left the
-reservation, is refused here, and Nova takes the next one.
+reservation, is refused here, and Nova takes the next one. The reservation is
+that of the hint, or the one that nova-scheduler has written into the claim.
 
 A live migration or an evacuation by force is claimed here, too. nova-api has
 refused those to enrolled hosts: one that was enrolled since is refused here.
@@ -41,11 +42,14 @@ def _claim(
     request_spec = claim['spec_obj']
     if utils.request_is_rebuild(request_spec):
         return True
-    claimed = claim['alloc_req']['allocations']
+    asked = claim['alloc_req']
     return claims.stands(
         claim['instance_uuid'],
-        claimed,
-        lambda: claims.refusal(claimed, claims.hint(request_spec)),
+        asked['allocations'],
+        lambda: claims.refusal(
+            asked['allocations'],
+            claims.hint(request_spec) or claims.name(asked),
+        ),
     )
 
 

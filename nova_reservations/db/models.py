@@ -607,7 +607,8 @@ class AllocationAmount(Base):
 
 class Server(Base, Timestamps):
     """A server that was created in a reservation of slots: it is of it
-    whatever flavor it gets later.
+    whatever flavor it gets later. Or one that came to a reservation, of slots
+    or of hosts, without asking.
 
     chosen if its request named no reservation: its moves do not, either.
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that were created in reservations of slots, and the reservations
-that they use without asking for one.
+"""Servers that were created in reservations of slots, or have come to one
+without asking; and the reservations that they can use so.
 
 Every function joins the caller's transaction.
 """
@@ -130,10 +130,14 @@ def look(session: orm.Session, project_id: str) -> tuple[int, bool]:
 
 
 def open_to(
-    session: orm.Session, project_id: str
+    session: orm.Session, project_id: str, only: str | None = None
 ) -> list[objects.OpenReservation]:
     """Return the project's open reservations whose lease is active, in the
-    order of their ends."""
+    order of their ends.
+
+    :param only: of this one, if it is such a reservation
+    """
+    this = [] if only is None else [RESERVATION.c.id == only]
     rows = session.execute(
         sa.select(
             RESERVATION.c.id, RESERVATION.c.resource_type, RESERVATION.c.params
@@ -143,6 +147,7 @@ def open_to(
             RESERVATION.c.open_to == project_id,
             RESERVATION.c.status == states.Reservation.ACTIVE,
             LEASE.c.status == states.Lease.ACTIVE,
+            *this,
         )
         .order_by(LEASE.c.end_date, RESERVATION.c.id)
         .limit(MOST_OPEN)

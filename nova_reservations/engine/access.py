@@ -31,13 +31,14 @@ from nova_reservations.plugins.resource_types import base
 class Open:
     """:ivar slots: on hosts that can be used now, free or not.
 
-    :ivar slot: what each of them holds.
+    :ivar slot: what each of them holds; None: it is of whole hosts, and has
+        none.
     :ivar sharers: other projects that may hold some.
     """
 
     reservation_id: str
     slots: int
-    slot: amounts.Amounts
+    slot: amounts.Amounts | None
     sharers: frozenset[str] = frozenset()
 
 
@@ -154,7 +155,8 @@ class Access:
         now: datetime.datetime,
         chosen: bool = False,
     ) -> None:
-        """Remember that the server was created in the reservation.
+        """Remember that the server was created in the reservation, of slots
+        or, if it has not asked for it, of whichever type.
 
         :param chosen: whether its request did not name any
         :raises: Contended, DatabaseUnavailable
@@ -207,14 +209,17 @@ class Access:
 
         transactions.retry(record)
 
-    def open_to(self, project_id: str) -> Sequence[Open]:
+    def open_to(
+        self, project_id: str, only: str | None = None
+    ) -> Sequence[Open]:
         """Return the project's open reservations that can be used now, in the
         order of their ends; four queries, however many others there are.
 
+        :param only: of this one, if it is such a reservation
         :raises: DatabaseUnavailable
         """
         with self.database.causal_reader() as session:
-            found = slot_servers.open_to(session, project_id)
+            found = slot_servers.open_to(session, project_id, only)
             shared = project_access.of(session, [item.id for item in found])
         opened = []
         for item in found:
@@ -225,11 +230,18 @@ class Access:
                     item.params,
                     f'reservation {item.id}',
                 )
-                if demand is not None and not demand.exclusive:
-                    # Those that are given back are closed from the start.
-                    slots = min(item.slots, demand.slots)
-                    sharers = shared.get(item.id, objects.NOBODY).all
-                    opened.append(Open(item.id, slots, demand.slot, sharers))
+                if demand is None:
+                    continue
+                # Those that are given back are closed from the start.
+                slots = 0 if demand.exclusive else demand.slots
+                opened.append(
+                    Open(
+                        item.id,
+                        min(item.slots, slots),
+                        demand.slot,
+                        shared.get(item.id, objects.NOBODY).all,
+                    )
+                )
         return opened
 
     def choice(self, server_uuid: str) -> str | None:

@@ -193,7 +193,8 @@ class Lease:
 class OpenReservation:
     """An active reservation that servers use without asking for it.
 
-    :ivar slots: how many it has, on hosts that can be used now.
+    :ivar slots: how many it has, on hosts that can be used now; none, if it is
+        of whole hosts.
     """
 
     id: str

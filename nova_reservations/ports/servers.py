@@ -223,6 +223,7 @@ class Servers(Protocol):
         reservation_id: str,
         project_ids: Collection[str],
         hosts: Collection[objects.Resource],
+        recorded: Collection[str] = (),
     ) -> Sequence[Server]:
         """Return the servers that Nova is building in the reservation.
 
@@ -231,6 +232,7 @@ class Servers(Protocol):
 
         :param hosts: where it may be building them; only their cells are
             asked
+        :param recorded: UUIDs of servers that are the reservation's, too
         """
 
     def find_room(

@@ -2,18 +2,23 @@
 """Requests that name no reservation, and use an open one by themselves.
 
 One query to placement can't say "there, or anywhere". So such a request is
-sent to the slots of one reservation, as if its flavor asked for them; if
-that finds no host, it is scheduled once more as it was. The request and the
-flavor that Nova stores ask for no slot: moves of the server are sent anew.
+sent to one reservation: to slots as if its flavor asked for them, to whole
+hosts as if it had the hint. If that finds no host, it is scheduled once more.
+What Nova stores asks for neither: moves of the server are sent anew.
 
 Decision 0012: doc/source/decisions/0012-open-reservations
+
+Decision 0048: doc/source/decisions/0048-open-hosts
 """
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 import contextvars
 import dataclasses
@@ -29,29 +34,51 @@ from nova_reservations import bootstrap
 from nova_reservations import exception
 from nova_reservations import hooks
 from nova_reservations import objects
+from nova_reservations.cloud import claims
 from nova_reservations.cloud import placement
 from nova_reservations.cloud import request_groups
+from nova_reservations.engine import access
 from nova_reservations.objects import amounts as quantities
 
 LOG = log.getLogger(__name__)
+
+MOST_TRIED = 4
+"""Open reservations of whole hosts that are tried for a request, each by a run
+of the scheduler: who of them has room is not known before."""
 
 
 @dataclasses.dataclass(slots=True)
 class Run:
     """A run of the scheduler that is not the last for its request.
 
-    :ivar original: the request as it was, if it was sent to a reservation.
+    :ivar tried: the reservations that it was sent to by the runs before.
+    :ivar sent: where this one is sent.
     :ivar recorded: servers that are recorded as created there.
     :ivar forget: takes that back.
     """
 
-    original: nova_objects.RequestSpec | None = None
+    tried: frozenset[str] = frozenset()
+    sent: Sent | None = None
     recorded: list[str] = dataclasses.field(default_factory=list)
     forget: Callable[[list[str]], None] = lambda _: None
 
-    @property
-    def is_sent(self) -> bool:
-        return self.original is not None
+    def is_sent_to(self, reservation_id: str) -> bool:
+        return self.sent is not None and self.sent.to == reservation_id
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sent:
+    """:ivar to: the reservation.
+
+    :ivar original: the request as it was.
+    :ivar is_whole: whether the reservation is of whole hosts.
+    :ivar others: whether there are others to be tried after it.
+    """
+
+    to: str
+    original: nova_objects.RequestSpec
+    is_whole: bool
+    others: bool
 
 
 _run: contextvars.ContextVar[Run | None] = contextvars.ContextVar(
@@ -66,7 +93,8 @@ def run() -> Run | None:
 
 def install() -> None:
     """Wrap select_destinations, once per process: a request that was sent, and
-    found no host, is scheduled once more."""
+    found no host, is scheduled once more.
+    """
     wrapt.wrap_function_wrapper(
         manager.SchedulerManager, 'select_destinations', _select
     )
@@ -79,22 +107,55 @@ def _select(
     if not call['spec_obj'] or not call['instance_uuids']:
         # An old conductor, for which nothing is claimed.
         return wrapped(*args, **kwargs)
-    with _first() as first:
-        try:
-            return wrapped(*args, **kwargs)
-        # As which Nova has oslo.messaging hand on that there is no host.
-        except oslo_messaging.ExpectedException as refusal:
-            if not first.is_sent:
-                raise
+    tried: frozenset[str] = frozenset()
+    while len(tried) < MOST_TRIED:
+        with _run_after(tried) as current:
             try:
-                # Or they would end with a reservation that they are not in.
-                if first.recorded:
-                    first.forget(first.recorded)
-            except exception.ReservationsError as error:
-                LOG.error('Request refused: %s', error)
-                raise refusal from error
-    LOG.info('There is no host in the open reservation; others are looked at')
-    return wrapped(**{**call, 'spec_obj': first.original})
+                found = wrapped(**call)
+            # As which Nova has oslo.messaging hand on that there is no host.
+            except oslo_messaging.ExpectedException as refusal:
+                if current.sent is None:
+                    raise
+                _take_back(current, refusal)
+            else:
+                if call['return_objects']:
+                    _name(found, current)
+                return found
+        LOG.info(
+            'There is no host in open reservation %s; others are looked at',
+            current.sent.to,
+        )
+        call['spec_obj'] = current.sent.original
+        if not current.sent.others:
+            break
+        tried |= {current.sent.to}
+    return wrapped(**call)
+
+
+def _take_back(run: Run, refusal: oslo_messaging.ExpectedException) -> None:
+    """Forget who was to be created there: they would end with a reservation
+    that they are not in.
+
+    :raises: ExpectedException if they can't be forgotten
+    """
+    try:
+        if run.recorded:
+            run.forget(run.recorded)
+    except exception.ReservationsError as error:
+        LOG.error('Request refused: %s', error)
+        raise refusal from error
+
+
+def _name(found: Sequence[Sequence[nova_objects.Selection]], run: Run) -> None:
+    """Write the reservation of whole hosts into the claims that nova-conductor
+    may make by itself: the request that it has names none."""
+    if run.sent is None or not run.sent.is_whole:
+        return
+    for _, *alternates in found:
+        for alternate in alternates:
+            alternate.allocation_request = claims.named(
+                alternate.allocation_request, run.sent.to
+            )
 
 
 def _select_destinations(
@@ -110,16 +171,16 @@ def _select_destinations(
 
 
 @contextlib.contextmanager
-def _first() -> Iterator[Run]:
-    first = Run()
-    token = _run.set(first)
+def _run_after(tried: frozenset[str]) -> Iterator[Run]:
+    current = Run(tried)
+    token = _run.set(current)
     try:
-        yield first
+        yield current
     finally:
         _run.reset(token)
 
 
-class OpenSlots:
+class OpenReservations:
     def __init__(self, services: bootstrap.Services) -> None:
         self._open = services.access
 
@@ -128,69 +189,114 @@ class OpenSlots:
         request_spec: nova_objects.RequestSpec,
         exists: Callable[[nova_objects.RequestSpec], bool],
     ) -> bool:
-        """Make the request ask for slots of an open reservation, if there is
-        one for it and this is not its last run.
+        """Make the request ask for an open reservation, if there is one for it
+        and this is not its last run.
 
         :param exists: whether a request is of a server that is moved
         :raises: DatabaseUnavailable, CloudUnavailable
         """
         current_run = run()
-        if current_run is None or current_run.is_sent:
+        if current_run is None or current_run.sent is not None:
             return False
-        reservation_id = self._choice(request_spec, exists)
-        if reservation_id is None:
+        if exists(request_spec):
+            fitting = self._of_moved(request_spec)
+        else:
+            fitting = self._of_new(request_spec, current_run.tried)
+        first = next(fitting, None)
+        if first is None:
             return False
-        current_run.original = request_spec.obj_clone()
+        current_run.sent = Sent(
+            to=first.reservation_id,
+            original=request_spec.obj_clone(),
+            is_whole=first.slot is None,
+            # Of slots it is known that some are free: it is not for want of
+            # these that there is no host.
+            others=first.slot is None and next(fitting, None) is not None,
+        )
         current_run.forget = self._open.forget
-        ask_for_slot(request_spec, reservation_id)
+        if first.slot is None:
+            _ask_by_hint(request_spec, first.reservation_id)
+        else:
+            ask_for_slot(request_spec, first.reservation_id)
         LOG.debug(
             'Request of server %(server)s is sent to reservation %(id)s',
-            {'server': request_spec.instance_uuid, 'id': reservation_id},
+            {
+                'server': request_spec.instance_uuid,
+                'id': first.reservation_id,
+            },
         )
         return True
 
-    def _choice(
-        self,
-        request_spec: nova_objects.RequestSpec,
-        exists: Callable[[nova_objects.RequestSpec], bool],
-    ) -> str | None:
+    def _of_moved(
+        self, request_spec: nova_objects.RequestSpec
+    ) -> Iterator[access.Open]:
+        """Yield the one that the server was created in, if it can be there
+        still."""
+        there = self._open.choice(request_spec.instance_uuid)
+        if there is not None:
+            yield from _fitting(
+                request_spec,
+                self._open.open_to(request_spec.project_id, only=there),
+            )
+
+    def _of_new(
+        self, request_spec: nova_objects.RequestSpec, tried: frozenset[str]
+    ) -> Iterator[access.Open]:
+        """Yield those in which new servers of the request may find room, and
+        that were not tried, in their order."""
         opened = self._open.open_to(request_spec.project_id)
-        if not opened:
-            return None
-        asked = amounts(request_spec)
-        fitting = [
-            reservation
-            for reservation in opened
-            if asked.fits(reservation.slot)
-        ]
-        if exists(request_spec):
-            there = self._open.choice(request_spec.instance_uuid)
-            return (
-                there
-                if any(
-                    reservation.reservation_id == there
-                    for reservation in fitting
-                )
-                else None
-            )
         wanted = request_spec.num_instances
-        fitting = [
-            reservation
-            for reservation in fitting
-            if reservation.slots >= wanted
-        ]
-        if not fitting:
-            return None
-        used = placement.usages(request_spec.project_id)
-        for reservation in fitting:
-            slots = objects.slot_class(reservation.reservation_id)
-            taken = used.get(slots, 0) + sum(
-                placement.usages(project_id).get(slots, 0)
-                for project_id in sorted(reservation.sharers)
-            )
-            if reservation.slots - taken >= wanted:
-                return reservation.reservation_id
-        return None
+        used: Mapping[str, int] | None = None
+        for reservation in _fitting(request_spec, opened):
+            if reservation.reservation_id in tried:
+                continue
+            if reservation.slot is None:
+                yield reservation
+            elif reservation.slots >= wanted:
+                if used is None:
+                    used = placement.usages(request_spec.project_id)
+                if reservation.slots - _taken(reservation, used) >= wanted:
+                    yield reservation
+
+
+def _fitting(
+    request_spec: nova_objects.RequestSpec, opened: Iterable[access.Open]
+) -> list[access.Open]:
+    """Return those that have hosts, or slots that are large enough."""
+    asked = amounts(request_spec)
+    return [
+        reservation
+        for reservation in opened
+        if reservation.slot is None
+        or (reservation.slots and asked.fits(reservation.slot))
+    ]
+
+
+def _taken(reservation: access.Open, used: Mapping[str, int]) -> int:
+    """Return how many of the reservation's slots are taken.
+
+    :param used: what the request's project has, by class
+    """
+    slots = objects.slot_class(reservation.reservation_id)
+    return used.get(slots, 0) + sum(
+        placement.usages(project_id).get(slots, 0)
+        for project_id in sorted(reservation.sharers)
+    )
+
+
+def _ask_by_hint(
+    request_spec: nova_objects.RequestSpec, reservation_id: str
+) -> None:
+    """Make nova-scheduler's copy of the request ask for hosts, as if its user
+    did; what Nova stores does not."""
+    hints = request_spec.scheduler_hints if _has_hints(request_spec) else {}
+    request_spec.scheduler_hints = {**hints, objects.HINT: [reservation_id]}
+
+
+def _has_hints(request_spec: nova_objects.RequestSpec) -> bool:
+    return 'scheduler_hints' in request_spec and bool(
+        request_spec.scheduler_hints
+    )
 
 
 def ask_for_slot(

@@ -36,7 +36,7 @@ class ReservedHosts:
 
     def __init__(self, services: bootstrap.Services) -> None:
         self.services = services
-        self._open_slots = open_reservations.OpenSlots(services)
+        self._open = open_reservations.OpenReservations(services)
         self.admissions = admissions.Admissions(services)
         self._pool_trait = placement_query.PoolTrait()
         self._now = services.database.now
@@ -60,7 +60,7 @@ class ReservedHosts:
                     admission.reservation_id,
                     admission.guaranteed,
                 )
-            if admission.has_open and self._open_slots.send(
+            if admission.has_open and self._open.send(
                 request_spec, requests.exists
             ):
                 admission = self.admissions.resolve(request_spec)
@@ -83,7 +83,8 @@ class ReservedHosts:
         self, request_spec: nova_objects.RequestSpec, server: str
     ) -> admissions.Admission:
         """Return where the request may land now, and remember that there is a
-        server in the lease, and in which reservation's slot a new one is.
+        server in the lease, and which of its reservations a new one is in that
+        has a slot, or has not asked.
 
         :raises: RequestFilterFailed, NotEnoughResources,
             DatabaseUnavailable, CloudUnavailable, Contended
@@ -94,13 +95,17 @@ class ReservedHosts:
         ):
             # Another was the first; or it has just ended, for there was none.
             admission = self.admissions.resolve(request_spec)
+        run = open_reservations.run()
+        chosen = (
+            run is not None
+            and admission.reservation_id is not None
+            and run.is_sent_to(admission.reservation_id)
+        )
         if (
             admission.reservation_id is not None
-            and admission.in_slot
+            and (admission.in_slot or chosen)
             and not requests.exists(request_spec)
         ):
-            run = open_reservations.run()
-            chosen = run is not None and run.is_sent
             self.services.access.record_server(
                 server, admission.reservation_id, self._now(), chosen
             )

@@ -151,14 +151,16 @@ class FakeServers:
         reservation_id: str,
         project_ids: Collection[str],
         hosts: Collection[objects.Resource],
+        recorded: Collection[str] = (),
     ) -> list[ports.Server]:
         self._state.check_cells(host.name for host in hosts)
+        ours = {*recorded, *self.let_in(reservation_id, self._all())}
         return [
             server
             for server in self._all().values()
             if server.state == ports.ServerState.BUILDING
             and server.project_id in project_ids
-            and self._state.hints.get(server.uuid) == reservation_id
+            and server.uuid in ours
         ]
 
     def find_room(
@@ -371,11 +373,8 @@ class FakeServers:
         check: ports.Check,
         now: datetime.datetime | None = None,
     ) -> ports.Outcome:
-        running = [
-            server
-            for server in servers
-            if server.uuid in self._state.instances
-        ]
+        known = self._state.instances
+        running = [server for server in servers if server.uuid in known]
         return self.snapshot_servers(running, key, check, now)
 
     def suspend_servers(

@@ -41,6 +41,13 @@ class TestCreate:
             'resource_properties': '["==", "$rack", "3"]',
         }
 
+    def test_leases_hosts_that_are_used_without_a_hint(self, run):
+        shown = run(
+            *(leases.CreateLease, 'mine', '--hosts=2-3', *CREATED),
+            '--consume=open',
+        )
+        assert shown['reservations'] == [HOSTS | {'consume': 'open'}]
+
     def test_leases_what_is_given_as_json(self, run):
         shown = run(
             *(leases.CreateLease, 'mine', *CREATED, '--hosts=2-3'),

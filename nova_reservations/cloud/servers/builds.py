@@ -62,6 +62,7 @@ def building_servers(
     reservation_id: str,
     project_ids: Collection[str],
     hosts: Collection[objects.Resource],
+    recorded: Collection[str] = (),
 ) -> Sequence[ports.Server]:
     with errors.translated():
         unplaced = _unplaced(models.BuildRequest.project_id.in_(project_ids))
@@ -70,7 +71,10 @@ def building_servers(
         _of_projects,
         project_ids,
     ).all()
-    ours = find.let_in(reservation_id, unplaced.union(placed))
+    building = unplaced.union(placed)
+    ours = building.intersection(recorded).union(
+        find.let_in(reservation_id, building)
+    )
     # Nova may know no more of one than a record in a cell.
     known = find.find_servers(ours)
     return [

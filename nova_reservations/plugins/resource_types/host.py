@@ -16,6 +16,7 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import consume
 from nova_reservations.plugins.resource_types import end_actions
 from nova_reservations.plugins.resource_types import evacuation
 from nova_reservations.plugins.resource_types import moves
@@ -61,6 +62,7 @@ _PROPERTIES = {
     'max': _COUNT,
     'hypervisor_properties': _EXPRESSION,
     'resource_properties': _EXPRESSION,
+    **consume.PROPERTIES,
     **offered.PROPERTIES,
     **end_actions.PROPERTIES,
 }
@@ -99,11 +101,28 @@ class PhysicalHost(offered.WithServers):
             'max': maximum,
             'hypervisor_properties': asked.get('hypervisor_properties') or '',
             'resource_properties': asked.get('resource_properties') or '',
+            **consume.validate(asked),
             **self.actions.validate(asked),
             **end_actions.validate(asked, self.cloud, self.conf),
         }
         self._requirements(params)
         return params
+
+    def check_active_change(
+        self, reservation: objects.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        # Its servers would be moved out of it, as those of nobody.
+        if consume.of(params) != consume.of(reservation.params):
+            raise exception.InvalidState(
+                kind='Reservation',
+                id=reservation.id,
+                status=reservation.status,
+                reason='consume cannot be updated any more',
+            )
+
+    def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:
+        params = reservation.params
+        return {**params, **consume.of(params)}
 
     def demand(self, params: Mapping[str, Any]) -> demand.Demand:
         return demand.Demand(
@@ -197,16 +216,20 @@ class PhysicalHost(offered.WithServers):
         occupancies: Mapping[str, ports.Occupancy],
     ) -> list[ports.Server]:
         """Return the servers that are the reservation's, and not only on its
-        hosts; one that is moved is on two."""
+        hosts; one that is moved is on two.
+
+        Those that came without asking bear no hint, and are recorded.
+        """
         servers = [
             server
             for occupancy in occupancies.values()
             for server in occupancy.servers
             if server.project_id in booking.projects
         ]
-        ours = self.cloud.servers.let_in(
+        hinted = self.cloud.servers.let_in(
             booking.reservation.id, {server.uuid for server in servers}
         )
+        ours = booking.servers.union(hinted)
         return [server for server in servers if server.uuid in ours]
 
     def usage(
@@ -231,6 +254,7 @@ class PhysicalHost(offered.WithServers):
                 if server.project_id == lease.project_id
             }
             let_in.update(self.cloud.servers.let_in(reservation.id, ours))
+            let_in.update(ours.intersection(servers))
         return {'servers': sorted(let_in)[:MOST_NAMED]}
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
@@ -302,6 +326,7 @@ class PhysicalHost(offered.WithServers):
             booking.reservation.id,
             booking.projects,
             booking.resources,
+            booking.servers,
         )
         occupancies = self._occupancies(booking)
         guests = self._let_in(booking, occupancies)

@@ -21,6 +21,7 @@ from nova_reservations import ports
 from nova_reservations.objects import states
 from nova_reservations.plugins.event_actions import offered
 from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import consume
 from nova_reservations.plugins.resource_types import end_actions
 from nova_reservations.plugins.resource_types import evacuation
 from nova_reservations.plugins.resource_types import moves
@@ -67,13 +68,10 @@ AFFINITY: Mapping[str, Any] = {
 }
 
 
-CONSUME: Mapping[str, Any] = {'enum': [objects.OPEN, objects.TARGETED]}
-"""open: servers of the project that fit use slots without asking."""
-
 PROPERTIES: Mapping[str, Any] = {
     'amount': COUNT,
     'affinity': AFFINITY,
-    'consume': CONSUME,
+    **consume.PROPERTIES,
     **offered.PROPERTIES,
     **end_actions.PROPERTIES,
 }
@@ -95,7 +93,7 @@ class Slots(offered.WithServers):
         return {
             'amount': amount(asked),
             'affinity': affinity(asked),
-            'consume': asked.get('consume', objects.TARGETED),
+            **consume.validate(asked),
             **self.actions.validate(asked),
             **end_actions.validate(asked, self.cloud, self.conf),
         }
@@ -103,8 +101,7 @@ class Slots(offered.WithServers):
     def check_active_change(
         self, reservation: objects.Reservation, params: Mapping[str, Any]
     ) -> None:
-        # Older leases say nothing of it.
-        was = {'consume': objects.TARGETED, **reservation.params}
+        was = {**reservation.params, **consume.of(reservation.params)}
         fixed = [
             name
             for name, value in sorted(params.items())
@@ -386,7 +383,7 @@ def shown(
         'disk_gb': flavor.root_gb,
         'amount': params['amount'],
         'affinity': params['affinity'],
-        'consume': params.get('consume', objects.TARGETED),
+        **consume.of(params),
         'before_end': offered.chosen(reservation),
         'end_action': params['end_action'],
         'end_grace': params['end_grace'],

@@ -143,6 +143,18 @@ class TestInReservations:
         assert list(building(reservation_id, {worlds.OTHERS})) == []
         assert list(building(str(uuid.uuid4()), {worlds.PROJECT})) == []
 
+    def test_those_are_known_that_did_not_ask_and_are_recorded(self, world):
+        reservation_id = world.lease()
+        server = world.begin_to_build()
+        world.begin_to_build()
+        [found] = world.cloud.servers.building_servers(
+            reservation_id,
+            {worlds.PROJECT},
+            world.hosts,
+            [server, str(uuid.uuid4())],
+        )
+        assert found.uuid == server
+
 
 class TestInFlight:
     def test_one_that_is_being_built_might_land_anywhere(self, world):

@@ -24,6 +24,11 @@ OFTEN = {
         lambda session: slot_servers.open_to(session, 'project-7'),
         frozenset({'ix_nr_reservations_open'}),
     ),
+    'one open reservation': listed.Often(
+        lambda session: slot_servers.open_to(
+            session, 'project-7', only=listed.lease_id(7)
+        )
+    ),
     'whom reservations are shared with': listed.Often(
         # By its primary key, which PostgreSQL names.
         lambda session: project_access.of(

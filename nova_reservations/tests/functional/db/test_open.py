@@ -71,6 +71,16 @@ def test_slots_on_hosts_that_have_failed_do_not_count(region):
     assert slots == 1
 
 
+def test_whole_hosts_are_among_slots(region):
+    [slots] = opened(region, 2, end=120).reservations
+    [hosts] = region.active_lease(consume='open').reservations
+    assert found(region) == [(hosts.id, 0), (slots.id, 2)]
+    with region.database.reader() as session:
+        [only] = slot_servers.open_to(session, 'lessee', only=hosts.id)
+        assert slot_servers.open_to(session, 'others', only=hosts.id) == []
+    assert (only.id, only.resource_type) == (hosts.id, 'physical:host')
+
+
 def test_it_is_opened_and_closed_until_it_starts(region):
     lease = region.lease_of(test_instances.slots(), start=30, end=60)
     region.change(lease, consume='open')

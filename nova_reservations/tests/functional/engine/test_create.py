@@ -131,6 +131,7 @@ def test_notifications_are_as_consumers_of_blazar_know_them(region):
         'max': 1,
         'hypervisor_properties': '',
         'resource_properties': '',
+        'consume': 'targeted',
         'before_end': 'default',
         'end_action': 'delete',
         'end_grace': 0,

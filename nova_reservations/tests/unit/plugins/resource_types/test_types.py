@@ -121,6 +121,7 @@ class TestRequests:
                 'max': 2,
                 'hypervisor_properties': '',
                 'resource_properties': '',
+                'consume': 'targeted',
                 'before_end': 'default',
                 'end_action': 'delete',
                 'end_grace': 0,

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of the scheduler for one request, and what they leave for
+nova-conductor."""
+
+import json
+import types
+
+import oslo_messaging
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.cloud import claims
+from nova_reservations.scheduler import open_reservations
+
+RESERVATION = '11111111-0000-4000-8000-000000000001'
+CLAIM = '{"allocations": {"host": {"resources": {"VCPU": 1}}}}'
+
+
+class Scheduler:
+    """A scheduler that finds no host in some open reservations.
+
+    :ivar full: them.
+    :ivar opened: all of the project, in the order of their ends.
+    :ivar runs: where the request was sent, run by run.
+    """
+
+    def __init__(self, opened, full, is_whole=True):
+        self.opened = opened
+        self.full = full
+        self.is_whole = is_whole
+        self.runs = []
+        self.forgotten = []
+
+    def select(self, **asked):
+        return open_reservations._select(
+            self._run, None, (), self._asked(**asked)
+        )
+
+    def _asked(self, return_objects=True):
+        return {
+            'context': None,
+            'spec_obj': 'request',
+            'instance_uuids': ['server'],
+            'return_objects': return_objects,
+            'return_alternates': True,
+        }
+
+    def _run(self, spec_obj, return_objects, **_):
+        current = open_reservations.run()
+        left = (
+            [name for name in self.opened if name not in current.tried]
+            if current
+            else []
+        )
+        self.runs.append(left[0] if left else None)
+        if not left:
+            return spec_obj
+        current.sent = open_reservations.Sent(
+            left[0], 'as it was', self.is_whole, len(left) > 1
+        )
+        current.recorded.append('server')
+        current.forget = self.forgotten.extend
+        if left[0] in self.full:
+            raise oslo_messaging.ExpectedException()
+        return [
+            [types.SimpleNamespace(allocation_request=CLAIM) for _ in range(3)]
+            if return_objects
+            else {'host': 'name'}
+        ]
+
+
+def test_who_has_none_is_scheduled_once():
+    scheduler = Scheduler([], [])
+    assert scheduler.select() == 'request'
+    assert scheduler.runs == [None]
+
+
+def test_the_next_is_tried_where_hosts_are_full():
+    scheduler = Scheduler(['first', 'second'], ['first'])
+    scheduler.select()
+    assert scheduler.runs == ['first', 'second']
+    assert scheduler.forgotten == ['server']
+
+
+def test_where_all_are_full_it_is_an_ordinary_one():
+    scheduler = Scheduler(['first', 'second'], ['first', 'second'])
+    assert scheduler.select() == 'as it was'
+    assert scheduler.runs == ['first', 'second', None]
+
+
+def test_no_more_than_some_are_tried():
+    names = [str(number) for number in range(32)]
+    scheduler = Scheduler(names, names)
+    assert scheduler.select() == 'as it was'
+    most = open_reservations.MOST_TRIED
+    assert scheduler.runs == [*names[:most], None]
+
+
+def test_who_can_not_be_forgotten_is_not_sent_elsewhere():
+    scheduler = Scheduler(['first', 'second'], ['first'])
+
+    class Gone:
+        def extend(self, _):
+            raise exception.DatabaseUnavailable(reason='gone')
+
+    scheduler.forgotten = Gone()
+    with pytest.raises(oslo_messaging.ExpectedException):
+        scheduler.select()
+    assert scheduler.runs == ['first']
+
+
+@pytest.mark.parametrize('is_whole', [True, False])
+def test_alternates_of_whole_hosts_name_their_reservation(is_whole):
+    scheduler = Scheduler([RESERVATION], [], is_whole)
+    [[first, *alternates]] = scheduler.select()
+    assert first.allocation_request == CLAIM
+    for alternate in alternates:
+        asked = json.loads(alternate.allocation_request)
+        assert claims.name(asked) == (RESERVATION if is_whole else None)
+
+
+def test_a_conductor_that_wants_no_objects_gets_what_nova_gives_it():
+    scheduler = Scheduler([RESERVATION], [])
+    assert scheduler.select(return_objects=False) == [{'host': 'name'}]
+
+
+def test_what_claims_say_already_is_kept():
+    asked = {**json.loads(CLAIM), 'mappings': {'': ['host']}}
+    told = json.loads(claims.named(json.dumps(asked), RESERVATION))
+    assert told.pop('mappings').items() > asked.pop('mappings').items()
+    assert told == asked
