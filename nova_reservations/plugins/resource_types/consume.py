@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who uses a reservation: servers that ask for it, or others of its project,
-too.
+"""The choice of who uses a reservation: servers that ask for it, or others of
+its project, too.
 
 Decision 0048: doc/source/decisions/0048-open-hosts
 """
