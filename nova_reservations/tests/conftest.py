@@ -43,8 +43,9 @@ from nova_reservations.tests import profile
 
 # How long an example takes is the machine's load: that is no test.
 hypothesis.settings.register_profile(
-    'ci', deadline=None, max_examples=profile.ALL
+    'all', deadline=None, max_examples=profile.ALL
 )
+hypothesis.settings.register_profile('change', deadline=None, max_examples=30)
 hypothesis.settings.register_profile('fast', deadline=None, max_examples=20)
 hypothesis.settings.load_profile('fast')
 
