@@ -163,6 +163,22 @@ def test_the_end_waits_for_all_other_ports_and_says_which(region):
     region.lease_of(asked(101))
 
 
+def test_a_lease_that_is_deleted_is_gone_with_the_last_port(region):
+    lease = region.lease_of(HOST, asked(101))
+    region.work()
+    segments.plug(region, 101, 'mine')
+    region.delete(lease)
+    region.work()
+    seen = region.see(lease)
+    assert seen.status == 'DELETING'
+    assert seen.status_reason.startswith('port mine')
+    region.cloud.tenant_ports.clear()
+    region.forward(until=2)
+    assert there(region) == {}
+    with pytest.raises(exception.NotFound):
+        region.see(lease)
+
+
 def test_a_port_that_neutron_does_not_delete_is_waited_for(region):
     lease = region.lease_of(HOST, asked(101))
     region.work()
