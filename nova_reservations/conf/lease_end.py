@@ -89,6 +89,7 @@ Possible values:
     cfg.IntOpt(
         'unused_lease_timeout',
         min=0,
+        max=36500 * 24 * 60,
         default=0,
         help="""
 Minutes after its start at which a lease of hosts or slots is unused if
@@ -106,7 +107,7 @@ Set it when all nova-schedulers run this release.
 Possible values:
 
 * 0: leases are not looked at for this
-* Any number of minutes
+* Any number of minutes up to 36500 days
 
 Related options:
 

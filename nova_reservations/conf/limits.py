@@ -6,10 +6,14 @@ from oslo_config import cfg
 CONFIGURED = 'configured'
 UNIFIED = 'unified'
 
+_LONGEST = 36500 * 24 * 3600
+"""Seconds: beyond it dates end."""
+
 OPTS = [
     cfg.IntOpt(
         'max_lease_duration',
         min=-1,
+        max=_LONGEST,
         default=-1,
         help="""
 The most seconds that a lease may last; the name is Blazar's.
@@ -21,7 +25,7 @@ Possible values:
 
 * -1: no limit
 * 0: only exempt projects have leases
-* Any number of seconds
+* Any number of seconds up to 36500 days
 
 Related options:
 
@@ -44,6 +48,7 @@ Possible values:
     cfg.IntOpt(
         'reservation_extension_window',
         min=-1,
+        max=_LONGEST,
         default=-1,
         help="""
 The last seconds of a lease in which it may be prolonged; the name is that of
@@ -57,7 +62,7 @@ Possible values:
 
 * -1: a lease may be prolonged at any time, but never lasts longer than
   ``max_lease_duration`` in all
-* Any number of seconds
+* Any number of seconds up to 36500 days
 
 Related options:
 
@@ -68,6 +73,7 @@ Related options:
     cfg.IntOpt(
         'max_start_ahead',
         min=-1,
+        max=_LONGEST,
         default=-1,
         help="""
 The most seconds from now on after which a lease may start.
@@ -75,7 +81,7 @@ The most seconds from now on after which a lease may start.
 Possible values:
 
 * -1: no limit
-* Any number of seconds
+* Any number of seconds up to 36500 days
 """,
     ),
     cfg.StrOpt(

@@ -68,10 +68,7 @@ def last_start(
     """Return the last time at which a lease may start; None: any."""
     if options.max_start_ahead is None:
         return None
-    try:
-        return now + options.max_start_ahead
-    except OverflowError:
-        return None
+    return now + options.max_start_ahead
 
 
 def _longest(

@@ -4,6 +4,7 @@ from oslo_config import generator
 import pytest
 
 from nova_reservations import conf
+from nova_reservations.engine import settings
 
 OPTIONS = [
     pytest.param(group, option, id=f'{group.name}.{option.name}')
@@ -23,6 +24,33 @@ def test_an_option_says_what_it_does_and_takes(group, option):
 def test_a_number_has_bounds(group, option):
     if isinstance(option.type, cfg.types.Number):
         assert option.type.min is not None
+
+
+@pytest.mark.parametrize(
+    ('name', 'longest'),
+    [
+        ('unused_lease_timeout', 36500 * 1440),
+        ('max_lease_duration', 36500 * 86400),
+        ('reservation_extension_window', 36500 * 86400),
+        ('max_start_ahead', 36500 * 86400),
+    ],
+)
+def test_a_time_that_no_date_has_is_refused_at_the_start(
+    tmp_path, name, longest
+):
+    def read(seconds):
+        file = tmp_path / 'nova.conf'
+        file.write_text(f'[reservations]\n{name} = {seconds}\n')
+        read = cfg.ConfigOpts()
+        conf.register_opts(read)
+        read([], default_config_files=[str(file)], default_config_dirs=[])
+        conf.check(read)
+        return settings.Settings.of(read)
+
+    read(longest)
+    with pytest.raises(cfg.ConfigFileValueError, match=name) as refused:
+        read(longest + 1)
+    assert 'less than or equal to' in str(refused.value)
 
 
 def test_every_option_is_in_the_sample(tmp_path):
