@@ -13,6 +13,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
+import random
 
 from oslo_log import log
 
@@ -37,6 +38,14 @@ LOG = log.getLogger(__name__)
 
 AT_ONCE = 10
 """The leases that are ended at one look."""
+
+LOOKS = 100
+"""The leases that are looked at for that: some may be such that nobody can
+tell now whether they are used."""
+
+SILENT = 3
+"""Leases of which Nova does not answer, after which it is not asked for more:
+not a cell is silent then, but all of it."""
 
 MANY = 20
 """More than so many, and more than half of all: nova-scheduler lets nobody in,
@@ -102,58 +111,84 @@ class UnusedLeases:
                     {'found': len(found), 'active': active},
                 )
                 return
-            found = found[:AT_ONCE]
-        if not found:
-            return
+            # At random, so that those of which nobody can tell are not for
+            # ever before all others.
+            found = random.sample(found, min(len(found), LOOKS))
+        if found:
+            self._look_at_all(found, AT_ONCE if ends else len(found), now)
+
+    def _look_at_all(
+        self, found: Collection[str], most: int, now: datetime.datetime
+    ) -> None:
+        """:param most: how many are told of, or ended
+        :raises: CloudUnavailable
+        """
         marks = _Marks(
             identity.of(self.database), self.cloud.aggregates.origins()
         )
+        told = silent = 0
         for lease_id in found:
-            self._look_at(lease_id, marks, now)
+            try:
+                told += self._look_at(lease_id, marks, now)
+            except exception.CloudUnavailable as error:
+                silent += 1
+                if silent == SILENT:
+                    raise
+                LOG.warning(
+                    'Whether lease %(lease)s is used is not known: %(reason)s',
+                    {'lease': lease_id, 'reason': error},
+                )
+            if told == most:
+                return
 
     def _look_at(
         self,
         lease_id: str,
         marks: _Marks,
         now: datetime.datetime,
-    ) -> None:
-        """:raises: CloudUnavailable"""
+    ) -> bool:
+        """Return whether it is unused, and that was written.
+
+        :raises: CloudUnavailable
+        """
         try:
             with self.database.reader() as session:
                 lease = leases.get(session, lease_id)
                 bookings = self._bookings(session, lease, now)
         except exception.NotFound:
-            return
+            return False
         if bookings is None:
-            return
+            return False
         if not all(marks.is_ours(*each) for each in bookings):
             LOG.error(
                 'Lease %s is not ended as unused: what Nova has of it is not '
                 'of this database',
                 lease_id,
             )
-            return
+            return False
         try:
             if any(_is_used(*each) for each in bookings):
                 # By a server that a nova-scheduler of before has let in.
                 with self.database.writer() as session:
                     access.use(session, lease_id, now)
-                return
+                return False
             told = self._write(lease, now)
         except exception.Conflict:
             LOG.debug('Lease %s was changed meanwhile', lease_id)
-            return
-        if told is not None:
-            LOG.warning(
-                'Lease %(lease)s of project %(project)s has had no server '
-                'since its start; it is %(status)s',
-                {
-                    'lease': lease_id,
-                    'project': told.project_id,
-                    'status': told.status,
-                },
-            )
-            self.notify(notifications.UNUSED, notifications.payload(told))
+            return False
+        if told is None:
+            return False
+        LOG.warning(
+            'Lease %(lease)s of project %(project)s has had no server '
+            'since its start; it is %(status)s',
+            {
+                'lease': lease_id,
+                'project': told.project_id,
+                'status': told.status,
+            },
+        )
+        self.notify(notifications.UNUSED, notifications.payload(told))
+        return True
 
     def _bookings(
         self,

@@ -206,6 +206,29 @@ def test_few_are_ended_at_a_look(make, monkeypatch):
     assert active(region) == []
 
 
+@pytest.mark.parametrize('action', ['end', 'notify'])
+def test_those_of_which_nobody_can_tell_hold_up_no_others(
+    make, monkeypatch, action
+):
+    monkeypatch.setattr(unused_leases, 'AT_ONCE', 1)
+    region = make('one', 'two', 'three', action=action)
+    strangers, silent, lease = (region.active_lease(end=60) for _ in range(3))
+    region.cloud.signed[strangers.reservations[0].id] = 'another'
+    occupancy = region.cloud.servers.occupancy
+
+    def of_cells(hosts):
+        if region.hosts_of(silent) & {host.name for host in hosts}:
+            raise exception.CloudUnavailable(service='nova', reason='silence')
+        return occupancy(hosts)
+
+    monkeypatch.setattr(region.cloud.servers, 'occupancy', of_cells)
+    look(region)
+    assert 'unused' in region.told(lease)
+    for other in strangers, silent:
+        assert region.status(other) == 'ACTIVE'
+        assert 'unused' not in region.told(other)
+
+
 def test_none_is_ended_where_most_are_unused(make, monkeypatch):
     monkeypatch.setattr(unused_leases, 'MANY', 1)
     region = make('one', 'two', 'three', 'four')
