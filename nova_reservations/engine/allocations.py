@@ -205,7 +205,11 @@ class Allocations:
             self.check_keys(session, demand)
             yield search.Wanted(
                 item.id,
-                queue.left_over(demand, rivals),
+                queue.left_over(
+                    demand,
+                    rivals,
+                    resource_types.nouns(self.types, demand.resource_type)[1],
+                ),
                 resource_types.window(self.types, lease, item),
                 held=dict.fromkeys(terms.held.get(item.id, ()), 1)
                 if demand.exclusive
@@ -239,7 +243,7 @@ class Allocations:
         """:raises: InvalidInput for a property that no resource has"""
         unknown = candidates.unknown_keys(session, demand)
         if unknown:
-            one, many = _nouns(demand)
+            one, many = resource_types.nouns(self.types, demand.resource_type)
             listed = 'os-hosts' if one == 'host' else many
             raise exception.InvalidInput(
                 f'Malformed requirements: no {one} has a property '
@@ -267,23 +271,29 @@ class Allocations:
             if moved is not None:
                 return _as_planned(wanted, moved)
         if not explain:
-            raise exception.NotEnoughResources(reason='not enough are free')
+            raise resource_types.shortage(
+                self.types,
+                [item.demand for item in wanted],
+                'not enough are free',
+            )
         refused = next(
             ask
             for ask in asks
             if ask.wanted.reservation_id == found.reservation_id
         )
-        if refused.wanted.demand.exclusive:
-            reason = _whole_refusal(session, refused.wanted, asks, terms)
+        demand = refused.wanted.demand
+        nouns = resource_types.nouns(self.types, demand.resource_type)
+        if demand.exclusive:
+            reason = _whole_refusal(
+                session, refused.wanted, asks, terms, nouns
+            )
         else:
-            reason = _share_refusal(session, refused, siblings=len(asks) - 1)
+            reason = _share_refusal(session, refused, len(asks) - 1, nouns)
         LOG.info(
             'Lease %(id)s is refused: %(reason)s',
             {'id': lease.id, 'reason': reason},
         )
-        raise exception.NotEnoughResources(
-            reason=reason, what=_nouns(refused.wanted.demand)[1]
-        )
+        raise exception.NotEnoughResources(reason=reason, what=nouns[1])
 
     def make_room(
         self,
@@ -384,15 +394,8 @@ def _in_one_cell(
     )
 
 
-def _nouns(ask: demands.Ask) -> tuple[str, str]:
-    """Return what one resource of the type is called, and what many are."""
-    if ask.resource_type == objects.HOST:
-        return 'host', 'hosts'
-    return 'resource', 'resources'
-
-
-def _matching(count: int, ask: demands.Ask) -> str:
-    one, many = _nouns(ask)
+def _matching(count: int, nouns: tuple[str, str]) -> str:
+    one, many = nouns
     return objects.plural(count, f'{one} matches', f'{many} match')
 
 
@@ -401,6 +404,7 @@ def _whole_refusal(
     wanted: search.Wanted,
     asks: Iterable[offers.Ask],
     terms: search.Search,
+    nouns: tuple[str, str],
 ) -> str:
     """Return why whole resources are refused; reads the whole cloud."""
     shortage = candidates.shortage(session, wanted, terms)
@@ -409,7 +413,7 @@ def _whole_refusal(
         for ask in asks
         if ask.wanted.demand.exclusive and ask.wanted is not wanted
     ]
-    matching = _matching(shortage.matching, wanted.demand)
+    matching = _matching(shortage.matching, nouns)
     taken = objects.plural(shortage.taken, 'is taken', 'are taken')
     reason = (
         f'{matching}, {taken} in this window, {wanted.demand.least} wanted'
@@ -429,7 +433,10 @@ def _whole_refusal(
 
 
 def _share_refusal(
-    session: api.Session, ask: offers.Ask, siblings: int
+    session: api.Session,
+    ask: offers.Ask,
+    siblings: int,
+    nouns: tuple[str, str],
 ) -> str:
     """Return why a share is refused; reads the whole cloud."""
     share, must_keep = ask.wanted.demand, ask.wanted.must_keep
@@ -438,7 +445,7 @@ def _share_refusal(
         min(share.slot.times_in(offer.left), share.slots)
         for offer in ask.offers
     ]
-    matching = _matching(shares.matching(session, share), share)
+    matching = _matching(shares.matching(session, share), nouns)
     one, many, each = 'server', 'servers', ''
     if share.resource_type != objects.HOST:
         units = (f'{units} {name}' for name, units in share.amounts.items())

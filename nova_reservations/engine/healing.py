@@ -199,8 +199,8 @@ class Healing:
             moved = repair.replace()
             if not moved:
                 raise exception.NotEnoughResources(
-                    reason='nothing is free at this moment that could '
-                    'replace failed resources'
+                    what='resources',
+                    reason='nothing is free at this moment for failed ones',
                 )
             self._write(session, seen, repair.lacking(), moved, now)
             _free_left(session, seen, held.union(repair.left), now)

@@ -41,7 +41,7 @@ def window(
         end = start + datetime.timedelta(seconds=lease.duration)
     if end - start < ENOUGH:
         raise exception.NotEnoughResources(
-            reason='less than a minute of its time is left'
+            'Not enough time is left of it: less than a minute'
         )
     return interval.Interval(start, end)
 
@@ -88,10 +88,11 @@ def refusal(
 
 
 def left_over(
-    demand: demands.Ask, others: Iterable[demands.Ask]
+    demand: demands.Ask, others: Iterable[demands.Ask], many: str
 ) -> demands.Ask:
     """Return the demand for what none of the others could have.
 
+    :param many: what several of such resources are called
     :raises: NotEnoughResources if they could have anything
     """
     rivals = {
@@ -101,7 +102,8 @@ def left_over(
     }
     if None in rivals:
         raise exception.NotEnoughResources(
-            reason='leases that came before wait for any that match'
+            reason='leases that came before wait for any that match',
+            what=many,
         )
     if not rivals:
         return demand

@@ -32,6 +32,32 @@ def of_resources(types: Types) -> set[str]:
     return {kind.resource_type or name for name, kind in types.items()}
 
 
+def leasing(types: Types, resource_type: str) -> base.ResourceType | None:
+    """Return the type that leases resources of this type, if it is switched
+    on."""
+    for name, kind in types.items():
+        if resource_type == (kind.resource_type or name):
+            return kind
+    return None
+
+
+def nouns(types: Types, resource_type: str) -> tuple[str, str]:
+    """Return what one resource is called, and what several are."""
+    if resource_type == objects.HOST:
+        return 'host', 'hosts'
+    kind = leasing(types, resource_type)
+    return base.ResourceType.nouns if kind is None else kind.nouns
+
+
+def shortage(
+    types: Types, asked: Iterable[demands.Ask], reason: str
+) -> exception.NotEnoughResources:
+    """Return the refusal of a lease for lack of any of what it asks for."""
+    several = {nouns(types, each.resource_type)[1] for each in asked}
+    what = several.pop() if len(several) == 1 else 'resources'
+    return exception.NotEnoughResources(reason=reason, what=what)
+
+
 def demand(
     types: Types, reservation: objects.Reservation
 ) -> demands.Ask | None:

@@ -284,5 +284,6 @@ def _refusal(
     start = refused.lease.start_date
     return exception.NotEnoughResources(
         reason=f'{refused.why.values["reason"]}; this is lease {number} of '
-        f'{len(drafts)} of the series, from {start:%Y-%m-%d %H:%M}'
+        f'{len(drafts)} of the series, from {start:%Y-%m-%d %H:%M}',
+        what=refused.why.values['what'],
     )

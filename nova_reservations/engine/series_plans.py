@@ -166,8 +166,11 @@ class SeriesPlans:
             self.plans.plan(session, lease, now, terms)
         except exception.NotEnoughResources as refusal:
             return refusal
-        return exception.NotEnoughResources(
-            reason='too few are free for all leases of the series'
+        types = self.plans.types
+        return resource_types.shortage(
+            types,
+            resource_types.planned(types, lease).values(),
+            'too few are free for all leases of the series',
         )
 
     def _beside(

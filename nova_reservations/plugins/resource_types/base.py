@@ -198,6 +198,7 @@ class ResourceType(abc.ABC):
         something else that is asked for.
     :cvar resource_type: of the resources that its demands name, which is what
         operators add them as; None: the name of the type itself.
+    :cvar nouns: what refusals call one of these resources, and several.
     :cvar shareable: whether servers of other projects may be in it, if its
         owner shares it.
     :cvar wants_lease_servers: whether bookings that begin or end it have
@@ -210,6 +211,7 @@ class ResourceType(abc.ABC):
     update_schema: ClassVar[Mapping[str, Any]]
     comes_alone: ClassVar[bool] = False
     resource_type: ClassVar[str | None] = None
+    nouns: ClassVar[tuple[str, str]] = 'resource', 'resources'
     shareable: ClassVar[bool] = False
     wants_lease_servers: ClassVar[bool] = False
     enrolled_by: ClassVar[str | None] = None

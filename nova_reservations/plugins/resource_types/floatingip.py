@@ -58,6 +58,7 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     """
 
     noun: ClassVar[str] = 'floating IP'
+    nouns: ClassVar[tuple[str, str]] = 'floating IP', 'floating IPs'
     place: ClassVar[str] = 'address'
     enrolled_by: ClassVar[str | None] = 'floatingips'
     schema: ClassVar[Mapping[str, Any]] = {

@@ -59,6 +59,7 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     """
 
     noun: ClassVar[str] = 'network'
+    nouns: ClassVar[tuple[str, str]] = 'network', 'networks'
     place: ClassVar[str] = 'VLAN'
     resource_type: ClassVar[str | None] = segments.NETWORK
     enrolled_by: ClassVar[str | None] = 'networks'

@@ -76,7 +76,7 @@ def test_an_address_that_is_taken_is_refused_to_the_next(region):
     region.lease_of(asked(1, 102))
     with pytest.raises(exception.NotEnoughResources, match='by their names'):
         region.lease_of(asked(1, 102))
-    with pytest.raises(exception.NotEnoughResources):
+    with pytest.raises(exception.NotEnoughResources, match='3 floating IPs'):
         region.lease_of(asked(3))
     region.lease_of(asked(2))
 
