@@ -794,8 +794,10 @@ class Usage(Base, Recorded):
 
     __tablename__ = 'nr_usage'
     __table_args__ = _table_args(
-        # Reports of a window: of one project, of all.
-        sa.Index('ix_nr_usage_project', 'project_id', 'ended_at', 'id'),
+        # Reports of a window; what began after it is not read.
+        sa.Index(
+            'ix_nr_usage_window', 'project_id', 'ended_at', 'started_at', 'id'
+        ),
         # Which are to be forgotten, too?
         sa.Index('ix_nr_usage_ended', 'ended_at', 'id'),
         # What does a reservation have now, by the record?
@@ -818,7 +820,13 @@ class ServerUsage(Base, Recorded):
 
     __tablename__ = 'nr_server_usage'
     __table_args__ = _table_args(
-        sa.Index('ix_nr_server_usage_project', 'project_id', 'ended_at', 'id'),
+        sa.Index(
+            'ix_nr_server_usage_window',
+            'project_id',
+            'ended_at',
+            'started_at',
+            'id',
+        ),
         sa.Index('ix_nr_server_usage_ended', 'ended_at', 'id'),
         sa.Index(
             'ix_nr_server_usage_reservation', 'reservation_id', 'ended_at'

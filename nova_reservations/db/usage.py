@@ -92,7 +92,7 @@ def _pages(
         rows = session.execute(
             sa.select(table)
             .where(*conditions, *beyond)
-            .order_by(table.c.ended_at, table.c.id)
+            .order_by(table.c.ended_at, table.c.started_at, table.c.id)
             .limit(CHUNK)
         ).all()
         yield from rows
@@ -102,11 +102,15 @@ def _pages(
 
 
 def _beyond(table: sa.Table, last: sa.Row[Any]) -> sa.ColumnElement[bool]:
+    later = sa.and_(
+        table.c.started_at >= last.started_at,
+        sa.or_(table.c.started_at > last.started_at, table.c.id > last.id),
+    )
     if last.ended_at is None:
-        return sa.and_(table.c.id > last.id)
+        return later
     return sa.and_(
         table.c.ended_at >= last.ended_at,
-        sa.or_(table.c.ended_at > last.ended_at, table.c.id > last.id),
+        sa.or_(table.c.ended_at > last.ended_at, later),
     )
 
 

@@ -5,6 +5,7 @@ on each kind of database."""
 import dataclasses
 
 import pytest
+import sqlalchemy as sa
 
 from nova_reservations import objects
 from nova_reservations.db import allocations
@@ -186,3 +187,32 @@ class TestQueries:
             hours(booking.NOW + row.within(booking.at(3), booking.at(9)))
             for row in found
         } == {1}
+
+    def test_pages_have_each_row_once_whatever_it_began_with(self, session):
+        times = [
+            (start, end) for end in (None, 7, 6) for start in (5, 1, 3, 1, 5)
+        ]
+        of_all = dict.fromkeys(
+            (each.name for each in usage.USAGE.c if not each.nullable), 1
+        )
+        del of_all['id']
+        session.execute(
+            sa.insert(usage.USAGE),
+            [
+                of_all
+                | {
+                    'project_id': 'other',
+                    'started_at': booking.at(start),
+                    'ended_at': end and booking.at(end),
+                }
+                for start, end in times
+            ],
+        )
+        query = dataclasses.replace(WHOLE, project_id='other')
+        found = [
+            (hours(row.started_at), row.ended_at and hours(row.ended_at))
+            for row in usage.find(session, query)
+        ]
+        assert found == sorted(
+            times, key=lambda row: (row[1] is not None, row[1], row[0])
+        )

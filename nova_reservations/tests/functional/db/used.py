@@ -52,7 +52,7 @@ OFTEN = {
     ),
     'the servers of a project in a window': listed.Often(
         lambda session: list(usage.find_servers(session, OF_PROJECT)),
-        frozenset({'ix_nr_server_usage_project'}),
+        frozenset({'ix_nr_server_usage_window'}),
     ),
     'leases that were deleted': listed.Often(
         lambda session: deleted_leases.page(
@@ -72,7 +72,7 @@ OFTEN = {
     ),
     'what the leases of a project had in a window': listed.Often(
         lambda session: list(usage.find(session, OF_PROJECT)),
-        frozenset({'ix_nr_usage_project'}),
+        frozenset({'ix_nr_usage_window'}),
     ),
     'what leases have, beside what they had by the record': listed.Often(
         lambda session: (
