@@ -295,6 +295,13 @@ class ResourceProperty(Base):
     property: orm.Mapped[Property] = orm.relationship(lazy='raise')
 
 
+_SORTED = sa.String(255).with_variant(
+    sa.String(255, collation='C'), 'postgresql'
+)
+"""Text that lists are sorted by: in the same order on each database, which is
+Python's, whatever the locale of PostgreSQL's."""
+
+
 class Lease(Base, Timestamps):
     """by_default is set of the lease that a server got without asking for
     one: it does not count against limits. used_at is when its first server
@@ -369,7 +376,7 @@ class Lease(Base, Timestamps):
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
-    name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    name: orm.Mapped[str] = orm.mapped_column(_SORTED)
     project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     user_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)
@@ -862,7 +869,7 @@ class DeletedLease(Base):
     )
 
     id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
-    name: orm.Mapped[str] = orm.mapped_column(sa.String(255))
+    name: orm.Mapped[str] = orm.mapped_column(_SORTED)
     project_id: orm.Mapped[str] = orm.mapped_column(sa.String(255))
     status: orm.Mapped[str] = orm.mapped_column(sa.String(16))
     start_date: orm.Mapped[datetime.datetime] = orm.mapped_column(UTCDateTime)

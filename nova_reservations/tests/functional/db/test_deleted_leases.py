@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 
+import sqlalchemy as sa
+
 from nova_reservations import objects
 from nova_reservations.db import deleted_leases
+from nova_reservations.db import lease_removal
 from nova_reservations.db import leases
+from nova_reservations.engine import lease_lists
 from nova_reservations.tests import booking
+from nova_reservations.tests import conftest
 
 
 def test_a_lease_is_kept_as_it_was(any_database):
@@ -18,3 +23,47 @@ def test_a_lease_is_kept_as_it_was(any_database):
     assert kept == dataclasses.replace(lease, deleted_at=booking.at(3))
     assert kept.reservations[0].id == reservation_id
     assert found == ([kept], None)
+
+
+def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):
+    """PostgreSQL sorts by its database's; both lists are merged by us."""
+    names = ['B', 'a', 'C', 'b', 'A', 'a b', 'a-c', '\u00e4', 'z', 'ab']
+    with conftest.empty_database('postgresql', tmp_path) as url:
+        let_sort_as_a_dictionary(url)
+        with conftest.with_tables(url) as database:
+            with database.writer() as session:
+                for number, name in enumerate(names):
+                    booking.reservation(session, number, number + 9)
+                    [lease] = leases.meeting(
+                        session, leases.LEASE.c.name == ''
+                    )
+                    leases.change(session, lease, booking.NOW, name=name)
+                    if number % 2:
+                        lease = leases.get(session, lease.id)
+                        deleted_leases.keep(session, lease, booking.NOW)
+                        lease_removal.remove(session, [lease.id])
+            lists = lease_lists.LeaseLists(database, {})
+            for descending in (False, True):
+                query = objects.LeaseQuery(
+                    sort_key='name', descending=descending, deleted=None
+                )
+                found = [lease.name for lease in lists.find(query)]
+                assert found == sorted(names, reverse=descending)
+
+
+def let_sort_as_a_dictionary(url):
+    """Make a database anew, with a locale that sorts so."""
+    name = sa.make_url(url).database
+    server = sa.create_engine(
+        sa.make_url(url).set(database='postgres'),
+        isolation_level='AUTOCOMMIT',
+        poolclass=sa.NullPool,
+    )
+    with server.connect() as connection:
+        connection.execute(sa.text(f'DROP DATABASE {name}'))
+        connection.execute(
+            sa.text(
+                f'CREATE DATABASE {name} TEMPLATE template0 '
+                "LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'"
+            )
+        )
