@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers on hosts that have failed stay there, or are evacuated."""
 
+import dataclasses
+
 import pytest
 
 from nova_reservations import exception
@@ -35,6 +37,11 @@ class TestServersThatStay:
             )
             session.connection().exec_driver_sql(
                 "UPDATE nr_hosts SET hypervisor_type = 'one'"
+            )
+        # Also whenever they are looked at again.
+        for name, facts in region.cloud.known.items():
+            region.cloud.known[name] = dataclasses.replace(
+                facts, hypervisor_type='one'
             )
         region.cloud.boot('one', 'lessee', 'stays')
         fail(region, 'one')
