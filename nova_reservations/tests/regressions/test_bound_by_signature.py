@@ -214,7 +214,9 @@ def test_what_was_sent_to_an_open_reservation_is_scheduled_once_more(call):
         asked.append(arguments['spec_obj'])
         run = open_reservations.run()
         if run is not None:
-            run.original = 'as it was'
+            run.sent = open_reservations.Sent(
+                'a reservation', 'as it was', is_whole=False, others=False
+            )
             raise oslo_messaging.ExpectedException()
         return 'a host'
 
