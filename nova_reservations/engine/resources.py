@@ -44,7 +44,7 @@ NAMED = 5
 _IDS = uuid.UUID('5f2b9a0e-6d3c-4c62-9a51-6d6a1f5c2e07')
 """The namespace of the UUIDs of resources that have none in the cloud."""
 
-_NOTHING: Mapping[str, None] = {}
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -174,8 +174,8 @@ class Resources:
         resource_type: str,
         name: str,
         now: datetime.datetime,
-        inventories: Mapping[str, int] = _NOTHING,  # type: ignore[assignment]
-        properties: Mapping[str, str] = _NOTHING,  # type: ignore[assignment]
+        inventories: Mapping[str, int] = _NOTHING,
+        properties: Mapping[str, str] = _NOTHING,
         uuid: str | None = None,
     ) -> objects.Inventoried:
         """Add a resource that can be leased.
@@ -191,14 +191,12 @@ class Resources:
         :raises: Contended, DatabaseUnavailable
         """
         self._check_type(resource_type)
-        for of, kind in self.types.items():
-            if kind.enrolled_by and (kind.resource_type or of) == (
-                resource_type
-            ):
-                raise exception.InvalidInput(
-                    f'Resources of type {resource_type} are added by '
-                    f'.../{kind.enrolled_by}, where Neutron is asked'
-                )
+        kind = resource_types.leasing(self.types, resource_type)
+        if kind is not None and kind.enrolled_by:
+            raise exception.InvalidInput(
+                f'Resources of type {resource_type} are added by '
+                f'.../{kind.enrolled_by}, where Neutron is asked'
+            )
         return self.enrol(
             resource_type, name, now, inventories, properties, uuid
         )
@@ -208,8 +206,8 @@ class Resources:
         resource_type: str,
         name: str,
         now: datetime.datetime,
-        inventories: Mapping[str, int] = _NOTHING,  # type: ignore[assignment]
-        properties: Mapping[str, str] = _NOTHING,  # type: ignore[assignment]
+        inventories: Mapping[str, int] = _NOTHING,
+        properties: Mapping[str, str] = _NOTHING,
         uuid: str | None = None,
     ) -> objects.Inventoried:
         """Do the same, for those who have asked whoever knows of the resource

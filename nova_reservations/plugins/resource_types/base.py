@@ -27,6 +27,12 @@ from nova_reservations.objects import demand
 
 LOG = log.getLogger(__name__)
 
+EXPRESSION: Mapping[str, Any] = {
+    'type': ['string', 'array', 'object', 'null'],
+    'maxLength': 16384,
+}
+"""Schema of requirements, as ``objects/requirements.py`` reads them."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Booking:

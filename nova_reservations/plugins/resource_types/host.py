@@ -42,11 +42,6 @@ _COUNT = {
     ]
 }
 
-_EXPRESSION = {
-    'type': ['string', 'array', 'object', 'null'],
-    'maxLength': 16384,
-}
-
 _RELEASED = {
     'type': 'array',
     'items': {'type': 'string', 'minLength': 1, 'maxLength': 255},
@@ -60,8 +55,8 @@ _RELEASED = {
 _PROPERTIES = {
     'min': _COUNT,
     'max': _COUNT,
-    'hypervisor_properties': _EXPRESSION,
-    'resource_properties': _EXPRESSION,
+    'hypervisor_properties': base.EXPRESSION,
+    'resource_properties': base.EXPRESSION,
     **consume.PROPERTIES,
     **offered.PROPERTIES,
     **end_actions.PROPERTIES,

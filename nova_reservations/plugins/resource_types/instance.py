@@ -9,6 +9,7 @@ from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.objects import demand
 from nova_reservations.objects import requirements
+from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import slots
 
 _SIZE = {
@@ -26,10 +27,7 @@ _PROPERTIES = {
     'vcpus': slots.COUNT,
     'memory_mb': slots.COUNT,
     'disk_gb': _SIZE,
-    'resource_properties': {
-        'type': ['string', 'array', 'object', 'null'],
-        'maxLength': 16384,
-    },
+    'resource_properties': base.EXPRESSION,
     **slots.PROPERTIES,
 }
 

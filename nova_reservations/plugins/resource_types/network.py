@@ -20,20 +20,15 @@ from nova_reservations.objects import segment as segments
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import neutron
 
-_REQUIREMENTS = {
-    'type': ['string', 'array', 'object', 'null'],
-    'maxLength': 16384,
-}
-
 _PROPERTIES = {
     'network_name': {'type': 'string', 'minLength': 1, 'maxLength': 255},
     'network_description': {'type': 'string', 'maxLength': 255},
     'network_properties': {
-        **_REQUIREMENTS,
+        **base.EXPRESSION,
         'description': 'what its segment must be',
     },
     'resource_properties': {
-        **_REQUIREMENTS,
+        **base.EXPRESSION,
         'description': 'the same; both must hold',
     },
     'before_end': {
@@ -42,7 +37,6 @@ _PROPERTIES = {
         'with a network before the end',
     },
 }
-
 
 T = TypeVar('T')
 

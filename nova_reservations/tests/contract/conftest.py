@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Iterator
 import contextlib
-import pathlib
-import socket
-import subprocess
-import sys
 
 import nova.conf
 import pytest
@@ -13,10 +9,9 @@ from nova_reservations import ports
 from nova_reservations.cloud import neutron as neutron_client
 from nova_reservations.tests import conftest
 from nova_reservations.tests.contract import nova_world
+from nova_reservations.tests.contract import services
 from nova_reservations.tests.contract import worlds
 from nova_reservations.tests.functional.nova import shared
-
-_ROOT = pathlib.Path(__file__).parents[3]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,29 +61,9 @@ def cloud(world: worlds.World) -> ports.Cloud:
 @pytest.fixture(scope='package')
 def neutron(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the URL of a Neutron that all tests have, of each part of it."""
-    listener = socket.socket()
-    listener.bind(('127.0.0.1', 0))
-    listener.listen()
     folder = tmp_path_factory.mktemp('neutron')
-    log = (folder / 'neutron.log').open('wb')
-    process = subprocess.Popen(
-        [
-            *(sys.executable, '-m', f'{__package__}.neutron_process'),
-            *(str(folder), str(listener.fileno())),
-        ],
-        pass_fds=[listener.fileno()],
-        cwd=_ROOT,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    url = f'http://127.0.0.1:{listener.getsockname()[1]}'
-    listener.close()
-    try:
+    with services.running('neutron', folder) as url:
         yield url
-    finally:
-        process.kill()
-        process.wait()
-        log.close()
 
 
 @pytest.fixture

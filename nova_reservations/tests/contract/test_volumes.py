@@ -2,49 +2,26 @@
 """Volumes: a real Cinder, which the sandbox has too."""
 
 from collections.abc import Iterator
-import pathlib
-import socket
-import subprocess
-import sys
 import time
 from typing import Any
 
 import pytest
 import requests
 
+from nova_reservations.tests.contract import services
+
 PROJECT = 'b0b0b0b0000040008000000000000001'
 OTHER = 'b0b0b0b0000040008000000000000002'
 
-_ROOT = pathlib.Path(__file__).parents[3]
 _SECONDS = 60
 
 
 @pytest.fixture(scope='module')
 def cinder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the URL of a Cinder that all tests have."""
-    listener = socket.socket()
-    listener.bind(('127.0.0.1', 0))
-    listener.listen()
     folder = tmp_path_factory.mktemp('cinder')
-    log = (folder / 'cinder.log').open('wb')
-    process = subprocess.Popen(
-        [
-            *(sys.executable, '-m', f'{__package__}.cinder_process'),
-            *(str(folder), str(listener.fileno())),
-        ],
-        pass_fds=[listener.fileno()],
-        cwd=_ROOT,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    url = f'http://127.0.0.1:{listener.getsockname()[1]}/v3'
-    listener.close()
-    try:
-        yield url
-    finally:
-        process.kill()
-        process.wait()
-        log.close()
+    with services.running('cinder', folder) as url:
+        yield f'{url}/v3'
 
 
 class Member:

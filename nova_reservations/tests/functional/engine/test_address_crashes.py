@@ -15,6 +15,7 @@ from nova_reservations.testing.addresses import asked
 from nova_reservations.testing.addresses import there
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests.functional.engine import neutron_crashes
 from nova_reservations.tests.functional.engine import test_crashes
 
 pytestmark = pytest.mark.fuzz
@@ -73,39 +74,11 @@ def told(make_region):
 
 @pytest.mark.parametrize('story', [start, growth, refused_start, end, healing])
 def test_another_worker_finishes_what_a_killed_one_began(told, story):
-    region, _ = told(story)
-    region.work()
-    undisturbed = outcome(region)
-    for number in itertools.count(1):
-        region, _ = told(story)
-        with Steps(region, number, test_crashes.kill) as steps:
-            victim = region.worker('victim')
-            with contextlib.suppress(test_crashes.Killed):
-                victim.tick(region.now)
-            victim.drain()
-        if not steps.reached:
-            break
-        assert outcome(region, region.worker('other')) == undisturbed
-    assert number >= 3
-
-
-def outcome(region, worker=None):
-    """Return what is left in Neutron when all claims are over, and all there
-    is at last."""
-    for pause in (0.6, 0.1):
-        region.now += minutes(pause)
-        region.work(worker)
-    now = sorted(there(region).values())
-    # Which of two equal addresses it gets depends on the id of the lease.
-    assert all(
-        each.is_tagged or each.project_id == 'other'
-        for each in region.cloud.floating_ips.values()
+    neutron_crashes.each_is_followed(
+        lambda: told(story)[0],
+        lambda region: region.cloud.floating_ips.values(),
+        lambda region: there(region).items(),
     )
-    # What it had to leave is nobody's who waits for its end.
-    region.look()
-    region.forward(until=65, by=worker)
-    leases = region.picture()['leases'].values()
-    return now, there(region), [lease['status'] for lease in leases]
 
 
 def test_a_killed_enrolment_is_done_again(make_region):
