@@ -154,6 +154,7 @@ def _run_on_one_cloud(names: list[str], arguments: argparse.Namespace) -> int:
             extra=stories.CONF.get(names[0]),
             cells=arguments.cells,
             real={*arguments.real, *stories.REAL.get(names[0], ())},
+            install=stories.PACKAGES.get(names[0]),
         ) as services:
             print(f'{time.monotonic() - began:6.1f} s  ready', flush=True)
             ok = all(_tell(name, services) for name in names)

@@ -47,6 +47,7 @@ def brought_up(
     extra: config.Sections | None = None,
     cells: int = 1,
     real: Collection[str] = (),
+    install: Callable[[lo.Layout], None] | None = None,
 ) -> Iterator['Services']:
     """Run a cloud in an empty folder, for as long as the context lasts.
 
@@ -58,6 +59,7 @@ def brought_up(
     :param extra: see config.write
     :param cells: how many; several need both URLs
     :param real: the services of layout.OPTIONAL that it has
+    :param install: installs packages of this sandbox only
     :raises NotUp: if a service does not start, with what its log says last.
     :raises Unexpected: if there is no message broker to use
     """
@@ -81,6 +83,8 @@ def brought_up(
         )
         layout.save()
         config.write(layout, extra)
+        if install:
+            install(layout)
         stack.enter_context(databases.lent(layout))
         services = stack.enter_context(_services(layout, wires))
         for api, listener in sockets.items():

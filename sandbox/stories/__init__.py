@@ -6,12 +6,14 @@ from collections.abc import Collection
 from collections.abc import Mapping
 
 from sandbox import config
+from sandbox import layout as lo
 from sandbox import story
 from sandbox.stories import addresses
 from sandbox.stories import cells
 from sandbox.stories import clients
 from sandbox.stories import default_reservation
 from sandbox.stories import end_actions
+from sandbox.stories import from_outside
 from sandbox.stories import governed
 from sandbox.stories import healing
 from sandbox.stories import host_lease
@@ -39,12 +41,14 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'addresses': addresses.tell,
     'networks': networks.tell,
     'governed': governed.tell,
+    'resources-from-outside': from_outside.tell,
 }
 
 CONF: Mapping[str, config.Sections] = {
     'default-reservation': default_reservation.CONF,
     'cells': cells.CONF,
     'governed': governed.CONF,
+    'resources-from-outside': from_outside.CONF,
 }
 """What nova.conf has for the stories that want it otherwise."""
 
@@ -56,3 +60,8 @@ REAL: Mapping[str, Collection[str]] = {
     'networks': ('neutron',),
 }
 """The services that are real for the stories that need them."""
+
+PACKAGES: Mapping[str, Callable[[lo.Layout], None]] = {
+    'resources-from-outside': from_outside.install
+}
+"""Those who install what Nova must find when it starts."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
+from sandbox import layout as lo
 from sandbox import person
 
 _CHECK = pathlib.Path(sys.executable).with_name('nova-reservations-status')
@@ -67,6 +68,22 @@ def upgrade_check(etc: pathlib.Path, *more: pathlib.Path) -> str:
     )
     # Words that were wrapped stand in lines of a table.
     return ' '.join(done.stdout.replace('|', ' ').split()) or done.stderr
+
+
+def manage(layout: lo.Layout, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run nova-reservations-manage where the sandbox's packages are."""
+    return subprocess.run(
+        [_MANAGE, f'--config-file={layout.etc}/nova.conf', *words],
+        env=os.environ
+        | {
+            'OS_NOVA_CONFIG_DIR': str(layout.etc),
+            'PYTHONPATH': str(layout.site),
+            'XDG_CACHE_HOME': str(layout.directory / 'cache'),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def metrics(etc: pathlib.Path, file: pathlib.Path) -> None:
