@@ -18,6 +18,7 @@ import pathlib
 import signal
 import socket
 import sys
+import tempfile
 from typing import Any
 
 from gunicorn.app import base
@@ -68,6 +69,10 @@ def main() -> None:
         sys.path.insert(0, str(layout.site))
         # What stevedore remembers of it is gone with the sandbox.
         os.environ['XDG_CACHE_HOME'] = str(layout.directory / 'cache')
+    if service == 'neutron':
+        # It keeps its start's time in a file there, by the process that has
+        # started it: an earlier one would be taken for this one's.
+        tempfile.tempdir = tempfile.mkdtemp(dir=layout.directory)
     if not layout.database_url:
         databases.begin_late()
     if not descriptor:

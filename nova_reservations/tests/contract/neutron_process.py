@@ -10,6 +10,7 @@ import os
 import pathlib
 import socket
 import sys
+import tempfile
 
 import sqlalchemy as sa
 import waitress
@@ -33,6 +34,8 @@ def main() -> None:
         'OS_NEUTRON_CONFIG_FILES': 'neutron.conf;ml2.ini',
         'XDG_CACHE_HOME': str(directory / 'cache'),
     }
+    # As in sandbox/serve.py.
+    tempfile.tempdir = str(directory)
     databases.begin_late()
     head = importlib.import_module('neutron.db.migration.models.head')
     engine = sa.create_engine(layout.database('neutron'))
