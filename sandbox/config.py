@@ -113,6 +113,11 @@ def write(layout: lo.Layout, extra: Sections | None = None) -> None:
             'cinder-api-paste.ini': _shipped('cinder', 'api-paste.ini'),
             'filters.json': _shipped('cinder', 'resource_filters.json'),
         }
+    if 'heat' in layout.real:
+        files |= {
+            'heat.conf': _ini(_heat(layout)),
+            'heat-api-paste.ini': _shipped('openstack-heat', 'api-paste.ini'),
+        }
     for cell in layout.cells:
         of_cell = _of_cell(layout, cell, nova) if layout.has_cells else nova
         files[conf_in(layout, cell)] = _ini(of_cell)
@@ -201,9 +206,9 @@ def with_reservations(paste: str) -> str:
 def _shipped(package: str, name: str) -> str:
     """Return the text of a file that the package installs under etc/."""
     for path in importlib.metadata.files(package) or ():
-        if path.match(f'etc/{package}/{name}'):
+        if path.match(f'etc/*/{name}'):
             return path.read_text()
-    raise FileNotFoundError(f'{package} has no etc/{package}/{name}')
+    raise FileNotFoundError(f'{package} has no {name} in etc')
 
 
 def _ini(sections: Sections) -> str:
@@ -338,6 +343,29 @@ def _cinder(layout: lo.Layout) -> Sections:
         'database': _database(layout, 'cinder', kept=5),
         'keystone_authtoken': _authtoken(layout, 'cinder'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+    }
+
+
+def _heat(layout: lo.Layout) -> Sections:
+    return {
+        'DEFAULT': {
+            # All of it is one process.
+            'transport_url': 'fake://',
+            'host': 'orchestration',
+            # Of 32 characters; no secret.
+            'auth_encryption_key': 'sandbox-' * 4,
+            'region_name_for_services': lo.REGION,
+            'environment_dir': f'{layout.etc}/heat',
+        },
+        'clients_keystone': {'auth_uri': layout.auth_url},
+        'database': _database(layout, 'heat', kept=5),
+        'keystone_authtoken': _authtoken(layout, 'heat'),
+        'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
+        'paste_deploy': {
+            'api_paste_config': f'{layout.etc}/heat-api-paste.ini'
+        },
+        # A stack of a lease outlives the token that made it.
+        'trustee': _credentials(layout, 'heat'),
     }
 
 

@@ -25,8 +25,12 @@ _DATABASES = (
 )
 
 #: What is there beside these where it is asked for, and the API that it has:
-#: without Neutron there is one that has nothing, without Cinder none.
-OPTIONAL = {'neutron': 'network', 'cinder': 'volume'}
+#: without Neutron there is one that has nothing, without the others none.
+OPTIONAL = {
+    'neutron': 'network',
+    'cinder': 'volume',
+    'heat': 'orchestration',
+}
 
 #: Everybody's password is their name: the sandbox listens on loopback only.
 USERS = {
@@ -36,6 +40,7 @@ USERS = {
     'placement': ('service', ('admin', 'service')),
     'neutron': ('service', ('admin', 'service')),
     'cinder': ('service', ('admin', 'service')),
+    'heat': ('service', ('admin', 'service')),
     'demo': ('demo', ('member',)),
     'demo-reader': ('demo', ('reader',)),
     'alt': ('alt', ('member',)),
@@ -213,6 +218,9 @@ class Layout:
         }
         if 'cinder' in self.real:
             urls['volumev3'] = f'{shown.url("volume")}/v3'
+        if 'heat' in self.real:
+            orchestration = shown.url('orchestration')
+            urls['orchestration'] = f'{orchestration}/v1/$(project_id)s'
         return urls
 
     def database_name(self, name: str) -> str:

@@ -42,7 +42,14 @@ _MODULES = {
     'network': 'sandbox.network',
     'neutron': 'neutron.wsgi.api',
     'cinder': 'cinder.wsgi.api',
+    'heat': 'heat.wsgi.api',
     'nova': 'nova.wsgi.osapi_compute',
+}
+
+#: What has the other services of an API in its process, and how to start them.
+_WHOLE = {
+    'cinder': 'sandbox.block_storage',
+    'heat': 'sandbox.orchestration',
 }
 
 
@@ -83,7 +90,7 @@ def main() -> None:
     if service in _PREPARE and not prepared.exists():
         _PREPARE[service](layout)
         prepared.touch()
-    if layout.embedded or service == 'cinder':
+    if layout.embedded or service in _WHOLE:
         _serve(layout, service, int(descriptor[0]))
     else:
         _Workers(service, *map(int, descriptor)).run()
@@ -205,12 +212,19 @@ def _prepare_cinder(layout: lo.Layout) -> None:
     _run('cinder-manage', conf, 'db', 'sync')
 
 
+def _prepare_heat(layout: lo.Layout) -> None:
+    # Not imported here: the API configures itself by what it finds.
+    conf = f'--config-file={layout.etc}/heat.conf'
+    _run('heat-manage', conf, 'db_sync')
+
+
 _PREPARE = {
     'keystone': _prepare_keystone,
     'placement': _prepare_placement,
     'glance': _prepare_glance,
     'neutron': _prepare_neutron,
     'cinder': _prepare_cinder,
+    'heat': _prepare_heat,
     'nova': _prepare_nova,
 }
 
@@ -227,15 +241,14 @@ def _application(service: str) -> Any:
 
 
 def _serve(layout: lo.Layout, service: str, descriptor: int) -> None:
-    """Serve an API in this process, and with Nova's all of Nova, and with
-    Cinder's all of Cinder."""
-    if service == 'cinder':
-        from sandbox import block_storage
-
-        block_storage.configure(layout)
+    """Serve an API in this process, and with Nova's all of Nova, and so on of
+    those in _WHOLE."""
+    whole = service in _WHOLE and importlib.import_module(_WHOLE[service])
+    if whole:
+        whole.configure(layout)
     application = _application(service)
-    if service == 'cinder':
-        block_storage.start()
+    if whole:
+        whole.start()
     if service == 'nova':
         from sandbox import embedded
 

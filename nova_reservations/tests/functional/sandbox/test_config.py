@@ -149,3 +149,14 @@ def test_a_cinder_listens_only_where_it_is_asked_for(tmp_path):
     assert 'volume' not in lo.apis(['neutron'])
     plain = lo.Layout(tmp_path, dict.fromkeys(lo.apis([]), 1))
     assert 'volumev3' not in plain.catalog()
+
+
+def test_a_heat_is_told_where_its_project_is_in_the_url(tmp_path):
+    ports = dict.fromkeys(lo.apis(['heat']), 1)
+    made = lo.Layout(tmp_path, ports, real=('heat',))
+    made.save()
+    config.write(made)
+    assert 'heat' in made.databases
+    assert '[trustee]' in (made.etc / 'heat.conf').read_text()
+    assert made.catalog()['orchestration'].endswith('/v1/$(project_id)s')
+    assert 'orchestration' not in lo.apis(['neutron', 'cinder'])
