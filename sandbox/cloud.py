@@ -22,6 +22,7 @@ from sandbox import broker
 from sandbox import cells as cells_
 from sandbox import config
 from sandbox import databases
+from sandbox import ini
 from sandbox import layout as lo
 from sandbox import person
 from sandbox import story
@@ -44,7 +45,7 @@ def brought_up(
     database_url: str = '',
     transport_url: str = '',
     front: Callable[[str, int], int] = lambda api, port: port,
-    extra: config.Sections | None = None,
+    extra: ini.Sections | None = None,
     cells: int = 1,
     real: Collection[str] = (),
     install: Callable[[lo.Layout], None] | None = None,

@@ -7,13 +7,8 @@ import re
 
 import sqlalchemy.engine
 
+from sandbox import ini
 from sandbox import layout as lo
-
-#: A tuple gives an option several times.
-Value = str | int | float | bool | tuple[str, ...]
-
-#: Section -> option -> value.
-Sections = dict[str, Mapping[str, Value]]
 
 #: Seconds between two checks of what leases hold.
 HEALING_INTERVAL = 27
@@ -28,7 +23,7 @@ DOWN_AFTER = 5
 CELL_TIMEOUT = 10
 
 #: What an operator adds to nova.conf. The list is Nova's own default and ours.
-RESERVATIONS_CONF: Sections = {
+RESERVATIONS_CONF: ini.Sections = {
     'filter_scheduler': {
         'available_filters': (
             'nova.scheduler.filters.all_filters',
@@ -45,7 +40,7 @@ UNITS = dict(zip(lo.HOSTS, (400, 200, 100, 100), strict=True))
 
 #: What an operator adds to nova.conf to track compute units; and a plugin
 #: that fails.
-RESOURCES_CONF: Sections = {
+RESOURCES_CONF: ini.Sections = {
     'DEFAULT': {
         'compute_resources': 'cu,vcpu,memory,faulty',
         'scheduler_consumers': 'cu',
@@ -85,46 +80,46 @@ paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
 """
 
 
-def write(layout: lo.Layout, extra: Sections | None = None) -> None:
+def write(layout: lo.Layout, extra: ini.Sections | None = None) -> None:
     """Write the files of every service into the layout's etc folder.
 
     :param extra: what nova.conf has beside, or in place of, what it has in
         any sandbox
     """
-    nova = _merged(_nova(layout), RESERVATIONS_CONF)
+    nova = ini.merged(_nova(layout), RESERVATIONS_CONF)
     if layout.embedded:
-        nova = _merged(nova, RESOURCES_CONF)
+        nova = ini.merged(nova, RESOURCES_CONF)
         _install(layout, 'faulty', FAULTY)
     for section, options in (extra or {}).items():
         nova[section] = {**nova.get(section, {}), **options}
     files = {
-        'keystone.conf': _ini(_keystone(layout)),
-        'placement.conf': _ini(_placement(layout)),
-        'glance-api.conf': _ini(_glance(layout)),
+        'keystone.conf': ini.text(_keystone(layout)),
+        'placement.conf': ini.text(_placement(layout)),
+        'glance-api.conf': ini.text(_glance(layout)),
         'glance-api-paste.ini': _shipped('glance', 'glance-api-paste.ini'),
-        'nova.conf': _ini(nova),
+        'nova.conf': ini.text(nova),
         'api-paste.ini': with_reservations(_shipped('nova', 'api-paste.ini')),
     }
     if 'neutron' in layout.real:
         files |= _files_of_neutron(layout)
     if 'cinder' in layout.real:
         files |= {
-            'cinder.conf': _ini(_cinder(layout)),
+            'cinder.conf': ini.text(_cinder(layout)),
             'cinder-api-paste.ini': _shipped('cinder', 'api-paste.ini'),
             'filters.json': _shipped('cinder', 'resource_filters.json'),
         }
     if 'heat' in layout.real:
         files |= {
-            'heat.conf': _ini(_heat(layout)),
+            'heat.conf': ini.text(_heat(layout)),
             'heat-api-paste.ini': _shipped('openstack-heat', 'api-paste.ini'),
         }
     for cell in layout.cells:
         of_cell = _of_cell(layout, cell, nova) if layout.has_cells else nova
-        files[conf_in(layout, cell)] = _ini(of_cell)
-        files[_conf_of_computes(cell)] = _ini(_without_databases(of_cell))
+        files[conf_in(layout, cell)] = ini.text(of_cell)
+        files[_conf_of_computes(cell)] = ini.text(_without_databases(of_cell))
     for daemon in layout.controllers + layout.computes:
         _, host = daemon.split('@')
-        files[conf_of_host(daemon)] = _ini({'DEFAULT': {'host': host}})
+        files[conf_of_host(daemon)] = ini.text({'DEFAULT': {'host': host}})
     for host in layout.hosts:
         # nova-compute looks for it beside its files when it starts again.
         files[f'{host}/compute_id'] = lo.node_uuid(host)
@@ -145,8 +140,8 @@ def _install(layout: lo.Layout, name: str, files: Mapping[str, str]) -> None:
 def _files_of_neutron(layout: lo.Layout) -> dict[str, str]:
     _install(layout, 'binding', BINDING)
     return {
-        'neutron.conf': _ini(_neutron(layout)),
-        'ml2.ini': _ini(_ML2),
+        'neutron.conf': ini.text(_neutron(layout)),
+        'ml2.ini': ini.text(_ML2),
         'neutron-api-paste.ini': _shipped('neutron', 'api-paste.ini'),
     }
 
@@ -211,52 +206,10 @@ def _shipped(package: str, name: str) -> str:
     raise FileNotFoundError(f'{package} has no {name} in etc')
 
 
-def _ini(sections: Sections) -> str:
-    lines = []
-    for section, options in sections.items():
-        lines.append(f'[{section}]')
-        for option, value in options.items():
-            values = value if isinstance(value, tuple) else (value,)
-            lines += [f'{option} = {each}' for each in values]
-        lines.append('')
-    return '\n'.join(lines)
-
-
-def _credentials(layout: lo.Layout, user: str) -> dict[str, Value]:
-    return {
-        'auth_type': 'password',
-        'auth_url': layout.auth_url,
-        'username': user,
-        'password': user,
-        'user_domain_name': 'Default',
-        'project_name': 'service',
-        'project_domain_name': 'Default',
-        'region_name': lo.REGION,
-    }
-
-
-def _authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
-    return _credentials(layout, user) | {
-        'www_authenticate_uri': layout.url('keystone'),
-        'service_token_roles_required': True,
-    }
-
-
-def _database(layout: lo.Layout, name: str, kept: int = 2) -> dict[str, Value]:
-    return {
-        'connection': layout.database(name),
-        # Of 151 that MariaDB takes, unless it is told to take more, each of
-        # some 15 processes would keep 5 for each of 3 databases.
-        'max_pool_size': kept,
-        # It need not outlive the machine.
-        'sqlite_synchronous': False,
-    }
-
-
-def _keystone(layout: lo.Layout) -> Sections:
+def _keystone(layout: lo.Layout) -> ini.Sections:
     keys = f'{layout.directory}/fernet-keys'
     return {
-        'database': _database(layout, 'keystone'),
+        'database': ini.database(layout, 'keystone'),
         'cache': {'enabled': True, 'backend': 'dogpile.cache.memory'},
         'fernet_tokens': {'key_repository': keys},
         'fernet_receipts': {'key_repository': keys},
@@ -266,16 +219,16 @@ def _keystone(layout: lo.Layout) -> Sections:
     }
 
 
-def _placement(layout: lo.Layout) -> Sections:
+def _placement(layout: lo.Layout) -> ini.Sections:
     return {
         # As it does by default: whoever starts a lease of many hosts asks for
         # eight at a time, and to connect takes longer than to answer.
-        'placement_database': _database(layout, 'placement', kept=5),
-        'keystone_authtoken': _authtoken(layout, 'placement'),
+        'placement_database': ini.database(layout, 'placement', kept=5),
+        'keystone_authtoken': ini.authtoken(layout, 'placement'),
     }
 
 
-def _glance(layout: lo.Layout) -> Sections:
+def _glance(layout: lo.Layout) -> ini.Sections:
     images = f'{layout.directory}/images'
     return {
         'DEFAULT': {
@@ -283,7 +236,7 @@ def _glance(layout: lo.Layout) -> Sections:
             'enabled_import_methods': '[]',
             'worker_self_reference_url': layout.url('glance'),
         },
-        'database': _database(layout, 'glance'),
+        'database': ini.database(layout, 'glance'),
         'glance_store': {'default_backend': 'images'},
         'images': {'filesystem_store_datadir': images},
         'os_glance_staging_store': {
@@ -292,7 +245,7 @@ def _glance(layout: lo.Layout) -> Sections:
         'os_glance_tasks_store': {
             'filesystem_store_datadir': f'{images}/tasks'
         },
-        'keystone_authtoken': _authtoken(layout, 'glance'),
+        'keystone_authtoken': ini.authtoken(layout, 'glance'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
         'paste_deploy': {
             'flavor': 'keystone',
@@ -301,7 +254,7 @@ def _glance(layout: lo.Layout) -> Sections:
     }
 
 
-def _neutron(layout: lo.Layout) -> Sections:
+def _neutron(layout: lo.Layout) -> ini.Sections:
     return {
         'DEFAULT': {
             'core_plugin': 'ml2',
@@ -312,13 +265,13 @@ def _neutron(layout: lo.Layout) -> Sections:
             'notify_nova_on_port_status_changes': False,
             'notify_nova_on_port_data_changes': False,
         },
-        'database': _database(layout, 'neutron'),
-        'keystone_authtoken': _authtoken(layout, 'neutron'),
+        'database': ini.database(layout, 'neutron'),
+        'keystone_authtoken': ini.authtoken(layout, 'neutron'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
     }
 
 
-def _cinder(layout: lo.Layout) -> Sections:
+def _cinder(layout: lo.Layout) -> ini.Sections:
     return {
         'DEFAULT': {
             'auth_strategy': 'keystone',
@@ -340,13 +293,13 @@ def _cinder(layout: lo.Layout) -> Sections:
             'volume_driver': 'sandbox.pools.Driver',
             'volume_backend_name': 'files',
         },
-        'database': _database(layout, 'cinder', kept=5),
-        'keystone_authtoken': _authtoken(layout, 'cinder'),
+        'database': ini.database(layout, 'cinder', kept=5),
+        'keystone_authtoken': ini.authtoken(layout, 'cinder'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
     }
 
 
-def _heat(layout: lo.Layout) -> Sections:
+def _heat(layout: lo.Layout) -> ini.Sections:
     return {
         'DEFAULT': {
             # All of it is one process.
@@ -358,18 +311,18 @@ def _heat(layout: lo.Layout) -> Sections:
             'environment_dir': f'{layout.etc}/heat',
         },
         'clients_keystone': {'auth_uri': layout.auth_url},
-        'database': _database(layout, 'heat', kept=5),
-        'keystone_authtoken': _authtoken(layout, 'heat'),
+        'database': ini.database(layout, 'heat', kept=5),
+        'keystone_authtoken': ini.authtoken(layout, 'heat'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
         'paste_deploy': {
             'api_paste_config': f'{layout.etc}/heat-api-paste.ini'
         },
         # A stack of a lease outlives the token that made it.
-        'trustee': _credentials(layout, 'heat'),
+        'trustee': ini.credentials(layout, 'heat'),
     }
 
 
-_ML2: Sections = {
+_ML2: ini.Sections = {
     'ml2': {
         'type_drivers': 'flat,local,vlan',
         'tenant_network_types': 'local',
@@ -381,8 +334,8 @@ _ML2: Sections = {
 }
 
 
-def _nova(layout: lo.Layout) -> Sections:
-    common: Sections = {
+def _nova(layout: lo.Layout) -> ini.Sections:
+    common: ini.Sections = {
         'DEFAULT': {
             'compute_driver': 'sandbox.Driver',
             'host': 'controller',
@@ -393,33 +346,33 @@ def _nova(layout: lo.Layout) -> Sections:
             'state_path': str(layout.directory),
             'transport_url': layout.transport_url or 'fake://',
         },
-        'api_database': _database(layout, 'nova_api'),
+        'api_database': ini.database(layout, 'nova_api'),
         # What is above several cells has cell0.
-        'database': _database(
+        'database': ini.database(
             layout, 'nova_cell0' if layout.has_cells else 'nova'
         ),
-        'glance': _credentials(layout, 'nova'),
-        'keystone_authtoken': _authtoken(layout, 'nova'),
-        'neutron': _credentials(layout, 'nova'),
+        'glance': ini.credentials(layout, 'nova'),
+        'keystone_authtoken': ini.authtoken(layout, 'nova'),
+        'neutron': ini.credentials(layout, 'nova'),
         'oslo_concurrency': {'lock_path': f'{layout.directory}/lock'},
         'oslo_limit': _of_limits(layout),
-        'placement': _credentials(layout, 'nova') | {'timeout': 30},
+        'placement': ini.credentials(layout, 'nova') | {'timeout': 30},
         'reservations': {
             'resource_types': 'physical:host,virtual:instance,'
             'flavor:instance,virtual:server'
             + ',virtual:floatingip,virtual:network,network'
             * ('neutron' in layout.real)
         },
-        'service_user': _credentials(layout, 'nova')
+        'service_user': ini.credentials(layout, 'nova')
         | {'send_service_user_token': True},
         'vnc': {'enabled': False},
     }
     own = _of_one_process(layout) if layout.embedded else _OF_MANY_PROCESSES
-    nova = _merged(common, own)
-    return _merged(nova, _OF_CELLS) if layout.has_cells else nova
+    nova = ini.merged(common, own)
+    return ini.merged(nova, _OF_CELLS) if layout.has_cells else nova
 
 
-def _of_limits(layout: lo.Layout) -> dict[str, Value]:
+def _of_limits(layout: lo.Layout) -> dict[str, ini.Value]:
     """Return how keystone is asked for limits, which only the stories do that
     want limits of keystone."""
     return {
@@ -436,10 +389,12 @@ def _of_limits(layout: lo.Layout) -> dict[str, Value]:
     }
 
 
-def _of_cell(layout: lo.Layout, cell: lo.Cell, nova: Sections) -> Sections:
+def _of_cell(
+    layout: lo.Layout, cell: lo.Cell, nova: ini.Sections
+) -> ini.Sections:
     """Return what nova.conf has within a cell, which knows of no other: it
     has a database and a message bus, and not that of the API."""
-    own: Sections = {
+    own: ini.Sections = {
         'DEFAULT': {'transport_url': cell.transport_url},
         'database': {'connection': layout.database(cell.database)},
         # It has less to do than that of all cells.
@@ -447,12 +402,12 @@ def _of_cell(layout: lo.Layout, cell: lo.Cell, nova: Sections) -> Sections:
     }
     return {
         section: options
-        for section, options in _merged(nova, own).items()
+        for section, options in ini.merged(nova, own).items()
         if section != 'api_database'
     }
 
 
-def _without_databases(nova: Sections) -> Sections:
+def _without_databases(nova: ini.Sections) -> ini.Sections:
     """Return what nova-compute has."""
     return {
         section: options
@@ -461,7 +416,7 @@ def _without_databases(nova: Sections) -> Sections:
     }
 
 
-def _of_one_process(layout: lo.Layout) -> Sections:
+def _of_one_process(layout: lo.Layout) -> ini.Sections:
     return {
         'reservations': {
             # In a file of their own they do not wait for Nova.
@@ -483,7 +438,7 @@ def _of_one_process(layout: lo.Layout) -> Sections:
     }
 
 
-_OF_MANY_PROCESSES: Sections = {
+_OF_MANY_PROCESSES: ini.Sections = {
     # The queues go when nobody listens any more.
     'oslo_messaging_rabbit': {
         'amqp_auto_delete': True,
@@ -493,7 +448,7 @@ _OF_MANY_PROCESSES: Sections = {
     'scheduler': {'workers': 2, 'discover_hosts_in_cells_interval': 2},
 }
 
-_OF_CELLS: Sections = {
+_OF_CELLS: ini.Sections = {
     # As Nova's guide for cells has it: what can't be reached is given up soon,
     # and quotas are counted without asking cells.
     'database': {'max_retries': 1, 'retry_interval': 1},
@@ -502,11 +457,3 @@ _OF_CELLS: Sections = {
     # the sandbox runs nova-manage.
     'scheduler': {'discover_hosts_in_cells_interval': -1},
 }
-
-
-def _merged(first: Sections, second: Sections) -> Sections:
-    """Return the options of both; where both have one, the second's."""
-    return {
-        section: {**first.get(section, {}), **second.get(section, {})}
-        for section in first | second
-    }

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from sandbox import cloud
-from sandbox import config
+from sandbox import ini
 from sandbox import person
 from sandbox.bench import acceptance
 from sandbox.bench import asked
@@ -56,7 +56,7 @@ ROWS: Mapping[str, Callable[[subject.Subject], report.Row]] = {
 #: So many hosts are enrolled at least.
 _HOSTS = 100
 
-_CONF: config.Sections = {
+_CONF: ini.Sections = {
     # Not all of the hosts have a compute.
     'reservations': {'enable_polling_monitor': False},
 }

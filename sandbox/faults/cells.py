@@ -11,7 +11,7 @@ import contextlib
 import datetime
 import time
 
-from sandbox import config
+from sandbox import ini
 from sandbox import person
 from sandbox import story
 from sandbox.faults import faults
@@ -31,7 +31,7 @@ _HEARD = 5
 #: half of that.
 _OUTAGE = 120
 
-CONF: config.Sections = {
+CONF: ini.Sections = {
     'DEFAULT': {'service_down_time': _SERVICE_DOWN_TIME},
     'reservations': {
         'enable_polling_monitor': True,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
 
-from sandbox import config
+from sandbox import ini
 from sandbox import layout as lo
 from sandbox import story
 from sandbox.stories import addresses
@@ -44,7 +44,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'resources-from-outside': from_outside.tell,
 }
 
-CONF: Mapping[str, config.Sections] = {
+CONF: Mapping[str, ini.Sections] = {
     'default-reservation': default_reservation.CONF,
     'cells': cells.CONF,
     'governed': governed.CONF,

@@ -5,7 +5,7 @@ import csv
 from decimal import Decimal
 import io
 
-from sandbox import config
+from sandbox import ini
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
@@ -21,7 +21,7 @@ PRICE = Decimal(3600)
 HOSTS = 2
 
 #: What the operator has in nova.conf beside.
-CONF: config.Sections = {
+CONF: ini.Sections = {
     'reservations': {
         'rating': 'reserved',
         'rating_prices': f'physical:host={PRICE}',

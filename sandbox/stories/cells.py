@@ -6,6 +6,7 @@ import datetime
 import time
 
 from sandbox import config
+from sandbox import ini
 from sandbox import layout as lo
 from sandbox import person
 from sandbox import story
@@ -21,7 +22,7 @@ _DOWN_AFTER = 5
 #: From its last report until it is seen that a compute has failed.
 _UNSEEN = _SERVICE_DOWN_TIME + _DOWN_AFTER + 30
 
-CONF: config.Sections = {
+CONF: ini.Sections = {
     'DEFAULT': {'service_down_time': _SERVICE_DOWN_TIME},
     'reservations': {
         'enable_polling_monitor': True,

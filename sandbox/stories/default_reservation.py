@@ -4,7 +4,7 @@
 import datetime
 from typing import Any
 
-from sandbox import config
+from sandbox import ini
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
@@ -16,7 +16,7 @@ from sandbox.story import until
 _EXEMPT = 'sandbox.exempt'
 
 #: What the operator has in nova.conf beside.
-CONF: config.Sections = {
+CONF: ini.Sections = {
     'reservations': {
         'default_reservation': True,
         'reservation_length_days': 0,

@@ -14,7 +14,7 @@ from typing import Any
 
 import requests
 
-from sandbox import config
+from sandbox import ini
 from sandbox import layout as lo
 from sandbox import person
 from sandbox import story
@@ -28,7 +28,7 @@ TYPE = 'example:licence'
 
 #: What the operator has in nova.conf; the type is there since the start, for
 #: a Nova that is a single process does not start twice.
-CONF: config.Sections = {
+CONF: ini.Sections = {
     'reservations': {
         'resource_types': f'physical:host,virtual:instance,{TYPE}'
     },

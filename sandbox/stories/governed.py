@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud that members share, and what its operators do about it."""
 
-from sandbox import config
+from sandbox import ini
 from sandbox import story
 from sandbox.stories import billed
 from sandbox.stories import limiting
@@ -9,7 +9,7 @@ from sandbox.stories import scraped
 from sandbox.stories import sharing
 from sandbox.stories import upkeep
 
-CONF: config.Sections = {
+CONF: ini.Sections = {
     **limiting.CONF,
     'reservations': {
         **limiting.CONF['reservations'],

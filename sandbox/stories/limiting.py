@@ -9,7 +9,7 @@ from typing import Any
 
 import requests
 
-from sandbox import config
+from sandbox import ini
 from sandbox import person
 from sandbox import story
 from sandbox.person import body
@@ -34,7 +34,7 @@ HOSTS_OF_DEMO = 3
 TIMEOUT = 2
 
 #: What the operator has in nova.conf beside.
-CONF: config.Sections = {
+CONF: ini.Sections = {
     'reservations': {
         'limits': 'unified',
         'limits_cache_time': 1,
