@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses that can be leased as floating IPs.
 
-They belong to no project: who leases sees which there are, and not who has
-them.
+They belong to no project: who leases sees which there are in the networks of
+Neutron that the project sees, and not who has them.
 """
 
 from typing import Any
@@ -20,7 +20,8 @@ def index(req: api_request.LeaseRequest) -> dict[str, Any]:
     _check(req, policies.INDEX)
     return {
         'floatingips': [
-            view.show(address) for address in req.services.addresses.find()
+            view.show(address)
+            for address in req.services.addresses.find(_seen_by(req))
         ]
     }
 
@@ -30,7 +31,7 @@ INDEX = Action(index, response=schemas.INDEX_RESPONSE)
 
 def show(req: api_request.LeaseRequest, floatingip_id: str) -> dict[str, Any]:
     _check(req, policies.SHOW)
-    found = req.services.addresses.get(_key_of(floatingip_id))
+    found = req.services.addresses.get(_key_of(floatingip_id), _seen_by(req))
     return {'floatingip': view.show(found)}
 
 
@@ -67,6 +68,14 @@ DELETE = Action(delete, 204, refusals=(404, 409))
 def _check(req: api_request.LeaseRequest, policy: str) -> None:
     own = {'project_id': req.context.project_id}
     req.context.can(policy, target=own)
+
+
+def _seen_by(req: api_request.LeaseRequest) -> str | None:
+    """Return the project whose networks are shown alone; None: all are."""
+    if req.context.can(policies.ALL_NETWORKS, fatal=False):
+        return None
+    # A token of no project must not see more for that.
+    return req.context.project_id or ''
 
 
 def _key_of(floatingip_id: str) -> str:

@@ -26,7 +26,7 @@ class Networks:
         if not found:
             return None
         [network] = found
-        if project_id and not _is_seen(network, project_id):
+        if project_id is not None and not _is_seen(network, project_id):
             return None
         return ports.Network(
             network['id'],

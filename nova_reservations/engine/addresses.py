@@ -27,21 +27,42 @@ class Addresses:
         self.cloud = cloud
         self.resources = known
 
-    def find(self) -> list[addresses.Address]:
-        """Return all that can be leased.
+    def find(self, project_id: str | None = None) -> list[addresses.Address]:
+        """Return those that can be leased.
 
+        :param project_id: only those in networks that this project sees;
+            None: all
         :raises: InvalidInput if addresses are switched off
+        :raises: CloudUnavailable
         """
-        found = self.resources.find(
-            objects.ResourceQuery(addresses.FLOATING_IP)
-        )
-        return list(map(addresses.Address.of, found))
+        found = [
+            addresses.Address.of(known)
+            for known in self.resources.find(
+                objects.ResourceQuery(addresses.FLOATING_IP)
+            )
+        ]
+        if project_id is None:
+            return found
+        seen = {
+            network_id
+            for network_id in {each.network_id for each in found}
+            if self.cloud.networks.find_network(network_id, project_id)
+        }
+        return [each for each in found if each.network_id in seen]
 
-    def get(self, uuid: str) -> addresses.Address:
-        """:raises: NotFound"""
+    def get(
+        self, uuid: str, project_id: str | None = None
+    ) -> addresses.Address:
+        """:param project_id: as this project sees it; None: whoever does
+        :raises: NotFound, CloudUnavailable
+        """
         with self.database.reader() as session:
-            for known in rows.of_uuid(session, addresses.FLOATING_IP, uuid):
-                return addresses.Address.of(known)
+            found = rows.of_uuid(session, addresses.FLOATING_IP, uuid)
+        for address in map(addresses.Address.of, found):
+            if project_id is None or self.cloud.networks.find_network(
+                address.network_id, project_id
+            ):
+                return address
         raise exception.NotFound(kind='Floating IP', id=uuid)
 
     def enrol(

@@ -5,6 +5,7 @@ INDEX = 'reservations:floatingips:index'
 SHOW = 'reservations:floatingips:show'
 CREATE = 'reservations:floatingips:create'
 DELETE = 'reservations:floatingips:delete'
+ALL_NETWORKS = 'reservations:floatingips:all_networks'
 
 RULES = [
     base.rule(
@@ -30,5 +31,13 @@ RULES = [
         base.ADMIN,
         'Let an address be leased no more.',
         ('DELETE', '/floatingips/{floatingip_id}'),
+    ),
+    base.rule(
+        ALL_NETWORKS,
+        base.ADMIN,
+        'See the addresses of all networks, also of those that the project '
+        'does not see in Neutron.',
+        ('GET', '/floatingips'),
+        ('GET', '/floatingips/{floatingip_id}'),
     ),
 ]

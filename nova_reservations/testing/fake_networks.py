@@ -41,9 +41,9 @@ class FakeNetworks:
     ) -> ports.Network | None:
         self._state.check_neutron()
         seen_by = self._state.network_projects.get(network_id)
-        if project_id and seen_by is not None and project_id not in seen_by:
-            return None
-        return self._state.networks_known.get(network_id)
+        if project_id is None or seen_by is None or project_id in seen_by:
+            return self._state.networks_known.get(network_id)
+        return None
 
     def find_floating_ips(
         self, network_id: str, addresses: Collection[str]

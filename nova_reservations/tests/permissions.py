@@ -20,6 +20,7 @@ ELSEWHERE = {
     # It leaves things out of answers, and refuses no request.
     'reservations:leases:show:hosts': 'test_leased_hosts.py',
     'reservations:leases:reason_in_full': 'test_leases.py',
+    'reservations:floatingips:all_networks': 'test_floatingips.py',
     # There must be something that is shared.
     'reservations:leases:show:shared': 'test_project_access.py',
     'reservations:leases:project_access:remove': 'test_project_access.py',

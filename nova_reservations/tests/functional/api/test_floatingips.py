@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses that can be leased, as operators and members meet them."""
 
+from nova import policy as nova_policy
+from oslo_policy import policy as oslo_policy
 import pytest
 
 from nova_reservations.testing import fake_networks
+from nova_reservations.tests.functional.api import conftest
 
 NEW = {
     'floating_network_id': fake_networks.EXTERNAL,
@@ -51,6 +54,79 @@ def test_an_operator_adds_shows_and_removes_an_address(admin, member):
         f'Floating IP {key} could not be found'
     )
     assert admin('GET', '/floatingips/a').status_int == 404
+
+
+@pytest.fixture
+def hidden(admin, cloud):
+    """The id of an address in a network that only ``theirs`` sees, beside one
+    in a network that all see."""
+    network = 'f1d0c6f4-8a0b-4f0e-9a53-0c3dd22a7d11'
+    cloud.networks_known[network] = fake_networks.external(id=network)
+    cloud.network_projects[network] = {'theirs'}
+    admin('POST', '/floatingips', NEW)
+    made = admin(
+        'POST', '/floatingips', NEW | {'floating_network_id': network}
+    )
+    return made.json['floatingip']['id']
+
+
+def test_a_project_sees_addresses_of_networks_alone_that_it_sees(
+    hidden, admin, member, stranger
+):
+    def networks(person):
+        listed = person('GET', '/floatingips').json['floatingips']
+        return len({each['floating_network_id'] for each in listed})
+
+    path = f'/floatingips/{hidden}'
+    seen = {
+        person.context.project_id: (
+            networks(person),
+            person('GET', path).status_int,
+        )
+        for person in (member, stranger, admin)
+    }
+    assert seen == {
+        'ours': (1, 404),
+        'theirs': (2, 200),
+        'operators': (2, 200),
+    }
+
+
+def test_neutron_is_asked_once_for_each_network(
+    admin, member, cloud, hidden, monkeypatch
+):
+    admin(
+        'POST', '/floatingips', NEW | {'floating_ip_address': '203.0.113.102'}
+    )
+    asked = []
+    find = cloud.networks.find_network
+
+    def count(network_id, project_id=None):
+        asked.append(project_id)
+        return find(network_id, project_id)
+
+    monkeypatch.setattr(cloud.networks, 'find_network', count)
+    member('GET', '/floatingips')
+    assert asked == ['ours', 'ours']
+
+
+@pytest.fixture
+def open_to_all():
+    anybody = oslo_policy.Rules.from_dict(
+        {'reservations:floatingips:index': '@'}
+    )
+    nova_policy.set_rules(anybody, overwrite=False)
+    yield
+    nova_policy.reset()
+
+
+def test_whoever_has_no_project_does_not_see_more_for_that(
+    app, hidden, open_to_all
+):
+    found = conftest.Person(app, None, 'reader')('GET', '/floatingips')
+    assert found.status_int == 200, found.text
+    [shown] = found.json['floatingips']
+    assert shown['floating_network_id'] == fake_networks.EXTERNAL
 
 
 def test_members_neither_add_nor_remove(admin, member):
