@@ -258,7 +258,8 @@ class Resources:
         :param inventories: of these resource classes alone; a value of None
             takes the inventory away
         :param properties: the same
-        :raises: NotFound, InvalidInput, Contended, DatabaseUnavailable
+        :raises: NotFound, Contended, DatabaseUnavailable
+        :raises: InvalidInput, also for properties that the type gives
         :raises: ResourceInUse if less would be left than is promised, or a
             lease was planned with what changes
         """
@@ -269,6 +270,7 @@ class Resources:
                 resources.advance(session, resource_id, now)
                 known = resources.get(session, resource_id)
                 _check(known.resource.resource_type, inventories, properties)
+                self._check_given(known, properties)
                 self._check_promised(session, known, inventories, now)
                 self._check_compared(session, known, inventories, properties)
                 resources.set_inventories(session, resource_id, inventories)
@@ -277,6 +279,19 @@ class Resources:
 
         transactions.retry(write)
         return self.get(resource_id)
+
+    def _check_given(
+        self, known: objects.Inventoried, properties: Mapping[str, str | None]
+    ) -> None:
+        """:raises: InvalidInput for what the resource can't have otherwise"""
+        kind = resource_types.leasing(self.types, known.resource.resource_type)
+        given = () if kind is None else kind.given_properties
+        for name in sorted(properties.keys() & {*given}):
+            if properties[name] != known.properties.get(name):
+                raise exception.InvalidInput(
+                    f'{name} of {known.name} can not be changed: to lease '
+                    'what is elsewhere, remove this resource and add that'
+                )
 
     def _check_promised(
         self,

@@ -211,6 +211,8 @@ class ResourceType(abc.ABC):
         ``lease_servers``.
     :cvar enrolled_by: the part of the API by which operators add its
         resources; None: that of resources.
+    :cvar given_properties: those that its resources have by their names, or
+        from where they are: nobody sets them to something else.
     """
 
     schema: ClassVar[Mapping[str, Any]]
@@ -221,6 +223,7 @@ class ResourceType(abc.ABC):
     shareable: ClassVar[bool] = False
     wants_lease_servers: ClassVar[bool] = False
     enrolled_by: ClassVar[str | None] = None
+    given_properties: ClassVar[Collection[str]] = ()
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         self.cloud = cloud

@@ -61,6 +61,10 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     nouns: ClassVar[tuple[str, str]] = 'floating IP', 'floating IPs'
     place: ClassVar[str] = 'address'
     enrolled_by: ClassVar[str | None] = 'floatingips'
+    given_properties: ClassVar[Collection[str]] = (
+        addresses.NETWORK,
+        addresses.SUBNET,
+    )
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': _PROPERTIES,

@@ -57,6 +57,7 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     place: ClassVar[str] = 'VLAN'
     resource_type: ClassVar[str | None] = segments.NETWORK
     enrolled_by: ClassVar[str | None] = 'networks'
+    given_properties: ClassVar[Collection[str]] = segments.FACTS
     wants_lease_servers: ClassVar[bool] = True
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
