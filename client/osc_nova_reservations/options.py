@@ -283,12 +283,12 @@ def update_body(
 ) -> dict[str, Any]:
     """Return the body of the request that updates a lease.
 
-    Options about the end apply to every reservation of the lease.
+    Options about the end apply to every reservation that was asked for.
 
     :param lease: the lease as the API shows it
     :raises: CommandError
     """
-    ids = [each['id'] for each in lease['reservations']]
+    ids = [each['id'] for each in asked_for(lease)]
     ending = _end_actions(args)
     reservations = {each: {'id': each} | ending for each in ids if ending}
     for each in args.reservations:
@@ -315,6 +315,11 @@ def update_body(
     return body
 
 
+def asked_for(lease: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the reservations of a lease that are no parts of others."""
+    return [each for each in lease['reservations'] if not each.get('part_of')]
+
+
 def _of_hosts(lease: dict[str, Any]) -> str:
     """Return the ID of the only reservation of hosts.
 
@@ -322,7 +327,7 @@ def _of_hosts(lease: dict[str, Any]) -> str:
     """
     found = [
         each['id']
-        for each in lease['reservations']
+        for each in asked_for(lease)
         if each.get('resource_type') == 'physical:host'
     ]
     if len(found) != 1:

@@ -23,6 +23,8 @@ _TOLD = frozenset(
         'flavor_id',
         'created_at',
         'updated_at',
+        'part_of',
+        'part_name',
     }
 )
 """Keys of a reservation that are told in words, or tell nothing new."""
@@ -31,8 +33,13 @@ _OF_SLOTS = frozenset({'virtual:instance', 'flavor:instance'})
 
 
 def of_lease(lease: dict[str, Any]) -> str:
-    """Return what a lease reserves, such as ``2 hosts, 4 slots of m1.big``."""
-    return ', '.join(map(_amount, lease.get('reservations', ())))
+    """Return what a lease reserves, such as ``2 hosts, 4 slots of m1.big``;
+    what has parts by these."""
+    found = lease.get('reservations', ())
+    wholes = {each.get('part_of') for each in found} - {None}
+    return ', '.join(
+        _amount(each) for each in found if each.get('id') not in wholes
+    )
 
 
 class Column(format_columns.ListDictColumn):
@@ -47,6 +54,9 @@ def _lines(reservation: dict[str, Any]) -> Iterator[str]:
     yield f'{reservation.get("id", "")}: {_amount(reservation)}' + (
         f', {reservation["status"]}' if 'status' in reservation else ''
     )
+    if reservation.get('part_of'):
+        name, whole = reservation.get('part_name'), reservation['part_of']
+        yield f'  part "{name}" of {whole}'
     for host in reservation.get('hosts', ()):
         yield f'  host {host["service_name"]} (ID {host["id"]})'
     for server in reservation.get('servers', ()):

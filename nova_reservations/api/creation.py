@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Mapping
 import datetime
 from typing import Any
 
@@ -10,7 +11,12 @@ from nova.api.openstack import identity
 
 from nova_reservations import exception
 from nova_reservations.api import dates
+from nova_reservations.api import request as api_request
+from nova_reservations.api.schemas import resource_types as type_schemas
 from nova_reservations.engine import lease_requests
+from nova_reservations.engine import parts
+from nova_reservations.engine import resource_types
+from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
 
@@ -82,3 +88,49 @@ def end_of(
                 'Missing parameter end_date, or duration in its place'
             )
     raise exception.InvalidInput('Give end_date or duration, not both')
+
+
+def new_reservation(
+    req: api_request.LeaseRequest, item: dict[str, Any]
+) -> lease_requests.NewReservation:
+    """Return what is asked of a new reservation.
+
+    :raises: InvalidInput; PolicyNotAuthorized if it names a cell
+    """
+    asked = {
+        key: value for key, value in item.items() if key != 'resource_type'
+    }
+    kind = resource_types.get(req.services.leases.types, item['resource_type'])
+    if kind.comes_alone:
+        raise exception.InvalidInput(
+            f'A lease can not ask for a reservation of '
+            f'{item["resource_type"]}: it is made along with its resources'
+        )
+    type_schemas.create(kind).check(asked)
+    check_cell(req, asked)
+    return lease_requests.NewReservation(item['resource_type'], asked)
+
+
+def check_cell(
+    req: api_request.LeaseRequest, asked: Mapping[str, Any]
+) -> None:
+    """Refuse who may not know cells, and names one."""
+    sources = map(asked.get, ('hypervisor_properties', 'resource_properties'))
+    try:
+        wanted = requirements.parse(*sources)
+    except exception.InvalidInput:
+        # The resource type may understand it, or tells why it does not.
+        return
+    if 'cell' in requirements.keys(wanted):
+        req.context.can(policies.CELL)
+
+
+def review(req: api_request.LeaseRequest) -> parts.Review:
+    """Return what refuses parts of reservations that the caller could not ask
+    for by themselves."""
+
+    def check(resource_type: str, asked: Mapping[str, Any]) -> None:
+        new_reservation(req, {**asked, 'resource_type': resource_type})
+        check_resource_types(req.context, [resource_type])
+
+    return check

@@ -15,8 +15,8 @@ from oslo_utils import strutils
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.api import creation
 from nova_reservations.api import dates
-from nova_reservations.api import leases
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
 from nova_reservations.api import validation
@@ -307,7 +307,7 @@ def capacity(
     asked = engine.Asked(
         context.project_id,
         context.user_id,
-        leases.new_reservation(req, counted) if counted else None,
+        creation.new_reservation(req, counted) if counted else None,
         query.get('availability_zone'),
         by_project,
     )

@@ -26,7 +26,6 @@ from nova_reservations.api.views import leases as view
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import series
-from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
 
@@ -205,7 +204,8 @@ def create(
         end=creation.end_of(body, start, now),
         before_end=_date(body, 'before_end_date', now),
         reservations=tuple(
-            new_reservation(req, item) for item in body.get('reservations', ())
+            creation.new_reservation(req, item)
+            for item in body.get('reservations', ())
         ),
         lease_type=states.LeaseType(body['lease_type'])
         if 'lease_type' in body
@@ -215,6 +215,7 @@ def create(
         if 'duration' in body
         else None,
         key=_key(req, query, headers, body),
+        review=creation.review(req),
     )
     creation.check_types(context, asked, now, repeated='repeat' in body)
     dry_run = _is_dry_run(query)
@@ -290,41 +291,6 @@ def _date(
     return None if body.get(key) is None else dates.parse(body[key], now)
 
 
-def new_reservation(
-    req: api_request.LeaseRequest, item: dict[str, Any]
-) -> lease_requests.NewReservation:
-    """Return what is asked of a new reservation.
-
-    :raises: InvalidInput; PolicyNotAuthorized if it names a cell
-    """
-    asked = {
-        key: value for key, value in item.items() if key != 'resource_type'
-    }
-    kind = resource_types.get(req.services.leases.types, item['resource_type'])
-    if kind.comes_alone:
-        raise exception.InvalidInput(
-            f'A lease can not ask for a reservation of '
-            f'{item["resource_type"]}: it is made along with its resources'
-        )
-    type_schemas.create(kind).check(asked)
-    _check_cell(req, asked)
-    return lease_requests.NewReservation(item['resource_type'], asked)
-
-
-def _check_cell(
-    req: api_request.LeaseRequest, asked: Mapping[str, Any]
-) -> None:
-    """Refuse who may not know cells, and names one."""
-    sources = map(asked.get, ('hypervisor_properties', 'resource_properties'))
-    try:
-        wanted = requirements.parse(*sources)
-    except exception.InvalidInput:
-        # The resource type may understand it, or tells why it does not.
-        return
-    if 'cell' in requirements.keys(wanted):
-        req.context.can(policies.CELL)
-
-
 def update(
     req: api_request.LeaseRequest,
     lease_id: str,
@@ -355,6 +321,7 @@ def update(
             for item in body.get('reservations', ())
             if 'resources_changed' in item
         ],
+        review=creation.review(req),
     )
     return _answer(
         req,
@@ -406,7 +373,7 @@ def _changed_reservations(
                 reason='resource_type cannot be updated',
             )
         type_schemas.update(kind).check(asked)
-        _check_cell(req, asked)
+        creation.check_cell(req, asked)
         if asked or not acknowledged:
             changes[reservation_id] = asked
     return changes

@@ -5,7 +5,6 @@ from typing import Any
 
 from nova_reservations.api import creation
 from nova_reservations.api import dates
-from nova_reservations.api import leases
 from nova_reservations.api import request as api_request
 from nova_reservations.api.action import Action
 from nova_reservations.api.schemas import offers as schemas
@@ -31,7 +30,7 @@ def find(
             project_id=creation.project_of(context, body.get('project_id')),
             user_id=context.user_id,
             reservations=tuple(
-                leases.new_reservation(req, item)
+                creation.new_reservation(req, item)
                 for item in body['reservations']
             ),
             duration=duration,
@@ -40,6 +39,7 @@ def find(
             if 'start_before' in body
             else None,
             limit=body.get('limit', DEFAULT),
+            review=creation.review(req),
         ),
         now,
     )

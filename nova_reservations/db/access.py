@@ -35,6 +35,7 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
             LEASE.c.used_at,
             RESERVATION.c.resource_type,
             RESERVATION.c.params,
+            RESERVATION.c.status.label('reservation_status'),
         )
         .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
         .where(RESERVATION.c.id == reservation_id)
@@ -75,18 +76,19 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
         cells=frozenset(row.cell for row in held if row.cell),
         is_used=row.used_at is not None,
         sharers=shared.get(reservation_id, objects.NOBODY),
+        started=row.reservation_status == states.Reservation.ACTIVE,
     )
 
 
 def use(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
     """Write that a server is let in, the first of the lease; return False if
-    it is not the first, or the lease not active any more."""
+    it is not the first, or the lease lets none in any more."""
     done = session.execute(
         sa.update(LEASE)
         .where(
             LEASE.c.id == lease_id,
             LEASE.c.used_at.is_(None),
-            LEASE.c.status == states.Lease.ACTIVE,
+            LEASE.c.status.in_(states.LETTING_IN),
         )
         .values(used_at=now)
     )
@@ -96,8 +98,8 @@ def use(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
 def owners(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return reservation -> (project, names of resources), if its lease is
-    active."""
+    """Return reservation -> (project, names of resources), if servers may
+    land there now."""
     found: dict[str, tuple[str, set[str]]] = {}
     for row in session.execute(
         sa.select(
@@ -109,7 +111,8 @@ def owners(
         .where(
             ALLOCATION.c.reservation_id.in_(reservation_ids),
             ALLOCATION.c.released == sa.false(),
-            LEASE.c.status == states.Lease.ACTIVE,
+            RESERVATION.c.status == states.Reservation.ACTIVE,
+            LEASE.c.status.in_(states.LETTING_IN),
         )
     ):
         _, names = found.setdefault(

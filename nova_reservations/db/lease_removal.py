@@ -36,17 +36,7 @@ def remove(
             RESERVATION.c.lease_id.in_(lease_ids)
         )
     ).all()
-    allocated = servers = 0
-    for page in pages.of(reservation_ids):
-        allocated += allocations.forget(
-            session, ALLOCATION.c.reservation_id.in_(page)
-        )
-        project_access.forget(session, page)
-        for table in SERVERS:
-            done = session.execute(
-                sa.delete(table).where(table.c.reservation_id.in_(page))
-            )
-            servers += done.rowcount  # type: ignore[attr-defined]
+    allocated, servers = _remove_what_they_have(session, reservation_ids)
     removed = {}
     for child in (UNFIT, EVENT, RESERVATION):
         done = session.execute(
@@ -61,3 +51,32 @@ def remove(
         'allocations': allocated,
         'servers': servers,
     }
+
+
+def remove_reservations(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> None:
+    """Delete reservations of which Nova knows nothing, with all that belongs
+    to them."""
+    _remove_what_they_have(session, reservation_ids)
+    session.execute(
+        sa.delete(RESERVATION).where(RESERVATION.c.id.in_(reservation_ids))
+    )
+
+
+def _remove_what_they_have(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> tuple[int, int]:
+    """Return how many allocations, and how many servers, are removed."""
+    allocated = servers = 0
+    for page in pages.of(reservation_ids):
+        allocated += allocations.forget(
+            session, ALLOCATION.c.reservation_id.in_(page)
+        )
+        project_access.forget(session, page)
+        for table in SERVERS:
+            done = session.execute(
+                sa.delete(table).where(table.c.reservation_id.in_(page))
+            )
+            servers += done.rowcount  # type: ignore[attr-defined]
+    return allocated, servers

@@ -112,6 +112,8 @@ def _reservations(
                 created_at=row.created_at,
                 updated_at=row.updated_at,
                 servers=servers.get(row.id, ()),
+                part_of=row.part_of,
+                part_name=row.part_name,
             )
         )
     return found

@@ -23,6 +23,9 @@ LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 EVENT = models.table(models.Event)
 
+Statuses = states.Reservation | Mapping[str, states.Reservation] | None
+"""The status of all reservations of a lease, or of some, by their ids."""
+
 
 def insert(session: orm.Session, *new: objects.Lease) -> None:
     """Write new leases with their reservations and events."""
@@ -34,11 +37,7 @@ def insert(session: orm.Session, *new: objects.Lease) -> None:
         ],
     )
     reservations = [
-        {
-            **lease_rows.columns(reservation, RESERVATION),
-            'position': position,
-            'open_to': lease_rows.open_to(lease, reservation),
-        }
+        _row(lease, reservation, position)
         for lease in new
         for position, reservation in enumerate(lease.reservations)
     ]
@@ -50,6 +49,37 @@ def insert(session: orm.Session, *new: objects.Lease) -> None:
             lease_rows.columns(event, EVENT)
             for lease in new
             for event in lease.events
+        ],
+    )
+
+
+def _row(
+    lease: objects.Lease, reservation: objects.Reservation, position: int
+) -> dict[str, Any]:
+    return {
+        **lease_rows.columns(reservation, RESERVATION),
+        'position': position,
+        'open_to': lease_rows.open_to(lease, reservation),
+    }
+
+
+def add_reservations(
+    session: orm.Session,
+    lease: objects.Lease,
+    added: Collection[objects.Reservation],
+) -> None:
+    """Write more reservations of a lease, after those that it has."""
+    last = session.scalar(
+        sa.select(sa.func.max(RESERVATION.c.position)).where(
+            RESERVATION.c.lease_id == lease.id
+        )
+    )
+    first = 0 if last is None else last + 1
+    session.execute(
+        sa.insert(RESERVATION),
+        [
+            _row(lease, reservation, position)
+            for position, reservation in enumerate(added, first)
         ],
     )
 
@@ -187,7 +217,7 @@ def change(
     seen: objects.Lease,
     now: datetime.datetime,
     *,
-    reservations: states.Reservation | None = None,
+    reservations: Statuses = None,
     events: Mapping[states.EventType, states.Event] | None = None,
     **columns: Any,
 ) -> None:
@@ -195,7 +225,8 @@ def change(
 
     Neither a request nor a worker that has claimed it: both count.
 
-    :param reservations: the status that all its reservations get
+    :param reservations: the status that all its reservations get, or
+        reservation id -> status of those that get another
     :param events: the status that each of its events gets
     :param columns: of the table; ``status_reason`` may be an objects.Reason;
         ``updated_at``, if it is not to be now.
@@ -204,7 +235,8 @@ def change(
     """
     events = events or {}
     status = columns.get('status', seen.status)
-    _check_transitions(seen, status, reservations, events)
+    after = _statuses(seen, reservations)
+    _check_transitions(seen, status, after, events)
     if 'status_reason' in columns:
         columns |= _reason_columns(columns['status_reason'])
     done = session.execute(
@@ -218,12 +250,7 @@ def change(
     )
     if _rowcount(done) != 1:
         raise exception.Conflict(kind='Lease', id=seen.id)
-    if reservations is not None:
-        session.execute(
-            sa.update(RESERVATION)
-            .where(RESERVATION.c.lease_id == seen.id)
-            .values(updated_at=now, status=reservations)
-        )
+    _set_statuses(session, after, now)
     for event_type, event_status in events.items():
         session.execute(
             sa.update(EVENT)
@@ -234,17 +261,40 @@ def change(
         )
 
 
+def _statuses(
+    lease: objects.Lease, asked: Statuses
+) -> Mapping[str, states.Reservation]:
+    """Return reservation id -> status of those that get another."""
+    if isinstance(asked, states.Reservation):
+        return {item.id: asked for item in lease.reservations}
+    return asked or {}
+
+
+def _set_statuses(
+    session: orm.Session,
+    statuses: Mapping[str, states.Reservation],
+    now: datetime.datetime,
+) -> None:
+    for status in sorted({*statuses.values()}):
+        ids = sorted(key for key, its in statuses.items() if its == status)
+        session.execute(
+            sa.update(RESERVATION)
+            .where(RESERVATION.c.id.in_(ids))
+            .values(updated_at=now, status=status)
+        )
+
+
 def _check_transitions(
     seen: objects.Lease,
     status: states.Lease,
-    reservations: states.Reservation | None,
+    reservations: Mapping[str, states.Reservation],
     events: Mapping[states.EventType, states.Event],
 ) -> None:
     """:raises: InvalidTransition"""
     states.check(seen.status, status, seen.id)
-    if reservations is not None:
-        for reservation in seen.reservations:
-            states.check(reservation.status, reservations, reservation.id)
+    for reservation in seen.reservations:
+        its = reservations.get(reservation.id, reservation.status)
+        states.check(reservation.status, its, reservation.id)
     for event in seen.events:
         after = events.get(event.event_type, event.status)
         states.check(event.status, after, event.id)
@@ -275,7 +325,7 @@ def activate(
         _check_transitions(
             lease,
             states.Lease.ACTIVE,
-            states.Reservation.ACTIVE,
+            _statuses(lease, states.Reservation.ACTIVE),
             {states.EventType.START: states.Event.DONE},
         )
     # In one order everywhere: nobody waits for each other in a circle.

@@ -481,7 +481,11 @@ class IdempotencyKey(Base):
 
 class Reservation(Base, Timestamps):
     """open_to is the project whose servers use it by themselves; not set if
-    they have to ask for it."""
+    they have to ask for it.
+
+    part_of is the reservation of the same lease that it was made for, and
+    part_name its name there; not set if somebody has asked for it.
+    """
 
     __tablename__ = 'nr_reservations'
     __table_args__ = _table_args(
@@ -505,6 +509,8 @@ class Reservation(Base, Timestamps):
         sa.Boolean, default=False
     )
     open_to: orm.Mapped[str | None] = orm.mapped_column(sa.String(255))
+    part_of: orm.Mapped[str | None] = orm.mapped_column(sa.String(36))
+    part_name: orm.Mapped[str | None] = orm.mapped_column(sa.String(64))
 
 
 class Event(Base, Timestamps):

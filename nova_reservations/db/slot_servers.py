@@ -132,8 +132,8 @@ def look(session: orm.Session, project_id: str) -> tuple[int, bool]:
 def open_to(
     session: orm.Session, project_id: str, only: str | None = None
 ) -> list[objects.OpenReservation]:
-    """Return the project's open reservations whose lease is active, in the
-    order of their ends.
+    """Return the project's open reservations that servers may land in now, in
+    the order of their ends.
 
     :param only: of this one, if it is such a reservation
     """
@@ -146,7 +146,7 @@ def open_to(
         .where(
             RESERVATION.c.open_to == project_id,
             RESERVATION.c.status == states.Reservation.ACTIVE,
-            LEASE.c.status == states.Lease.ACTIVE,
+            LEASE.c.status.in_(states.LETTING_IN),
             *this,
         )
         .order_by(LEASE.c.end_date, RESERVATION.c.id)

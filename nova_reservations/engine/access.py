@@ -22,7 +22,6 @@ from nova_reservations.db import slot_servers
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import transactions
 from nova_reservations.objects import amounts
-from nova_reservations.objects import states
 from nova_reservations.objects import usage
 from nova_reservations.plugins.resource_types import base
 
@@ -85,7 +84,7 @@ class Access:
         ):
             self._check_is_no_lease(reservation_id, project_id)
             raise exception.NotFound(kind='Reservation', id=reservation_id)
-        if access.status != states.Lease.ACTIVE:
+        if not access.lets_in:
             raise exception.InvalidState(
                 kind='Lease',
                 id=access.lease_id,

@@ -317,10 +317,10 @@ class Healing:
         degraded = changed = False
         recorded = usage.settle(session, [seen], now)
         for reservation in seen.reservations:
-            missing = bool(after[reservation.id])
+            missing = bool(after.get(reservation.id))
             given = any(
                 holding.given and holding.stays
-                for holding in held[reservation.id]
+                for holding in held.get(reservation.id, ())
             )
             degraded |= missing or given
             if (missing, given) != (

@@ -16,10 +16,12 @@ from nova_reservations.db import allocations as allocations_db
 from nova_reservations.db import api
 from nova_reservations.db import capacity
 from nova_reservations.db import healing
+from nova_reservations.db import lease_removal
 from nova_reservations.db import leases
 from nova_reservations.engine import allocations
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import lease_terms
+from nova_reservations.engine import parts
 from nova_reservations.engine import replanning
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import retry
@@ -102,6 +104,7 @@ class LeaseChanges:
         left: Collection[int] = ()
         lease, changed = self.asked(seen, changes, now)
         _write_events(session, seen, lease.events, now)
+        _write_parts(session, seen, lease)
         if seen.status in states.WAITING and seen.server_reservation is None:
             _set_params(session, lease, changed, now)
         elif closed := shrinking.close(
@@ -137,7 +140,7 @@ class LeaseChanges:
         """Return the lease as it is asked to be, and the ids of reservations
         of which the params change.
 
-        :raises: InvalidInput, InvalidState, OverLimit
+        :raises: InvalidInput, InvalidState, OverLimit, Contended
         """
         window = lease_requests.new_dates(seen, changes, now)
         params = self.requests.new_params(seen, changes)
@@ -150,7 +153,7 @@ class LeaseChanges:
                     reservation,
                     params=params.get(reservation.id, reservation.params),
                 )
-                for reservation in seen.reservations
+                for reservation in parts.apply(seen, changes.part_changes)
             ),
             events=self.requests.moved_events(seen, changes, window, now),
         )
@@ -186,8 +189,10 @@ class LeaseChanges:
         differs = (
             before != self._held(session, seen)
             or slots != allocations_db.slots(session, ids)
+            or any(item.id not in ids for item in lease.reservations)
             or any(
-                _is_shared(resource_types.demand(self.types, item))
+                item.id in lease.wholes
+                or _is_shared(resource_types.demand(self.types, item))
                 for item in seen.reservations
                 if item.id in changed
             )
@@ -293,6 +298,20 @@ def _write_events(
             leases.insert_event(session, event)
         elif old != event:
             leases.move_event(session, old, event.time, now, event.status)
+
+
+def _write_parts(
+    session: api.Session, seen: objects.Lease, lease: objects.Lease
+) -> None:
+    """Write those of a lease's reservations that are new, and delete those
+    that are left out."""
+    before = {item.id for item in seen.reservations}
+    after = {item.id for item in lease.reservations}
+    if gone := sorted(before - after):
+        lease_removal.remove_reservations(session, gone)
+    added = [item for item in lease.reservations if item.id not in before]
+    if added:
+        leases.add_reservations(session, lease, added)
 
 
 def _set_params(

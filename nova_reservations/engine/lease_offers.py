@@ -22,6 +22,7 @@ from nova_reservations.engine import lease_requests
 from nova_reservations.engine import lease_terms
 from nova_reservations.engine import limits
 from nova_reservations.engine import openings
+from nova_reservations.engine import parts
 from nova_reservations.engine import replanning
 from nova_reservations.objects import interval
 from nova_reservations.planner import openings as planner
@@ -37,6 +38,8 @@ class Wanted:
         the last; None: at any later time.
 
     :ivar limit: how many windows are wanted.
+    :ivar review: refuses parts of its reservations that its user may not ask
+        for.
     """
 
     project_id: str
@@ -46,6 +49,7 @@ class Wanted:
     start_after: datetime.datetime
     start_before: datetime.datetime | None
     limit: int
+    review: parts.Review = parts.allow
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,11 +108,7 @@ class LeaseOffers:
 
     def _draft(self, wanted: Wanted, now: datetime.datetime) -> objects.Lease:
         """:raises: InvalidInput"""
-        if len(wanted.reservations) > openings.MOST:
-            raise exception.InvalidInput(
-                'There are offers for leases with at most '
-                f'{openings.MOST} reservations'
-            )
+        _check_count(len(wanted.reservations))
         if (
             wanted.start_before is not None
             and wanted.start_before < wanted.start_after
@@ -116,7 +116,7 @@ class LeaseOffers:
             raise exception.InvalidInput(
                 'start_before must not be earlier than start_after'
             )
-        return self.requests.draft(
+        draft = self.requests.draft(
             lease_requests.NewLease(
                 name='',
                 project_id=wanted.project_id,
@@ -125,9 +125,12 @@ class LeaseOffers:
                 end=wanted.start_after + wanted.duration,
                 before_end=None,
                 reservations=wanted.reservations,
+                review=wanted.review,
             ),
             now,
         )
+        _check_count(len(draft.reservations) - len(draft.wholes))
+        return draft
 
     def _starts(
         self, look: openings.Look, wanted: Wanted, now: datetime.datetime
@@ -200,6 +203,15 @@ class LeaseOffers:
                 ]
             )
             is None
+        )
+
+
+def _check_count(reservations: int) -> None:
+    """:raises: InvalidInput"""
+    if reservations > openings.MOST:
+        raise exception.InvalidInput(
+            f'There are offers for leases with at most {openings.MOST} '
+            'reservations, with the parts of some'
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine import lease_terms
+from nova_reservations.engine import parts
 from nova_reservations.engine import resource_types
 from nova_reservations.engine import settings
 from nova_reservations.engine import steps
@@ -56,6 +57,8 @@ class NewLease:
     :ivar key: by which the request may be repeated.
     :ivar by_default: nobody has asked for it: it comes with a server.
     :ivar series_id: of the leases that are created with it.
+    :ivar review: refuses parts of its reservations that its user may not ask
+        for.
     """
 
     name: str
@@ -71,6 +74,7 @@ class NewLease:
     key: objects.IdempotencyKey | None = None
     by_default: bool = False
     series_id: str | None = None
+    review: parts.Review = parts.allow
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,6 +88,9 @@ class LeaseChanges:
         when Nova was asked, of those that may be given back.
     :ivar held: reservation id -> how many of its slots were held then, of
         those that are to have fewer; None: nobody can tell.
+    :ivar part_changes: parts that come and go as what they are part of
+        changes; those that change are among the reservations.
+    :ivar review: refuses parts that its user may not ask for.
     """
 
     name: str | None = None
@@ -98,6 +105,8 @@ class LeaseChanges:
         default_factory=dict
     )
     held: Mapping[str, int | None] = dataclasses.field(default_factory=dict)
+    part_changes: parts.Changes = parts.NO_CHANGES
+    review: parts.Review = parts.allow
 
     @property
     def only_rename(self) -> bool:
@@ -131,21 +140,22 @@ class LeaseRequests:
         """
         for each in asked:
             _check_dates(each, now)
-        params = [
-            self._params(item, asked[0].project_id)
+        found = [
+            parts.find(
+                self.types,
+                item.resource_type,
+                item.asked,
+                asked[0].project_id,
+                asked[0].review,
+            )
             for item in asked[0].reservations
         ]
-        return [self._draft(each, params, now) for each in asked]
-
-    def _params(self, item: NewReservation, project_id: str) -> dict[str, Any]:
-        """:raises: InvalidInput"""
-        kind = resource_types.get(self.types, item.resource_type)
-        return kind.validate(kind.look_up(item.asked, project_id))
+        return [self._draft(each, found, now) for each in asked]
 
     def _draft(
         self,
         asked: NewLease,
-        params: Iterable[dict[str, Any]],
+        found: Iterable[parts.New],
         now: datetime.datetime,
     ) -> objects.Lease:
         """:raises: InvalidInput, OverLimit"""
@@ -173,10 +183,7 @@ class LeaseRequests:
             due_at=None,
             created_at=now,
             updated_at=None,
-            reservations=tuple(
-                _new_reservation(lease_id, item.resource_type, its, now)
-                for item, its in zip(asked.reservations, params, strict=True)
-            ),
+            reservations=parts.reservations(lease_id, found, now),
             events=self._new_events(lease_id, asked, now),
             by_default=asked.by_default,
             series_id=asked.series_id,
@@ -274,20 +281,30 @@ class LeaseRequests:
         return None
 
     def look_up(
-        self, seen: objects.Lease, changes: LeaseChanges
+        self,
+        seen: objects.Lease,
+        changes: LeaseChanges,
+        now: datetime.datetime,
     ) -> LeaseChanges:
-        """Ask the cloud for all that is needed, before the transaction."""
+        """Ask the cloud for all that is needed, before the transaction.
+
+        :raises: InvalidInput
+        """
+        parts.check_not_alone(seen, changes.reservations)
         types = {item.id: item.resource_type for item in seen.reservations}
+        asked = {
+            key: resource_types.get(self.types, types[key]).look_up(
+                its, seen.project_id
+            )
+            if key in types
+            else its
+            for key, its in changes.reservations.items()
+        }
+        more, part_changes = parts.changed(
+            self.types, seen, asked, now, changes.review
+        )
         return dataclasses.replace(
-            changes,
-            reservations={
-                key: resource_types.get(self.types, types[key]).look_up(
-                    asked, seen.project_id
-                )
-                if key in types
-                else asked
-                for key, asked in changes.reservations.items()
-            },
+            changes, reservations={**asked, **more}, part_changes=part_changes
         )
 
     def new_params(
@@ -304,7 +321,9 @@ class LeaseRequests:
         params = {}
         for key, asked in changes.reservations.items():
             kind = resource_types.get(self.types, known[key].resource_type)
-            params[key] = kind.validate({**known[key].params, **asked})
+            # A part is asked for anew, with all that it is to have.
+            before = known[key].params if known[key].part_of is None else {}
+            params[key] = kind.validate({**before, **asked})
             if seen.status == states.Lease.ACTIVE:
                 kind.check_active_change(known[key], params[key])
         return params
@@ -436,25 +455,6 @@ def _check_dates(asked: NewLease, now: datetime.datetime) -> None:
         )
     if asked.end <= asked.start or asked.end <= now:
         raise exception.InvalidInput('End date must be later than start date.')
-
-
-def _new_reservation(
-    lease_id: str,
-    resource_type: str,
-    params: dict[str, Any],
-    now: datetime.datetime,
-) -> objects.Reservation:
-    return objects.Reservation(
-        id=ids.new(),
-        lease_id=lease_id,
-        resource_type=resource_type,
-        status=states.Reservation.PENDING,
-        params=params,
-        missing_resources=False,
-        resources_changed=False,
-        created_at=now,
-        updated_at=None,
-    )
 
 
 def _new_event(

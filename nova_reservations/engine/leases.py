@@ -299,7 +299,7 @@ class Leases:
             guard = self.limits.guard(self.get(lease_id))
         if changes.reservations:
             seen = self.get(lease_id)
-            changes = self.requests.look_up(seen, changes)
+            changes = self.requests.look_up(seen, changes, now)
             changes = self.shrinking.look(
                 seen, changes, self.requests.new_params(seen, changes), now
             )

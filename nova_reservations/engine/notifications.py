@@ -156,6 +156,16 @@ def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
         'status': str(reservation.status),
         'missing_resources': reservation.missing_resources,
         'resources_changed': reservation.resources_changed,
+        **_part(reservation),
+    }
+
+
+def _part(reservation: objects.Reservation) -> dict[str, Any]:
+    if reservation.part_of is None:
+        return {}
+    return {
+        'part_of': reservation.part_of,
+        'part_name': reservation.part_name,
     }
 
 

@@ -342,7 +342,15 @@ def _check_alone(
 
     :param shrinking: ids of the reservations that give something back
     """
-    for old, new in zip(seen.reservations, lease.reservations, strict=True):
+    known = {item.id: item for item in seen.reservations}
+    for new in lease.reservations:
+        if new.id not in known:
+            raise _refusal(
+                known[str(new.part_of)],
+                'it can not get more parts while something is given back: '
+                'first that, then the other',
+            )
+        old = known[new.id]
         demands = [resource_types.demand(types, item) for item in (old, new)]
         if old.id in shrinking:
             # All but for how many.

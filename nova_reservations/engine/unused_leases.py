@@ -203,6 +203,9 @@ class UnusedLeases:
         servers = slot_servers.of(session, ids)
         bookings = []
         for item in lease.reservations:
+            if item.id in lease.wholes:
+                # Its parts tell.
+                continue
             holdings = held[item.id]
             if item.resource_type not in self.types or not all(
                 holding.usable for holding in holdings

@@ -158,6 +158,8 @@ class Access:
     :ivar cells: the UUIDs of the cells that all of these hosts are in, as
         far as they are known.
     :ivar is_used: whether any server was ever let into its lease.
+    :ivar started: whether the reservation is active, which a part is before
+        its lease.
     :ivar sharers: other projects that it is, or was, shared with.
     """
 
@@ -174,6 +176,14 @@ class Access:
     cells: frozenset[str]
     is_used: bool
     sharers: sharing.Sharers = sharing.NOBODY
+    started: bool = False
+
+    @property
+    def lets_in(self) -> bool:
+        """Return whether servers may land in it now."""
+        return self.status == states.Lease.ACTIVE or (
+            self.status == states.Lease.STARTING and self.started
+        )
 
     def is_for(self, project_id: str) -> bool:
         """Return whether the project may create servers in it."""

@@ -40,6 +40,9 @@ class Reservation:
     """One ask of one resource type.
 
     :ivar params: what was asked, as its resource type normalised it.
+    :ivar part_of: the id of the reservation of its lease that was asked for,
+        and expands into it; part_name: its name there; None: it was asked for
+        itself.
     :ivar servers: of a reservation of type names.SERVER, in the order in which
         they were made.
     """
@@ -54,6 +57,8 @@ class Reservation:
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     servers: tuple[LeasedServer, ...] = ()
+    part_of: str | None = None
+    part_name: str | None = None
 
     @property
     def living(self) -> tuple[str, ...]:
@@ -141,6 +146,21 @@ class Lease:
         return None
 
     @property
+    def wholes(self) -> frozenset[str]:
+        """The ids of those of its reservations that have parts."""
+        return frozenset(
+            item.part_of for item in self.reservations if item.part_of
+        )
+
+    def parts_of(self, reservation_id: str) -> dict[str, Reservation]:
+        """Return name -> part of a reservation."""
+        return {
+            item.part_name: item
+            for item in self.reservations
+            if item.part_of == reservation_id and item.part_name is not None
+        }
+
+    @property
     def server_reservation(self) -> Reservation | None:
         """The only reservation of a lease that servers carry."""
         for reservation in self.reservations:
@@ -158,13 +178,24 @@ class Lease:
         """Return whether servers may be on its resources.
 
         Those that carry it are there before it is active: from the request
-        on that makes them, or from when they are brought back.
+        on that makes them, or from when they are brought back. Parts are
+        used before what they are part of has started.
         """
-        return self.status == states.Lease.ACTIVE or (
-            self.server_reservation is not None
-            and (
-                self.lease_type == states.LeaseType.IMMEDIATE
-                or self.status == states.Lease.STARTING
+        return (
+            self.status == states.Lease.ACTIVE
+            or (
+                self.server_reservation is not None
+                and (
+                    self.lease_type == states.LeaseType.IMMEDIATE
+                    or self.status == states.Lease.STARTING
+                )
+            )
+            or (
+                self.status == states.Lease.STARTING
+                and any(
+                    item.status == states.Reservation.ACTIVE
+                    for item in self.reservations
+                )
             )
         )
 

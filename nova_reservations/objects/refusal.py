@@ -53,6 +53,8 @@ class Refusal:
             tuple(
                 Part(item.resource_type, item.params)
                 for item in lease.reservations
+                # What has parts asks for nothing itself.
+                if item.id not in lease.wholes
             ),
         )
 

@@ -116,11 +116,12 @@ RESERVATION_TRANSITIONS: dict[Reservation, frozenset[Reservation]] = {
     Reservation.PENDING: frozenset(
         {Reservation.ACTIVE, Reservation.DELETED, Reservation.ERROR}
     ),
-    Reservation.ACTIVE: frozenset({Reservation.DELETED}),
+    Reservation.ACTIVE: frozenset({Reservation.DELETED, Reservation.ERROR}),
     Reservation.ERROR: frozenset({Reservation.DELETED}),
     Reservation.DELETED: frozenset(),
 }
-"""PENDING to DELETED is the end of one that has never started."""
+"""PENDING to DELETED is the end of one that has never started; ACTIVE to ERROR
+that of a part, where what it is part of could not be started."""
 
 EVENT_TRANSITIONS: dict[Event, frozenset[Event]] = {
     Event.UNDONE: frozenset({Event.IN_PROGRESS, Event.DONE, Event.ERROR}),
@@ -164,6 +165,10 @@ FIRST = WAITING | {Lease.PENDING}
 
 OPEN = frozenset({Lease.PENDING, Lease.STARTING, Lease.ACTIVE})
 """Leases whose promise still stands."""
+
+LETTING_IN = frozenset({Lease.STARTING, Lease.ACTIVE})
+"""Leases whose active reservations servers may land in: parts are active
+before what they are part of has started."""
 
 OVER = frozenset({Lease.TERMINATED, Lease.TIMEDOUT, Lease.ERROR})
 """Leases that nothing more will be done for, if nothing of them is left in

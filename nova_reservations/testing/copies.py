@@ -7,6 +7,7 @@ To copy one takes a fraction of what it takes to have that happen again.
 from collections.abc import Callable
 from collections.abc import Sequence
 import copy
+import dataclasses
 import functools
 import pathlib
 import tempfile
@@ -15,6 +16,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_reservations import objects
+from nova_reservations.plugins.monitors import base as monitor
+from nova_reservations.plugins.monitors import compute
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import host
 from nova_reservations.testing import fake_state
 from nova_reservations.testing import options
 from nova_reservations.testing import region as regions
@@ -22,27 +27,42 @@ from nova_reservations.testing import region as regions
 Story = Callable[[regions.Region], objects.Lease]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kinds:
+    """The types of resources of a region, by name, and their monitors."""
+
+    types: tuple[tuple[str, type[base.ResourceType]], ...]
+    monitors: tuple[type[monitor.Monitor], ...]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {'types': dict(self.types), 'monitors': self.monitors}
+
+
+HOSTS = Kinds(((objects.HOST, host.PhysicalHost),), (compute.ComputeMonitor,))
+
+
 def after(
-    factory: regions.Factory, story: Story, *names: str
+    factory: regions.Factory, story: Story, *names: str, kinds: Kinds = HOSTS
 ) -> tuple[regions.Region, objects.Lease]:
     """Return a region with hosts of these names after a story, and the lease
     that this has returned: what another process finds there.
 
     :param story: what it changes is data of the region; none of its methods
     """
-    moment, lease = _moment(story, names)
-    region = _Copy(factory.file(), moment)
+    moment, lease = _moment(story, names, kinds)
+    region = _Copy(factory.file(), moment, kinds)
     factory.made.append(region)
     return region, lease
 
 
 @functools.cache
 def _moment(
-    story: Story, names: Sequence[str]
+    story: Story, names: Sequence[str], kinds: Kinds
 ) -> tuple['_Moment', objects.Lease]:
     with tempfile.TemporaryDirectory() as directory:
         factory = regions.Factory(pathlib.Path(directory))
-        region = factory(*names)
+        region = factory(*names, **kinds.options)
         lease = story(region)
         for part in (
             'hosts',
@@ -78,10 +98,14 @@ class _Moment:
 
 
 class _Copy(regions.Region):
-    def __init__(self, file: pathlib.Path, moment: _Moment) -> None:
+    def __init__(
+        self, file: pathlib.Path, moment: _Moment, kinds: Kinds
+    ) -> None:
         self._moment = moment
         file.write_bytes(moment.content)
-        super().__init__(f'sqlite:///{file}', overrides=moment.overrides)
+        super().__init__(
+            f'sqlite:///{file}', overrides=moment.overrides, **kinds.options
+        )
 
     def _begin(self, names: Sequence[str], enrolled: bool) -> None:
         self.now = self._moment.now

@@ -37,6 +37,26 @@ def test_a_lease_is_summed_up(reservations, text):
     assert reserved.of_lease({'reservations': reservations}) == text
 
 
+PARTS = [
+    {'id': 'w', 'resource_type': 'test:cluster', 'status': 'active'},
+    HOSTS | {'part_of': 'w', 'part_name': 'hosts'},
+    SLOTS | {'part_of': 'w', 'part_name': 'nodes', 'status': 'active'},
+]
+
+
+def test_what_has_parts_is_summed_up_by_them():
+    assert reserved.of_lease({'reservations': PARTS}) == (
+        '2-4 hosts, 1 slot of 2 VCPUs, 1024 MiB, 10 GiB'
+    )
+
+
+def test_a_part_is_shown_with_what_it_is_part_of():
+    column = reserved.Column(PARTS[:2])
+    assert column.human_readable() == (
+        'w: test:cluster, active\nr1: 2-4 hosts\n  part "hosts" of w'
+    )
+
+
 def test_a_list_has_it_as_its_last_column(run, api):
     api.add([HOSTS], name='mine')
     for words in (), ('--long',):

@@ -3,10 +3,9 @@ from typing import Any
 
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
+from nova_reservations.engine import parts
 from nova_reservations.engine import series
 from nova_reservations.objects import states
-
-MAX_RESERVATIONS = 64
 
 INDEX = validation.Schema(
     parameters.optional(
@@ -163,7 +162,7 @@ CREATE = validation.Schema(
             before_end_date=_BEFORE_END_DATE,
             reservations={
                 'type': 'array',
-                'maxItems': MAX_RESERVATIONS,
+                'maxItems': parts.MOST_RESERVATIONS,
                 'items': NEW_RESERVATION,
             },
             repeat=_REPEAT,
@@ -205,7 +204,7 @@ UPDATE = validation.Schema(
             before_end_date=_BEFORE_END_DATE,
             reservations={
                 'type': 'array',
-                'maxItems': MAX_RESERVATIONS,
+                'maxItems': parts.MOST_RESERVATIONS,
                 'items': CHANGED_RESERVATION,
             },
             # By itself: what has failed, for what is free now.
@@ -270,10 +269,25 @@ _USE = {
     },
 }
 
+# Of a part, and only of that.
+_IF_PART = {
+    'part_of': {
+        **parameters.UUID,
+        'description': 'the reservation of the same lease that was asked '
+        'for, and that this one is made for; only that one can be changed',
+    },
+    'part_name': {
+        'type': 'string',
+        'minLength': 1,
+        'maxLength': 64,
+        'description': 'its name there',
+    },
+}
+
 _RESERVATION = {
     'title': 'Reservation',
     **_ALWAYS,
-    'properties': {**_ALWAYS['properties'], **_USE},
+    'properties': {**_ALWAYS['properties'], **_USE, **_IF_PART},
     # What each type of resource shows beside these.
     'additionalProperties': True,
 }

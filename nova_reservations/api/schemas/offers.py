@@ -2,6 +2,7 @@
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import leases
 from nova_reservations.api.schemas import parameters
+from nova_reservations.engine import parts
 
 MOST = 20
 
@@ -28,7 +29,7 @@ FIND = validation.Schema(
             reservations={
                 'type': 'array',
                 'minItems': 1,
-                'maxItems': leases.MAX_RESERVATIONS,
+                'maxItems': parts.MOST_RESERVATIONS,
                 'items': leases.NEW_RESERVATION,
             },
         ),

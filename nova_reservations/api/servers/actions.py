@@ -173,7 +173,7 @@ def _check_resize(
     access = _access(flavor_id, services)
     if access is None:
         return
-    if access.status != states.Lease.ACTIVE:
+    if not access.lets_in:
         raise exception.InvalidState(
             kind='Lease',
             id=access.lease_id,

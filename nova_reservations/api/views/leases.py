@@ -89,6 +89,16 @@ def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
         'resources_changed': reservation.resources_changed,
         'created_at': dates.show_stamp(reservation.created_at),
         'updated_at': dates.show_stamp(reservation.updated_at),
+        **_part(reservation),
+    }
+
+
+def _part(reservation: objects.Reservation) -> dict[str, Any]:
+    if reservation.part_of is None:
+        return {}
+    return {
+        'part_of': reservation.part_of,
+        'part_name': reservation.part_name,
     }
 
 

@@ -33,7 +33,8 @@ class Bookings:
     def of(
         self, held: Collection[claims.Held], now: datetime.datetime
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
-        """Yield the reservations of the leases, with their types."""
+        """Yield the reservations of the leases, with their types; parts
+        before what they are part of."""
         ids = [
             item.id for current in held for item in current.lease.reservations
         ]
@@ -48,30 +49,36 @@ class Bookings:
             let_in = self._let_in(lease)
             ending = since_end(lease, now)
             warning = lease.event(states.EventType.BEFORE_END)
-            for reservation in lease.reservations:
+            parts: dict[str, dict[str, base.Booking]] = {}
+            wholes = lease.wholes
+            for reservation in sorted(
+                lease.reservations, key=lambda item: item.id in wholes
+            ):
                 resources, left = base.parts(given[reservation.id])
-                yield (
-                    self.types[reservation.resource_type],
-                    base.Booking(
-                        lease=lease,
-                        reservation=reservation,
-                        resources=resources,
-                        slots=slots.get(reservation.id, {}),
-                        servers=created.get(reservation.id, frozenset()),
-                        lease_servers=let_in,
-                        sharers=shared.get(reservation.id, objects.NOBODY),
-                        now=now,
-                        prepared=lease.prepared,
-                        settled=ending is not None
-                        and ending >= self.options.settle,
-                        check=current.check,
-                        ending=ending or datetime.timedelta(0),
-                        left=left,
-                        warned_at=warning.time if warning else None,
-                        database=name,
-                        provider_changes=current.provider_changes,
-                    ),
+                booking = base.Booking(
+                    lease=lease,
+                    reservation=reservation,
+                    resources=resources,
+                    slots=slots.get(reservation.id, {}),
+                    servers=created.get(reservation.id, frozenset()),
+                    lease_servers=let_in,
+                    sharers=shared.get(reservation.id, objects.NOBODY),
+                    now=now,
+                    prepared=lease.prepared,
+                    settled=ending is not None
+                    and ending >= self.options.settle,
+                    check=current.check,
+                    ending=ending or datetime.timedelta(0),
+                    left=left,
+                    warned_at=warning.time if warning else None,
+                    database=name,
+                    provider_changes=current.provider_changes,
+                    parts=parts.get(reservation.id, {}),
                 )
+                if reservation.part_of is not None:
+                    its = parts.setdefault(reservation.part_of, {})
+                    its[str(reservation.part_name)] = booking
+                yield self.types[reservation.resource_type], booking
 
     def _let_in(self, lease: objects.Lease) -> frozenset[str]:
         """Return the servers of the lease, if one of its types wants them."""
@@ -99,8 +106,22 @@ class Bookings:
 def since_end(
     lease: objects.Lease, now: datetime.datetime
 ) -> datetime.timedelta | None:
-    """Return how long ago the lease's end began; None: it did not."""
-    end = lease.event(states.EventType.END)
-    if end is None or end.status == states.Event.UNDONE:
+    """Return how long ago the lease's end began, or its start failed; None:
+    neither did."""
+    if is_failed_start(lease):
+        begun = lease.event(states.EventType.START)
+    else:
+        begun = lease.event(states.EventType.END)
+    if begun is None or begun.status == states.Event.UNDONE:
         return None
-    return now - (end.updated_at or now)
+    return now - (begun.updated_at or now)
+
+
+def is_failed_start(lease: objects.Lease) -> bool:
+    """Return whether a lease is undone that could not be started."""
+    start = lease.event(states.EventType.START)
+    return (
+        lease.status == states.Lease.ERROR
+        and start is not None
+        and start.status == states.Event.ERROR
+    )

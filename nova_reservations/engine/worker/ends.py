@@ -99,7 +99,15 @@ class Ends:
             return steps.Again()
         waits = []
         silent: exception.CloudUnavailable | None = None
-        for kind, booking in self.bookings.of([held], now):
+        # A part is needed until the end of what it is part of.
+        needed: set[str | None] = set()
+        for kind, booking in sorted(
+            self.bookings.of([held], now), key=lambda each: not each[1].parts
+        ):
+            if booking.parts:
+                needed.add(booking.reservation.id)
+            if booking.reservation.part_of in needed:
+                continue
             # What had failed is left as well, as if it had not.
             whole = dataclasses.replace(
                 booking, resources=booking.resources + booking.left, left=()
@@ -112,6 +120,8 @@ class Ends:
                 continue
             if waiting is not None:
                 waits.append(waiting)
+            else:
+                needed.discard(booking.reservation.id)
         if silent is not None:
             raise silent
         if waits:
@@ -131,6 +141,12 @@ class Ends:
             held.lease
         )
         overdue = ending >= longest
+        if bookings.is_failed_start(held.lease) and not overdue:
+            # The reason for which it failed is worth more to its owner.
+            claims.log_wait(LOG.debug, held.lease, reason)
+            return steps.Wait(
+                None, _between_looks(sum(waiting.count for waiting in waits))
+            )
         if overdue and held.lease.status == states.Lease.TERMINATING:
             held.record(now, status_reason=reason, status=states.Lease.ERROR)
             self.notify(
@@ -153,7 +169,16 @@ class Ends:
             return
         ended = held.lease.event(states.EventType.END)
         if ended is None or ended.status != states.Event.IN_PROGRESS:
-            held.record(now, in_nova=False, give_back=True)
+            held.record(
+                now,
+                in_nova=False,
+                give_back=True,
+                reservations={
+                    item.id: states.Reservation.ERROR
+                    for item in held.lease.reservations
+                    if item.status == states.Reservation.ACTIVE
+                },
+            )
             return
         flags = notifications.flags(held.lease)
         begun = ended.updated_at

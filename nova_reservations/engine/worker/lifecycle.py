@@ -7,6 +7,7 @@ from there. Nova is called between two records, never inside a transaction.
 
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
@@ -230,8 +231,10 @@ class Lifecycle:
         """Make resources ready in Nova, before the lease starts."""
         if not held.lease.in_nova:
             held.record(now, in_nova=True)
-        waits = []
+        waits: list[objects.Reason] = []
         for kind, booking in self.bookings.of([held], now):
+            if waits and booking.parts:
+                continue
             try:
                 waiting = kind.prepare(booking)
             except exception.Hopeless as error:
@@ -272,12 +275,14 @@ class Lifecycle:
                 in_nova=True,
                 events={states.EventType.START: states.Event.IN_PROGRESS},
             )
+        current = list(self.bookings.of([held], now))
+        wholes = [each for each in current if each[1].parts]
         try:
-            waits = [
-                waiting.why
-                for kind, booking in self.bookings.of([held], now)
-                if (waiting := kind.start(booking)) is not None
-            ]
+            waits = _start_each(each for each in current if not each[1].parts)
+            if not waits and wholes:
+                if _let_in(held, now):
+                    return steps.Again()
+                waits = _start_each(wholes)
         except exception.CloudRefused as error:
             return self._fail(held, now, objects.Reason.of(error))
         if waits:
@@ -309,7 +314,12 @@ class Lifecycle:
             status=states.Lease.ERROR,
             status_reason=reason,
             prepared=False,
-            reservations=states.Reservation.ERROR,
+            # What is active may have servers, which have to leave.
+            reservations={
+                item.id: states.Reservation.ERROR
+                for item in held.lease.reservations
+                if item.status != states.Reservation.ACTIVE
+            },
             events={states.EventType.START: states.Event.ERROR},
             give_back=not held.lease.in_nova,
         )
@@ -331,6 +341,34 @@ class Lifecycle:
                 {'lease': held.lease.id, 'reason': error},
             )
             return steps.Wait(objects.Reason.of(error), SELDOM)
+
+
+def _start_each(
+    bookings: Iterable[tuple[base.ResourceType, base.Booking]],
+) -> list[objects.Reason]:
+    """Start reservations; return what some of them wait for.
+
+    :raises: CloudRefused
+    """
+    return [
+        waiting.why
+        for kind, booking in bookings
+        if (waiting := kind.start(booking)) is not None
+    ]
+
+
+def _let_in(held: claims.Held, now: datetime.datetime) -> bool:
+    """Have servers land in the parts of a lease from now on: the start of what
+    they are part of may create some. Return False if they do already."""
+    closed = {
+        item.id: states.Reservation.ACTIVE
+        for item in held.lease.reservations
+        if item.part_of is not None
+        and item.status != states.Reservation.ACTIVE
+    }
+    if closed:
+        held.record(now, reservations=closed)
+    return bool(closed)
 
 
 def _earlier(names: Collection[str]) -> objects.Reason:

@@ -61,6 +61,8 @@ class Booking:
         left out, or lost in a crash, costs such a look.
     :ivar emptied: ids of those that were left off which its servers are to be
         moved, and when an operator asked for it.
+    :ivar parts: name -> part of a reservation that expands into others; they
+        have started before it, and end after it.
     """
 
     lease: objects.Lease
@@ -84,6 +86,7 @@ class Booking:
     emptied: Mapping[int, datetime.datetime] = dataclasses.field(
         default_factory=dict
     )
+    parts: Mapping[str, 'Booking'] = dataclasses.field(default_factory=dict)
 
     @property
     def projects(self) -> frozenset[str]:

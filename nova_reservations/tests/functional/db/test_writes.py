@@ -57,6 +57,7 @@ from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests.functional.db import listed
+from nova_reservations.tests.functional.db import parts
 from nova_reservations.tests.functional.db import test_indexes
 from nova_reservations.tests.functional.db import used
 
@@ -315,6 +316,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     ),
     lambda session: server_usage.forget(session, [lease_id(10)]),
     lambda session: used.settle(session, MANY, states.Lease.ACTIVE),
+    *parts.WRITES,
 ]
 
 FOLDER = pathlib.Path(api.__file__).parent

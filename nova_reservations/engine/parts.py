@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reservations that expand into others of the same lease: the whole that was
+asked for, and its parts.
+
+Parts are ordinary reservations. Nothing is written here; a resource type may
+ask the cloud.
+
+Decision 0056: doc/source/decisions/0056-wholes-and-their-parts
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.engine import resource_types
+from nova_reservations.objects import ids
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import complex as complex_types
+
+MOST_RESERVATIONS = 64
+"""Of a lease, with the parts of others."""
+
+MOST_LETTERS = 64
+"""Of the name of a part."""
+
+Review = Callable[[str, Mapping[str, Any]], None]
+"""Refuses what its user may not ask for: of a resource type, a request."""
+
+
+def allow(resource_type: str, asked: Mapping[str, Any]) -> None:
+    """Refuse nothing: a review for those who ask for themselves."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class New:
+    """A reservation that is to be made.
+
+    :ivar name: as a part; None: it was asked for itself.
+    :ivar asked: the request, with the facts that the cloud has given.
+    """
+
+    resource_type: str
+    asked: Mapping[str, Any]
+    params: dict[str, Any]
+    name: str | None = None
+    parts: tuple['New', ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Changes:
+    """Parts that come and go as what they are part of changes.
+
+    :ivar seen: reservation id -> params, of the lease that they are for; of
+        none, if nothing that has parts changes.
+    :ivar removed: their ids.
+    """
+
+    seen: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    added: tuple[objects.Reservation, ...] = ()
+    removed: frozenset[str] = frozenset()
+
+
+NO_CHANGES = Changes()
+
+
+def find(
+    types: resource_types.Types,
+    resource_type: str,
+    asked: Mapping[str, Any],
+    project_id: str,
+    review: Review,
+) -> New:
+    """Return a reservation that is asked for, with its parts.
+
+    :raises: InvalidInput, and what the review raises
+    """
+    kind = resource_types.get(types, resource_type)
+    looked_up = kind.look_up(asked, project_id)
+    params = kind.validate(looked_up)
+    parts: list[New] = []
+    if isinstance(kind, complex_types.Complex):
+        parts = _parts(types, kind, resource_type, params, project_id, review)
+    return New(resource_type, looked_up, params, parts=tuple(parts))
+
+
+def _parts(
+    types: resource_types.Types,
+    kind: complex_types.Complex,
+    resource_type: str,
+    params: Mapping[str, Any],
+    project_id: str,
+    review: Review,
+) -> list[New]:
+    wanted = kind.expand(params, project_id)
+    _check(types, resource_type, wanted)
+    found = []
+    for part in wanted:
+        review(part.resource_type, part.asked)
+        new = find(types, part.resource_type, part.asked, project_id, review)
+        found.append(dataclasses.replace(new, name=part.name))
+    return found
+
+
+def _check(
+    types: resource_types.Types,
+    resource_type: str,
+    wanted: Sequence[complex_types.Part],
+) -> None:
+    """:raises: InvalidInput"""
+    if not wanted:
+        raise exception.InvalidInput(
+            f'This {resource_type} has nothing that could be reserved'
+        )
+    if len(wanted) >= MOST_RESERVATIONS:
+        raise exception.InvalidInput(
+            f'This {resource_type} has {len(wanted)} parts, and a lease can '
+            f'have {MOST_RESERVATIONS} reservations: ask for less'
+        )
+    if len({part.name for part in wanted}) < len(wanted):
+        raise exception.InvalidInput(
+            f'This {resource_type} has two parts of the same name'
+        )
+    for part in wanted:
+        if not 1 <= len(part.name) <= MOST_LETTERS:
+            raise exception.InvalidInput(
+                f'This {resource_type} has a part whose name is not of 1 to '
+                f'{MOST_LETTERS} characters: {part.name[:MOST_LETTERS]}'
+            )
+        if isinstance(
+            resource_types.get(types, part.resource_type),
+            complex_types.Complex,
+        ):
+            raise exception.InvalidInput(
+                f'A {part.resource_type} can not be part of a {resource_type}'
+            )
+
+
+def reservations(
+    lease_id: str, found: Iterable[New], now: datetime.datetime
+) -> tuple[objects.Reservation, ...]:
+    """Return new reservations: those that were asked for, and their parts
+    after all of them.
+
+    :raises: InvalidInput if there are too many
+    """
+    wholes, parts = [], []
+    for new in found:
+        whole = _reservation(lease_id, new, now)
+        wholes.append(whole)
+        parts += [
+            _reservation(lease_id, part, now, whole.id) for part in new.parts
+        ]
+    check_count(len(wholes) + len(parts))
+    return (*wholes, *parts)
+
+
+def check_count(count: int) -> None:
+    """:raises: InvalidInput"""
+    if count > MOST_RESERVATIONS:
+        raise exception.InvalidInput(
+            f'A lease can have {MOST_RESERVATIONS} reservations, and with '
+            f'the parts of some this one has {count}: ask for less, or for '
+            'several leases'
+        )
+
+
+def _reservation(
+    lease_id: str, new: New, now: datetime.datetime, part_of: str | None = None
+) -> objects.Reservation:
+    return objects.Reservation(
+        id=ids.new(),
+        lease_id=lease_id,
+        resource_type=new.resource_type,
+        status=states.Reservation.PENDING,
+        params=new.params,
+        missing_resources=False,
+        resources_changed=False,
+        created_at=now,
+        updated_at=None,
+        part_of=part_of,
+        part_name=new.name,
+    )
+
+
+def check_not_alone(seen: objects.Lease, asked: Iterable[str]) -> None:
+    """Refuse changes of parts, but by what they are part of.
+
+    :param asked: ids of the reservations that somebody wants to change
+    :raises: InvalidInput
+    """
+    known = {item.id: item for item in seen.reservations}
+    for reservation_id in asked:
+        item = known.get(reservation_id)
+        if item is not None and item.part_of is not None:
+            raise exception.InvalidInput(
+                f'Reservation {item.id} is part of reservation '
+                f'{item.part_of}: change that one'
+            )
+
+
+def changed(
+    types: resource_types.Types,
+    seen: objects.Lease,
+    asked: Mapping[str, Mapping[str, Any]],
+    now: datetime.datetime,
+    review: Review,
+) -> tuple[dict[str, Mapping[str, Any]], Changes]:
+    """Return reservation id -> request of the parts that are to change, and
+    those that come and go, where those that they are part of change.
+
+    :param asked: reservation id -> what of its request changes, with the
+        facts that the cloud has given
+    :raises: InvalidInput, and what the review raises
+    """
+    expanded = False
+    requests: dict[str, Mapping[str, Any]] = {}
+    added: list[objects.Reservation] = []
+    removed: set[str] = set()
+    for item in seen.reservations:
+        kind = types.get(item.resource_type)
+        if item.id not in asked or not isinstance(kind, complex_types.Complex):
+            continue
+        expanded = True
+        params = kind.validate({**item.params, **asked[item.id]})
+        found = _parts(
+            types, kind, item.resource_type, params, seen.project_id, review
+        )
+        before = seen.parts_of(item.id)
+        for new in found:
+            old = before.get(new.name or '')
+            if old is None or old.resource_type != new.resource_type:
+                added.append(_reservation(seen.id, new, now, item.id))
+                continue
+            del before[old.part_name or '']
+            if old.params != new.params:
+                requests[old.id] = new.asked
+        removed |= {part.id for part in before.values()}
+    check_count(len(seen.reservations) + len(added) - len(removed))
+    if not expanded:
+        return {}, NO_CHANGES
+    return requests, Changes(_params(seen), tuple(added), frozenset(removed))
+
+
+def apply(
+    seen: objects.Lease, changes: Changes
+) -> tuple[objects.Reservation, ...]:
+    """Return the reservations of a lease with those that come, and without
+    those that go.
+
+    :raises: InvalidState if one can not go any more
+    :raises: Contended if the lease has changed since they were found
+    """
+    if changes.seen and changes.seen != _params(seen):
+        raise exception.Contended
+    for item in seen.reservations:
+        if item.id in changes.removed and seen.in_nova:
+            raise exception.InvalidState(
+                kind='Reservation',
+                id=item.id,
+                status=item.status,
+                reason=f'as part {item.part_name} of reservation '
+                f'{item.part_of} it can not be left out any more: something '
+                'of the lease is in Nova',
+            )
+    status = states.Reservation.PENDING
+    if seen.status == states.Lease.ACTIVE:
+        status = states.Reservation.ACTIVE
+    stay = [
+        item for item in seen.reservations if item.id not in changes.removed
+    ]
+    come = [dataclasses.replace(item, status=status) for item in changes.added]
+    return (*stay, *come)
+
+
+def _params(lease: objects.Lease) -> dict[str, Mapping[str, Any]]:
+    return {item.id: item.params for item in lease.reservations}

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes of reservations that are part of others."""
+
+from collections.abc import Callable
+
+from sqlalchemy import orm
+
+from nova_reservations.db import lease_removal
+from nova_reservations.db import leases
+from nova_reservations.objects import states
+from nova_reservations.tests import booking
+from nova_reservations.tests.functional.db import listed
+
+LEASE = listed.lease_id(7)
+
+
+def start(session: orm.Session) -> None:
+    """Have servers land in the parts of a lease."""
+    lease = leases.get(session, LEASE)
+    started = {
+        item.id: states.Reservation.DELETED for item in lease.reservations
+    }
+    leases.change(session, lease, booking.NOW, reservations=started)
+
+
+WRITES: list[Callable[[orm.Session], object]] = [
+    start,
+    lambda session: lease_removal.remove_reservations(session, [LEASE]),
+]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker is killed, or refused, before each step of a lease whose
+reservation has parts.
+
+What there is at the end must be what there is when nobody is killed.
+"""
+
+import contextlib
+import itertools
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.testing import addresses
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.steps import Steps
+from nova_reservations.tests.functional.engine import clusters
+from nova_reservations.tests.functional.engine import test_crashes
+
+pytestmark = pytest.mark.fuzz
+
+ALL = 2, 2, 1
+NOTHING = 0, 0, 0
+
+
+def start(region):
+    clusters.nothing(region)
+    return clusters.ask(region)
+
+
+def refused_start(region):
+    """One of its addresses is somebody else's."""
+    clusters.nothing(region)
+    lease = clusters.ask(region, addresses=2)
+    addresses.take(region, 102)
+    return lease
+
+
+def late_start(region):
+    """One that its own end overtakes, when one of its servers is there."""
+    clusters.nothing(region)
+    lease = clusters.ask(region, end=1)
+    region.work()
+    region.now += minutes(1)
+    return lease
+
+
+def growth(region):
+    clusters.nothing(region)
+    lease = clusters.ask(region, machines=0)
+    region.forward(until=1)
+    region.change(lease, machines=1, nodes=3, addresses=2)
+    return lease
+
+
+def end(region):
+    lease = start(region)
+    region.forward(until=1)
+    region.now += minutes(60)
+    return lease
+
+
+@pytest.fixture
+def told(make_region):
+    """Return a region after a story, and its lease."""
+
+    def tell(story):
+        return clusters.region_of(make_region, story)
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    'story', [start, refused_start, late_start, growth, end]
+)
+def test_another_worker_finishes_what_a_killed_one_began(told, story):
+    region, lease = told(story)
+    region.work()
+    undisturbed = outcome(region, lease)
+    for number in itertools.count(1):
+        region, lease = told(story)
+        with Steps(region, number, test_crashes.kill) as steps:
+            victim = region.worker('victim')
+            # As far as it goes in three looks, a second after each other.
+            for _ in range(3):
+                with contextlib.suppress(test_crashes.Killed):
+                    victim.tick(region.now)
+                victim.drain()
+                if steps.reached:
+                    break
+                region.now += minutes(0.02)
+        if not steps.reached:
+            break
+        assert outcome(region, lease, region.worker('other')) == undisturbed
+    assert number >= 5
+
+
+def outcome(region, lease, worker=None):
+    """Return what there is when all claims are over, and at last."""
+    for pause in (0.6, 0.1, 0.1):
+        region.now += minutes(pause)
+        region.work(worker)
+    seen = [seen_of(region, lease)]
+    region.forward(until=100, by=worker)
+    return [*seen, seen_of(region, lease)]
+
+
+def seen_of(region, lease):
+    return (
+        region.status(lease),
+        clusters.statuses(region, lease),
+        clusters.in_cloud(region, lease),
+        sorted(addresses.there(region).values()),
+        len(region.hosts_of(lease)),
+    )
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        exception.CloudRefused(what='It', reason='no'),
+        exception.CloudUnavailable(service='It', reason='silent'),
+    ],
+    ids=['refused', 'silent'],
+)
+def test_a_lease_has_all_parts_or_none_whatever_fails(told, error):
+    for number in itertools.count():
+        region, lease = told(start)
+        left = [number]
+
+        def fail(step, left=left):
+            left[0] -= 1
+            if left[0] == -1:
+                raise error
+
+        region.cloud.before = fail
+        region.forward(until=2)
+        if left[0] >= 0:
+            break
+        assert (
+            region.status(lease),
+            *clusters.in_cloud(region, lease),
+        ) == (
+            ('ACTIVE', *ALL)
+            if isinstance(error, exception.CloudUnavailable)
+            else ('ERROR', *NOTHING)
+        )
+        # In whatever order they are taken back.
+        region.cloud.before = lambda step: None
+        region.forward(until=70)
+        assert clusters.in_cloud(region, lease) == NOTHING
+        assert region.hosts_of(lease) == set()
+    assert number >= 6
