@@ -262,14 +262,40 @@ class OpenReservations:
 def _fitting(
     request_spec: nova_objects.RequestSpec, opened: Iterable[access.Open]
 ) -> list[access.Open]:
-    """Return those that have hosts, or slots that are large enough."""
+    """Return those that have hosts, or slots that are large enough, in the
+    order in which they are used."""
     asked = amounts(request_spec)
-    return [
-        reservation
-        for reservation in opened
-        if reservation.slot is None
-        or (reservation.slots and asked.fits(reservation.slot))
-    ]
+    return in_order(
+        asked,
+        [
+            reservation
+            for reservation in opened
+            if reservation.slot is None
+            or (reservation.slots and asked.fits(reservation.slot))
+        ],
+    )
+
+
+def in_order(
+    asked: quantities.Amounts, fitting: Sequence[access.Open]
+) -> list[access.Open]:
+    """Sort reservations for a server: slots of its very size, then others, the
+    smallest first, then whole hosts. Those that are alike stay as they are.
+
+    So servers of several sizes leave to each other the slots that only one of
+    them fits into.
+    """
+    # From behind, their names are VCPU, MEMORY_MB, DISK_GB.
+    names = sorted({name for each in fitting for name in each.slot or ()})
+    names.reverse()
+
+    def rank(reservation: access.Open) -> tuple[int, list[int]]:
+        slot = reservation.slot
+        if slot is None:
+            return 2, []
+        return not slot.fits(asked), [slot[name] for name in names]
+
+    return sorted(fitting, key=rank)
 
 
 def _taken(reservation: access.Open, used: Mapping[str, int]) -> int:

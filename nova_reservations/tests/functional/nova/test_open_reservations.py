@@ -139,6 +139,19 @@ class TestOpen(OpenTestCase):
         self.assertEqual([first['id']], self.used(soon))
         self.assertEqual([second['id']], self.used(late))
 
+    def test_servers_of_two_sizes_take_slots_of_their_own(self):
+        self.enrol('host1')
+        large = self.opened(
+            1, vcpus=2, memory_mb=512, lasts=datetime.timedelta(hours=1)
+        )
+        small = self.opened(1, lasts=datetime.timedelta(hours=2))
+        self._create_flavor(
+            id='large', vcpu=2, memory_mb=512, disk=1, ephemeral=0, swap=0
+        )
+        first, second = self.boot(), self.boot(flavor_id='large')
+        self.assertEqual([first['id']], self.used(small))
+        self.assertEqual([second['id']], self.used(large))
+
     def test_without_a_host_there_it_is_scheduled_once_more(self):
         self.enrol('host1')
         lease = self.opened(1)

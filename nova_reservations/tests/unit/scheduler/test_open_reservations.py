@@ -5,11 +5,15 @@ nova-conductor."""
 import json
 import types
 
+from hypothesis import given
+from hypothesis import strategies as st
 import oslo_messaging
 import pytest
 
 from nova_reservations import exception
 from nova_reservations.cloud import claims
+from nova_reservations.engine import access
+from nova_reservations.objects import amounts
 from nova_reservations.scheduler import open_reservations
 
 RESERVATION = '11111111-0000-4000-8000-000000000001'
@@ -129,3 +133,79 @@ def test_what_claims_say_already_is_kept():
     told = json.loads(claims.named(json.dumps(asked), RESERVATION))
     assert told.pop('mappings').items() > asked.pop('mappings').items()
     assert told == asked
+
+
+AMOUNTS = st.dictionaries(
+    st.sampled_from(['VCPU', 'MEMORY_MB', 'VGPU/2']), st.integers(0, 2)
+).map(amounts.Amounts)
+
+
+@given(
+    asked=AMOUNTS,
+    slots=st.lists(st.none() | AMOUNTS, max_size=6),
+    data=st.data(),
+)
+def test_each_server_leaves_the_larger_slots_to_those_that_need_them(
+    asked, slots, data
+):
+    fitting = opened(
+        *(slot for slot in slots if slot is None or asked.fits(slot))
+    )
+    found = open_reservations.in_order(asked, fitting)
+    assert sorted(found, key=fitting.index) == fitting
+    for earlier, later in pairs(found):
+        assert not is_better(asked, later.slot, earlier.slot)
+        if earlier.slot == later.slot:
+            assert fitting.index(earlier) < fitting.index(later)
+    shuffled = data.draw(st.permutations(fitting))
+    again = open_reservations.in_order(asked, shuffled)
+    assert [
+        amounts_of(reservation.slot, fitting) for reservation in again
+    ] == [amounts_of(reservation.slot, fitting) for reservation in found]
+
+
+def test_fewer_vcpus_come_before_less_memory():
+    found = open_reservations.in_order(
+        amounts.Amounts({'VCPU': 1, 'MEMORY_MB': 1}),
+        opened(
+            None,
+            amounts.Amounts({'VCPU': 4, 'MEMORY_MB': 1}),
+            amounts.Amounts({'VCPU': 2, 'MEMORY_MB': 9}),
+            amounts.Amounts({'VCPU': 1, 'MEMORY_MB': 1, 'DISK_GB': 0}),
+        ),
+    )
+    assert [reservation.reservation_id for reservation in found] == [
+        '3',
+        '2',
+        '1',
+        '0',
+    ]
+
+
+def opened(*slots):
+    return [
+        access.Open(str(number), 1, slot) for number, slot in enumerate(slots)
+    ]
+
+
+def pairs(found):
+    return (
+        (earlier, later)
+        for number, earlier in enumerate(found)
+        for later in found[number + 1 :]
+    )
+
+
+def is_better(asked, slot, than):
+    """Return whether a slot leaves less unused than another one for sure."""
+    if slot is None or than is None:
+        return than is None and slot is not None
+    if than.fits(asked):
+        return False
+    return slot.fits(asked) or (slot.fits(than) and not than.fits(slot))
+
+
+def amounts_of(slot, among):
+    """Return the amounts of all classes that some slot has."""
+    names = {name for each in among for name in each.slot or ()}
+    return slot and {name: slot[name] for name in names}
