@@ -6,6 +6,7 @@ further than the process.
 """
 
 import sys
+import threading
 
 from cinder import monkey_patch
 from oslo_config import cfg
@@ -13,6 +14,7 @@ from oslo_config import cfg
 from sandbox import layout as lo
 
 CONF = cfg.CONF
+_LOCK = threading.Lock()
 
 
 def configure(layout: lo.Layout) -> None:
@@ -22,21 +24,36 @@ def configure(layout: lo.Layout) -> None:
 
 
 def start() -> None:
-    """Start the service of the backend, and the scheduler, which waits for
-    what that tells."""
-    from cinder import service
+    """Start the service of the backend, the one of backups, and the scheduler,
+    which waits for what these tell."""
     from cinder.common import constants
+    from cinder.service import Service
     import os_brick
+    from os_brick.initiator import connector
 
     os_brick.setup(CONF)
+    # All volumes are files. What else a host could attach it tells only who
+    # may become root.
+    connector.unix_connector_list[:] = [
+        'os_brick.initiator.connectors.local.LocalConnector'
+    ]
     (backend,) = CONF.enabled_backends
-    volumes = service.Service.create(
-        host=f'{CONF.host}@{backend}',
-        service_name=backend,
-        binary=constants.VOLUME_BINARY,
-    )
-    volumes.start()
-    service.Service.create(binary=constants.SCHEDULER_BINARY).start()
-    # All of a process report as the one that was started last. Nobody asks
-    # whether the scheduler is up.
-    service.Service.service_id = volumes.origin_service_id
+
+    class Reporting(Service):
+        """One of several of a process: a Service reports as the one that was
+        made last."""
+
+        def report_state(self) -> None:
+            with _LOCK:
+                Service.service_id = self.origin_service_id
+                super().report_state()
+
+    for binary, more in {
+        constants.VOLUME_BINARY: {
+            'host': f'{CONF.host}@{backend}',
+            'service_name': backend,
+        },
+        constants.BACKUP_BINARY: {'service_name': 'backup'},
+        constants.SCHEDULER_BINARY: {},
+    }.items():
+        Reporting.create(binary=binary, **more).start()

@@ -282,6 +282,8 @@ def _cinder(layout: lo.Layout) -> ini.Sections:
             'state_path': f'{layout.directory}/cinder',
             'host': 'storage',
             'enabled_backends': 'files',
+            'backup_driver': 'cinder.backup.drivers.posix.PosixBackupDriver',
+            'backup_posix_path': f'{layout.directory}/backups',
             # A story does not wait for minutes.
             'report_interval': 2,
             'service_down_time': 10,
@@ -362,6 +364,7 @@ def _nova(layout: lo.Layout) -> ini.Sections:
             'flavor:instance,virtual:server'
             + ',virtual:floatingip,virtual:network,network'
             * ('neutron' in layout.real)
+            + ',virtual:volume' * ('cinder' in layout.real)
         },
         'service_user': ini.credentials(layout, 'nova')
         | {'send_service_user_token': True},

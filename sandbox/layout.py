@@ -46,6 +46,9 @@ USERS = {
     'alt': ('alt', ('member',)),
 }
 
+#: Those of Cinder, and what each has in GiB.
+POOLS = {'fast': 100, 'slow': 100, 'open': 1000}
+
 #: They see what keystone has of all projects: the limits of these.
 READERS_OF_ALL = ('nova',)
 
@@ -101,6 +104,11 @@ def apis(real: Collection[str]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys((*APIS, *(OPTIONAL[each] for each in sorted(real))))
     )
+
+
+def folder_of_pools(state_path: str | pathlib.Path) -> pathlib.Path:
+    """Return where Cinder has its pools; the state path is Cinder's."""
+    return pathlib.Path(state_path, 'pools')
 
 
 def node_uuid(host: str) -> str:

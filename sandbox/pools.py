@@ -12,15 +12,9 @@ from cinder.volume import driver
 from cinder.volume import volume_utils
 from oslo_config import cfg
 
-#: What each has, in GiB.
-POOLS = {'fast': 100, 'slow': 100, 'open': 1000}
+from sandbox import layout as lo
 
 _GIB = 1 << 30
-
-
-def folder(state_path: str | pathlib.Path) -> pathlib.Path:
-    """Return the folder of the pools."""
-    return pathlib.Path(state_path, 'pools')
 
 
 class Driver(driver.VolumeDriver):
@@ -30,9 +24,9 @@ class Driver(driver.VolumeDriver):
 
     def do_setup(self, context: object) -> None:
         """Make the pools where they never were."""
-        if not folder(cfg.CONF.state_path).exists():
-            for name in POOLS:
-                (folder(cfg.CONF.state_path) / name).mkdir(parents=True)
+        if not _folder().exists():
+            for name in lo.POOLS:
+                (_folder() / name).mkdir(parents=True)
 
     def check_for_setup_error(self) -> None:
         """Do nothing: a pool that is not there is told of as down."""
@@ -47,7 +41,22 @@ class Driver(driver.VolumeDriver):
     def delete_volume(self, volume: Any) -> None:
         _file(volume).unlink(missing_ok=True)
 
-    def ensure_export(self, context: object, volume: Any) -> None:
+    def retype(
+        self,
+        context: object,
+        volume: Any,
+        new_type: object,
+        diff: object,
+        host: dict[str, Any],
+    ) -> bool:
+        """Move a volume to the pool that its new type leads to."""
+        there = volume_utils.extract_host(host['host'], 'pool')
+        _file(volume).rename(_folder() / there / volume.name)
+        return True
+
+    def ensure_export(
+        self, context: object, volume: Any, connector: object = None
+    ) -> None:
         """Do nothing: nobody reads it over a network."""
 
     create_export = remove_export = ensure_export
@@ -73,15 +82,19 @@ class Driver(driver.VolumeDriver):
             'driver_version': self.VERSION,
             'storage_protocol': 'file',
             'pools': [
-                _stats(folder(cfg.CONF.state_path) / pool, size)
-                for pool, size in POOLS.items()
+                _stats(_folder() / pool, size)
+                for pool, size in lo.POOLS.items()
             ],
         }
 
 
+def _folder() -> pathlib.Path:
+    return lo.folder_of_pools(cfg.CONF.state_path)
+
+
 def _file(volume: Any) -> pathlib.Path:
     pool = volume_utils.extract_host(volume.host, 'pool')
-    return folder(cfg.CONF.state_path) / pool / volume.name
+    return _folder() / pool / volume.name
 
 
 def _stats(pool: pathlib.Path, size: int) -> dict[str, Any]:

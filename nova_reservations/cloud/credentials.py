@@ -9,6 +9,7 @@ from collections import defaultdict
 import functools
 from typing import Any
 
+from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading
 from nova import context as nova_context
@@ -19,6 +20,23 @@ from nova_reservations import exception
 CONF = nova.conf.CONF
 GROUP = 'service_user'
 ADMIN = 'admin'
+
+PROJECTS = 256
+"""The number of projects whose tokens are kept."""
+
+_INHERITED = 'scope.OS-INHERIT:inherited_to'
+
+_NO_OTHER_SCOPE = dict.fromkeys(
+    (
+        'domain_id',
+        'domain_name',
+        'project_name',
+        'project_domain_id',
+        'project_domain_name',
+        'system_scope',
+        'trust_id',
+    )
+)
 
 
 def are_configured() -> bool:
@@ -32,6 +50,71 @@ def plugin() -> Any:
     It keeps its token until shortly before that expires.
     """
     return loading.load_auth_from_conf_options(CONF, GROUP)
+
+
+@functools.lru_cache(maxsize=PROJECTS)
+def plugin_for(project_id: str) -> Any:
+    """Return what asks keystone for tokens of a project, which are good for
+    that alone; None if no credentials are configured.
+
+    Decision 0055: doc/source/decisions/0055-tokens-of-a-project
+    """
+    return loading.load_auth_from_conf_options(
+        CONF, GROUP, project_id=project_id, **_NO_OTHER_SCOPE
+    )
+
+
+def act_for(project_id: str) -> bool:
+    """Return whether there are tokens of a project: keystone gives them to
+    who has a role there. It is asked each time: a token that is kept may be
+    of a role that was taken away since.
+
+    :raises: CloudUnavailable
+    """
+    if not are_configured():
+        return False
+    try:
+        plugin_for(project_id).get_auth_ref(
+            loading.load_session_from_conf_options(CONF, GROUP)
+        )
+    except ks_exc.Unauthorized:
+        # Or the credentials are no good at all.
+        _access()
+        return False
+    except ks_exc.ClientException as error:
+        raise exception.CloudUnavailable(
+            service='Keystone', reason=error
+        ) from error
+    return True
+
+
+def have_inherited_role() -> bool:
+    """Return whether the credentials have a role that projects inherit.
+
+    :raises: CloudUnavailable if keystone does not tell
+    """
+    if not are_configured():
+        return False
+    access = _access()
+    try:
+        answer = adapter.Adapter(
+            loading.load_session_from_conf_options(CONF, GROUP, auth=plugin()),
+            service_type='identity',
+            interface=['internal', 'public'],
+        ).get(
+            '/role_assignments',
+            params={'user.id': access.user_id, _INHERITED: 'projects'},
+        )
+    except ks_exc.ClientException as error:
+        raise exception.CloudUnavailable(
+            service='Keystone', reason=error
+        ) from error
+    # What it has in the system comes with each of these lists.
+    return any(
+        _INHERITED == f'scope.{key}'
+        for each in answer.json()['role_assignments']
+        for key in each['scope']
+    )
 
 
 def context() -> nova_context.RequestContext:

@@ -30,6 +30,7 @@ from nova_reservations.cmd import limit_check
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
+from nova_reservations.objects import pool as pools
 from nova_reservations.objects import states
 from nova_reservations.scheduler.consumers import handler
 
@@ -306,6 +307,33 @@ class Checks(upgradecheck.UpgradeCommands):
             '[service_user] of nova.conf.',
         )
 
+    def volumes(self) -> Result:
+        """Say whether volumes can be made in projects, and kept."""
+        hosts = self.services.hosts
+        if pools.VOLUME not in hosts.types:
+            return Result(Code.SUCCESS)
+        try:
+            everywhere = hosts.cloud.volumes.acts_everywhere()
+            known = {each.name for each in hosts.cloud.volumes.find_types()}
+        except exception.CloudUnavailable as error:
+            return Result(Code.FAILURE, str(error))
+        kept = self.conf.reservations.kept_volume_type
+        if kept and kept not in known:
+            return Result(
+                Code.FAILURE,
+                f'Cinder has no volume type {kept}, which [reservations] '
+                'kept_volume_type names.',
+            )
+        if everywhere:
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.WARNING,
+            'The user in [service_user] has no role that projects inherit, '
+            'so that volumes can be leased in no project but those in which '
+            'it has one: openstack role add --inherited --domain DOMAIN '
+            '--user USER member',
+        )
+
     def limits(self) -> Result:
         """Ask keystone for limits, where it has them."""
         failed = [*limit_check.failures(self.conf)]
@@ -344,6 +372,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Mass failure', mass_failure),
         ('Before uninstalling', uninstalling),
         ('Service user token', service_user),
+        ('Volumes', volumes),
         ('Limits in keystone', limits),
     )
 

@@ -29,6 +29,23 @@ Related options:
   configured, for images are made by it
 """,
     ),
+    cfg.StrOpt(
+        'kept_volume_type',
+        help="""
+The volume type that volumes get at the end of a lease which keeps them:
+``end_action`` ``keep`` of ``virtual:volume``.
+
+Cinder moves a volume to where its volume type leads, so that the pool of
+leases is free for the next one, and the volume counts against the project's
+quota of that type. It needs room there, and a backend, or two, between which
+Cinder can move volumes.
+
+Possible values:
+
+* Not set: ``keep`` is refused with 400
+* The name of a public volume type, which leads to no pool of leases
+""",
+    ),
     cfg.ListOpt(
         'instance_on_end',
         default=['delete'],

@@ -15,9 +15,9 @@ Possible values:
 
 * Names of installed entry points; ``physical:host``, ``virtual:instance``,
   ``flavor:instance``, ``virtual:server``, ``virtual:floatingip``,
-  ``virtual:network`` and ``network``, which is the same, come with the
-  package. A name that is not installed stops the process with one line that
-  says so
+  ``virtual:network`` and ``network``, which is the same, and
+  ``virtual:volume`` come with the package. A name that is not installed stops
+  the process with one line that says so
 """,
     ),
     cfg.StrOpt(

@@ -21,7 +21,9 @@ from nova_reservations.db import tasks
 from nova_reservations.engine import address_audit
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import segment_audit
+from nova_reservations.engine import volume_audit
 from nova_reservations.engine.findings import Finding
+from nova_reservations.engine.findings import written
 from nova_reservations.objects import states
 
 PATIENCE = datetime.timedelta(seconds=60)
@@ -35,6 +37,7 @@ class Audit:
         self.cloud = cloud
         self.addresses = address_audit.AddressAudit(database, cloud)
         self.segments = segment_audit.SegmentAudit(database, cloud)
+        self.volumes = volume_audit.VolumeAudit(database, cloud)
 
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
@@ -51,6 +54,7 @@ class Audit:
             *self.of_slots(now),
             *self.addresses.findings(now),
             *self.segments.findings(now),
+            *self.volumes.findings(now),
             *self.of_leftovers(),
         ]
 
@@ -89,7 +93,7 @@ class Audit:
             yield Finding(
                 f'Lease {lease_id} has work left that no worker will find in '
                 'time',
-                self._write(audit.wake, lease_id, now),
+                written(self.database, audit.wake, lease_id, now),
             )
         for name, first, second in doubled:
             yield Finding(
@@ -100,7 +104,7 @@ class Audit:
             yield Finding(
                 f'Reservation {reservation_id} holds resources though its '
                 'lease is over',
-                self._write(_release, reservation_id, now),
+                written(self.database, _release, reservation_id, now),
             )
 
     def of_pool(self) -> Iterator[Finding]:
@@ -187,7 +191,7 @@ class Audit:
                 f'lease {drainable.fenced_for}, which does not need it: see '
                 'whether a server is still leaving it, and that a '
                 'nova-scheduler with [reservations] enable_engine runs',
-                self._write(tasks.hurry, drainable_hosts.TASK, now),
+                written(self.database, tasks.hurry, drainable_hosts.TASK, now),
             )
 
     def of_aggregates(self, now: datetime.datetime) -> Iterator[Finding]:
@@ -219,7 +223,7 @@ class Audit:
             yield Finding(
                 f'Reservation {reservation_id} has other hosts in {where} '
                 'than were given to it',
-                self._write(audit.regather, lease_id, now),
+                written(self.database, audit.regather, lease_id, now),
             )
         for reservation_id in sorted(known - alive - in_nova.keys()):
             yield Finding(
@@ -246,7 +250,7 @@ class Audit:
                 yield Finding(
                     f'Reservation {reservation_id} has other slots in '
                     'placement than were given to it',
-                    self._write(audit.regather, lease_id, now),
+                    written(self.database, audit.regather, lease_id, now),
                 )
         with self.database.reader() as session:
             overbooked = audit.overbooked(session)
@@ -286,15 +290,6 @@ class Audit:
 
     def _take_away(self, leftover: leftovers.Leftover) -> Callable[[], None]:
         return lambda: leftovers.take_away(leftover, self.cloud)
-
-    def _write(
-        self, function: Callable[..., None], *args: object
-    ) -> Callable[[], None]:
-        def repair() -> None:
-            with self.database.writer() as session:
-                function(session, *args)
-
-        return repair
 
     def _call(
         self,

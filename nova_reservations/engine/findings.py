@@ -4,6 +4,8 @@
 from collections.abc import Callable
 import dataclasses
 
+from nova_reservations.db import api
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
@@ -11,3 +13,15 @@ class Finding:
 
     problem: str
     repair: Callable[[], None] | None = None
+
+
+def written(
+    database: api.Database, function: Callable[..., None], *args: object
+) -> Callable[[], None]:
+    """Return a repair that is one transaction."""
+
+    def repair() -> None:
+        with database.writer() as session:
+            function(session, *args)
+
+    return repair

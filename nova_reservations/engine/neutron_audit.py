@@ -6,7 +6,6 @@ Where nothing of the type can be leased, Neutron is not asked.
 """
 
 import abc
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ from nova_reservations.db import leases
 from nova_reservations.db import resources
 from nova_reservations.engine import identity
 from nova_reservations.engine.findings import Finding
+from nova_reservations.engine.findings import written
 
 M = TypeVar('M', bound=ports.Made)
 
@@ -110,7 +110,7 @@ class NeutronAudit(abc.ABC, Generic[M]):
             yield Finding(
                 f'{self.noun} {self.label(name)} of reservation '
                 f'{reservation_id} is not in Neutron, or without its tags',
-                self._regather(lease_id, now),
+                written(self.database, audit.regather, lease_id, now),
             )
 
     def _of_leftovers(self, seen: Mapping[str, M]) -> Iterator[Finding]:
@@ -145,12 +145,3 @@ class NeutronAudit(abc.ABC, Generic[M]):
                     'which Blazar, is in use. If that is gone for ever, '
                     'delete it in Neutron'
                 )
-
-    def _regather(
-        self, lease_id: str, now: datetime.datetime
-    ) -> Callable[[], None]:
-        def repair() -> None:
-            with self.database.writer() as session:
-                audit.regather(session, lease_id, now)
-
-        return repair

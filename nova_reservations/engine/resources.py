@@ -188,7 +188,7 @@ class Resources:
             type have the same; None: it has none there.
         :raises: InvalidInput
         :raises: ResourceExists if there is one of this name, or UUID
-        :raises: Contended, DatabaseUnavailable
+        :raises: CloudUnavailable, Contended, DatabaseUnavailable
         """
         self._check_type(resource_type)
         kind = resource_types.leasing(self.types, resource_type)
@@ -197,6 +197,8 @@ class Resources:
                 f'Resources of type {resource_type} are added by '
                 f'.../{kind.enrolled_by}, where Neutron is asked'
             )
+        if kind is not None:
+            inventories = kind.inspect(name, inventories)
         return self.enrol(
             resource_type, name, now, inventories, properties, uuid
         )

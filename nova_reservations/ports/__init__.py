@@ -46,12 +46,19 @@ from nova_reservations.ports.servers import ServerState
 from nova_reservations.ports.slots import KnownFlavor
 from nova_reservations.ports.slots import ReservedSlots
 from nova_reservations.ports.slots import Slots
+from nova_reservations.ports.volumes import Backup
+from nova_reservations.ports.volumes import ReservedVolumes
+from nova_reservations.ports.volumes import Volume
+from nova_reservations.ports.volumes import VolumePool
+from nova_reservations.ports.volumes import Volumes
+from nova_reservations.ports.volumes import VolumeType
 
 __all__ = [
     'GONE',
     'MOVABLE',
     'TAG',
     'Aggregates',
+    'Backup',
     'Check',
     'Cloud',
     'ComputeService',
@@ -76,6 +83,7 @@ __all__ = [
     'Pool',
     'RequestKey',
     'ReservedSlots',
+    'ReservedVolumes',
     'Room',
     'SegmentNetwork',
     'Segments',
@@ -85,6 +93,10 @@ __all__ = [
     'Servers',
     'Slots',
     'Subnet',
+    'Volume',
+    'VolumePool',
+    'VolumeType',
+    'Volumes',
 ]
 
 
@@ -108,6 +120,9 @@ class Cloud(Protocol):
 
     @property
     def segments(self) -> Segments: ...
+
+    @property
+    def volumes(self) -> Volumes: ...
 
 
 class Notifier(Protocol):

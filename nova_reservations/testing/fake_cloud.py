@@ -16,6 +16,7 @@ from nova_reservations.testing import fake_segments
 from nova_reservations.testing import fake_servers
 from nova_reservations.testing import fake_slots
 from nova_reservations.testing import fake_state
+from nova_reservations.testing import fake_volumes
 
 NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
 
@@ -58,3 +59,4 @@ class FakeCloud(fake_state.State):
         self.slots = fake_slots.FakeSlots(self)
         self.networks = fake_networks.FakeNetworks(self)
         self.segments = fake_segments.FakeSegments(self)
+        self.volumes = fake_volumes.FakeVolumes(self)

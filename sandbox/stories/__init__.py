@@ -24,6 +24,7 @@ from sandbox.stories import networks
 from sandbox.stories import planning
 from sandbox.stories import resources
 from sandbox.stories import server_lease
+from sandbox.stories import volumes
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'host-lease': host_lease.tell,
@@ -40,6 +41,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'cells': cells.tell,
     'addresses': addresses.tell,
     'networks': networks.tell,
+    'volumes': volumes.tell,
     'governed': governed.tell,
     'resources-from-outside': from_outside.tell,
 }
@@ -49,6 +51,7 @@ CONF: Mapping[str, ini.Sections] = {
     'cells': cells.CONF,
     'governed': governed.CONF,
     'resources-from-outside': from_outside.CONF,
+    'volumes': volumes.CONF,
 }
 """What nova.conf has for the stories that want it otherwise."""
 
@@ -58,6 +61,7 @@ CELLS: Mapping[str, int] = {'cells': 2}
 REAL: Mapping[str, Collection[str]] = {
     'addresses': ('neutron',),
     'networks': ('neutron',),
+    'volumes': ('cinder',),
 }
 """The services that are real for the stories that need them."""
 

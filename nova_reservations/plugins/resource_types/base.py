@@ -274,6 +274,17 @@ class ResourceType(abc.ABC):
         """
         return ()
 
+    def inspect(
+        self, name: str, inventories: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        """Return the inventories of a resource that an operator adds, of the
+        type that the demands name, with what the cloud says of it.
+
+        :raises: InvalidInput for one that can not be leased
+        :raises: CloudUnavailable
+        """
+        return inventories
+
     def ranged(
         self, params: Mapping[str, Any], minimum: int, maximum: int
     ) -> dict[str, Any]:

@@ -1,17 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes: a real Cinder, which the sandbox has too."""
+"""Volumes: the fake keeps to what a real Cinder does."""
 
+from collections.abc import Callable
 from collections.abc import Iterator
+import contextlib
+import dataclasses
 import time
 from typing import Any
+import uuid
 
+from keystoneauth1 import token_endpoint
+import nova.conf
 import pytest
 import requests
 
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
+from nova_reservations.cloud import volumes
+from nova_reservations.testing import fake_cloud
+from nova_reservations.testing import fake_volumes
 from nova_reservations.tests.contract import services
+from nova_reservations.tests.contract import worlds
 
-PROJECT = 'b0b0b0b0000040008000000000000001'
-OTHER = 'b0b0b0b0000040008000000000000002'
+MINE = 'b0b0b0b0000040008000000000000001'
+OTHERS = 'b0b0b0b0000040008000000000000002'
 
 _SECONDS = 60
 
@@ -24,46 +38,280 @@ def cinder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f'{url}/v3'
 
 
-class Member:
-    """A member of a project, who asks Cinder over HTTP."""
+FAST, SLOW = 'storage@files#fast', 'storage@files#slow'
 
-    def __init__(self, url: str, project_id: str) -> None:
+
+def reserved(
+    pool: str = FAST, count: int = 2, size_gb: int = 3
+) -> ports.ReservedVolumes:
+    """Return volumes of a reservation that nobody has yet."""
+    return ports.ReservedVolumes(
+        str(uuid.uuid4()),
+        MINE,
+        objects.Resource(1, 'virtual:volume', pool, str(uuid.uuid4())),
+        count,
+        size_gb,
+        worlds.DATABASE,
+    )
+
+
+class FakeWorld:
+    def __init__(self) -> None:
+        self._cloud = fake_cloud.FakeCloud()
+        self.volumes = self._cloud.volumes
+        for name in FAST, SLOW:
+            self.volumes.pools[name] = fake_volumes.pool(name)
+
+    def add_type(self, name: str, pool: str) -> None:
+        self.volumes.add_type(name, pool_name=pool)
+
+    def publish(self, made: ports.VolumeType) -> None:
+        self.volumes.types[made.name] = dataclasses.replace(
+            made, is_public=True
+        )
+
+
+class CinderWorld:
+    def __init__(self, url: str) -> None:
         self._url = url
-        self._headers = {
-            'X-Auth-Token': f'user:{project_id}',
-            'OpenStack-API-Version': 'volume 3.60',
-        }
+        self.volumes = volumes.Volumes()
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def add_type(self, name: str, pool: str) -> None:
+        specs = {'volume_backend_name': 'files', 'pool_name': pool}
+        self._ask('POST', '/types', {'name': name, 'extra_specs': specs})
+
+    def publish(self, made: ports.VolumeType) -> None:
+        self._ask('PUT', f'/types/{made.id}', {'is_public': True})
+
+    def _ask(self, method: str, path: str, fields: Any) -> None:
         answer = requests.request(
             method,
             f'{self._url}{path}',
-            json=body,
-            headers=self._headers,
+            json={'volume_type': fields},
+            headers={'X-Auth-Token': f'user:{OTHERS}'},
             timeout=_SECONDS,
         )
-        assert answer.status_code in (200, 202, 204), answer.text
-        return answer.json() if answer.content else None
-
-    def volumes(self) -> dict[str, str]:
-        """Return id -> status."""
-        found = self.ask('GET', '/volumes/detail')['volumes']
-        return {each['id']: each['status'] for each in found}
-
-    def wait_for(self, volumes: dict[str, str]) -> None:
-        deadline = time.monotonic() + _SECONDS
-        while (seen := self.volumes()) != volumes:
-            assert time.monotonic() < deadline, seen
-            time.sleep(0.1)
+        assert answer.status_code == 200, answer.text
 
 
-@pytest.mark.functional
-def test_a_member_has_volumes_of_its_own_in_a_cinder_of_the_sandbox(
-    cinder: str,
+@pytest.fixture
+def asked(
+    cinder: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[CinderWorld]:
+    """Have the product ask the Cinder."""
+
+    def plugin(project_id: str = OTHERS) -> Any:
+        return token_endpoint.Token(cinder, f'nova:{project_id}')
+
+    monkeypatch.setattr(credentials, 'plugin', plugin)
+    monkeypatch.setattr(credentials, 'plugin_for', plugin)
+    with contextlib.ExitStack() as stack:
+        for name, value in {
+            'endpoint_template': f'{cinder}/%(project_id)s',
+            'timeout': 100,
+        }.items():
+            nova.conf.CONF.set_override(name, value, group='cinder')
+            stack.callback(nova.conf.CONF.clear_override, name, group='cinder')
+        volumes._client.cache_clear()
+        stack.callback(volumes._client.cache_clear)
+        yield CinderWorld(cinder)
+
+
+@pytest.fixture(
+    params=['fake', pytest.param('cinder', marks=pytest.mark.functional)]
+)
+def world(request: pytest.FixtureRequest) -> FakeWorld | CinderWorld:
+    """Each in turn; all tests share one Cinder, and leave it empty."""
+    if request.param == 'fake':
+        return FakeWorld()
+    found: CinderWorld = request.getfixturevalue('asked')
+    return found
+
+
+def until(seen: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
+    deadline = time.monotonic() + _SECONDS
+    while not wanted(found := seen()):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+    return found
+
+
+def found(
+    world: FakeWorld | CinderWorld,
+    wanted: ports.ReservedVolumes,
+    project_id: str = MINE,
+) -> list[ports.Volume]:
+    return world.volumes.find_volumes(
+        project_id, wanted.reservation_id, wanted.pool
+    )
+
+
+def type_of(
+    world: FakeWorld | CinderWorld, wanted: ports.ReservedVolumes
+) -> ports.VolumeType:
+    (one,) = (
+        each
+        for each in world.volumes.find_types()
+        if each.reservation_id == wanted.reservation_id
+    )
+    return one
+
+
+def leads_to(
+    world: FakeWorld | CinderWorld, volume_type: ports.VolumeType
+) -> set[str]:
+    return {
+        name
+        for name, pool in world.volumes.find_pools().items()
+        if volume_type.may_lead_to(pool)
+    }
+
+
+def test_pools_have_names_and_sizes(world: FakeWorld | CinderWorld) -> None:
+    pool = world.volumes.find_pools()[FAST]
+    assert pool.key == ('files', 'fast')
+    assert pool.total_gb == 100
+    assert pool.up
+
+
+def test_a_type_leads_to_its_pool_alone_and_is_made_once(
+    world: FakeWorld | CinderWorld,
 ) -> None:
-    member, stranger = Member(cinder, PROJECT), Member(cinder, OTHER)
-    made = member.ask('POST', '/volumes', {'volume': {'size': 1}})['volume']
-    member.wait_for({made['id']: 'available'})
-    assert not stranger.volumes()
-    member.ask('DELETE', f'/volumes/{made["id"]}')
-    member.wait_for({})
+    wanted = reserved(SLOW)
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    made = type_of(world, wanted)
+    assert not made.is_public
+    assert made.pool_uuid == wanted.pool.uuid
+    assert made.database == worlds.DATABASE
+    assert leads_to(world, made) == {SLOW}
+    assert world.volumes.delete_type(made, worlds.go_on)
+    assert world.volumes.delete_type(made, worlds.go_on)
+
+
+def test_a_type_of_somebody_else_is_none_of_ours(
+    world: FakeWorld | CinderWorld,
+) -> None:
+    name = f'gold {uuid.uuid4()}'
+    world.add_type(name, 'slow')
+    (made,) = (
+        each for each in world.volumes.find_types() if each.name == name
+    )
+    assert made.is_public
+    assert made.reservation_id is None
+    assert made.database is None
+    assert leads_to(world, made) == {SLOW}
+    world.volumes.delete_type(made, worlds.go_on)
+
+
+def test_as_many_volumes_as_were_promised_are_made_and_no_more(
+    world: FakeWorld | CinderWorld,
+) -> None:
+    wanted = reserved(count=2)
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    for _ in range(2):
+        world.volumes.create_volume(wanted, 'mine', worlds.go_on)
+    with pytest.raises(exception.CloudRefused):
+        world.volumes.create_volume(wanted, 'mine', worlds.go_on)
+    there = until(
+        lambda: found(world, wanted),
+        lambda seen: {each.status for each in seen} == {'available'},
+    )
+    assert [(each.name, each.size_gb) for each in there] == [('mine', 3)] * 2
+    assert found(world, wanted, OTHERS) == []
+
+    made = type_of(world, wanted)
+    world.volumes.close_type(made, MINE, worlds.go_on)
+    assert not world.volumes.delete_type(made, worlds.go_on)
+    for each in there:
+        assert world.volumes.delete_volume(each, worlds.go_on) is None
+    until(lambda: found(world, wanted), lambda seen: seen == [])
+    assert world.volumes.delete_volume(there[0], worlds.go_on) is None
+    assert world.volumes.delete_type(made, worlds.go_on)
+
+
+def test_a_pool_that_is_down_has_no_type(
+    world: FakeWorld | CinderWorld,
+) -> None:
+    with pytest.raises(exception.CloudUnavailable):
+        world.volumes.ensure_type(reserved('storage@files#gone'), worlds.go_on)
+
+
+@pytest.fixture
+def one(
+    world: FakeWorld | CinderWorld,
+) -> Iterator[tuple[ports.ReservedVolumes, ports.Volume]]:
+    """A volume, and whose it is; nothing is left of it."""
+    wanted = reserved(count=1, size_gb=1)
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    world.volumes.create_volume(wanted, 'mine', worlds.go_on)
+    made = type_of(world, wanted)
+    until(
+        lambda: found(world, wanted),
+        lambda seen: [each.status for each in seen] == ['available'],
+    )
+    yield wanted, found(world, wanted)[0]
+    for each in found(world, wanted):
+        world.volumes.delete_volume(each, worlds.go_on)
+    until(
+        lambda: world.volumes.delete_type(made, worlds.go_on),
+        lambda is_gone: is_gone,
+    )
+
+
+def test_a_volume_moves_to_where_its_new_type_leads(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    wanted, volume = one
+    name = f'kept {uuid.uuid4()}'
+    assert world.volumes.retype_volume(volume, 'none such', worlds.go_on)
+    world.add_type(name, 'slow')
+    assert world.volumes.retype_volume(volume, name, worlds.go_on) is None
+    until(lambda: found(world, wanted), lambda seen: seen == [])
+    assert world.volumes.delete_volume(volume, worlds.go_on) is None
+    (kept,) = (
+        each for each in world.volumes.find_types() if each.name == name
+    )
+    until(
+        lambda: world.volumes.delete_type(kept, worlds.go_on),
+        lambda is_gone: is_gone,
+    )
+
+
+def test_a_backup_bears_what_it_was_given(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    wanted, volume = one
+    until(world.volumes.makes_backups, lambda is_up: is_up)
+    assert world.volumes.find_backups(volume) == []
+    assert (
+        world.volumes.create_backup(volume, MINE, 'at the end', worlds.go_on)
+        is None
+    )
+    made = until(
+        lambda: world.volumes.find_backups(volume),
+        lambda seen: [each.status for each in seen] == ['available'],
+    )
+    assert [each.description for each in made] == ['at the end']
+    until(
+        lambda: found(world, wanted),
+        lambda seen: [each.status for each in seen] == ['available'],
+    )
+
+
+def test_access_that_was_taken_and_a_type_that_was_made_public_are_mended(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    wanted, _ = one
+    made = type_of(world, wanted)
+    assert set(world.volumes.find_access(made)) == {MINE}
+    world.volumes.close_type(made, MINE, worlds.go_on)
+    assert set(world.volumes.find_access(made)) == set()
+    world.publish(made)
+    assert type_of(world, wanted).is_public
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    assert not type_of(world, wanted).is_public
+    assert set(world.volumes.find_access(made)) == {MINE}

@@ -217,3 +217,29 @@ def test_hosts_that_are_not_healed_are_named(controller):
     assert code == WARNING
     assert 'nova-reservations-manage heal' in said
     assert {*hosts} <= set(said.split())
+
+
+def test_volumes_need_a_role_that_projects_inherit(controller):
+    volumes = controller.cloud.volumes
+    volumes.without_role.add('lessee')
+    volumes.is_silent = True
+    assert controller.results()['Volumes'] == (SUCCESS, None)
+    with controller.conf_file.open('a') as file:
+        file.write('resource_types = virtual:volume\n')
+    code, said = controller.results()['Volumes']
+    assert (code, 'does not answer' in said) == (FAILURE, True)
+    volumes.is_silent = False
+    code, said = controller.results()['Volumes']
+    assert (code, 'openstack role add' in said) == (WARNING, True)
+    volumes.without_role.clear()
+    assert controller.results()['Volumes'] == (SUCCESS, None)
+
+
+def test_the_type_of_volumes_that_are_kept_must_be_there(controller):
+    with controller.conf_file.open('a') as file:
+        file.write('resource_types = virtual:volume\n')
+        file.write('kept_volume_type = open\n')
+    code, said = controller.results()['Volumes']
+    assert (code, 'no volume type open' in said) == (FAILURE, True)
+    controller.cloud.volumes.add_type('open', pool_name='open')
+    assert controller.results()['Volumes'] == (SUCCESS, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many ask for the last addresses and VLANs at the same time."""
+"""Many ask for the last addresses, VLANs and GiB at the same time."""
 
 from concurrent import futures
 import threading
@@ -8,6 +8,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.testing import addresses
+from nova_reservations.testing import pools
 from nova_reservations.testing import region as regions
 from nova_reservations.testing import segments
 
@@ -16,12 +17,14 @@ LESSEES = 8
 
 @pytest.fixture
 def region(any_database):
-    """Three addresses, and three VLANs."""
+    """Three addresses, three VLANs, and two pools of 100 GiB."""
     region = regions.Region(
-        any_database.url, types={**addresses.TYPES, **segments.TYPES}
+        any_database.url,
+        types={**addresses.TYPES, **segments.TYPES, **pools.TYPES},
     )
     addresses.enrol(region, 101, 102, 103)
     segments.enrol(region, 101, 102, 103)
+    pools.enrol(region, pools.FAST, pools.SLOW)
     yield region
     region.close()
 
@@ -57,3 +60,14 @@ def test_one_gets_the_address_that_all_have_named(region):
     there = addresses.there(region)
     assert there[102] == winner.project_id
     assert set(there.values()) == {winner.project_id}
+
+
+def test_the_last_gib_are_given_once(region):
+    granted = race(region, *pools.asked(40))
+    assert len(granted) == 4
+    given = [region.hosts_of(lease) for lease in granted]
+    assert sorted(map(min, given)) == [pools.FAST] * 2 + [pools.SLOW] * 2
+    region.forward(until=6)
+    assert pools.there(region) == sorted(
+        (lease.project_id, 40, 'available') for lease in granted
+    )

@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes of Cinder: where they are is an administrator's to say, and they
+are created in a project with a token of it."""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import functools
+from typing import Any
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading
+import nova.conf
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
+
+CONF = nova.conf.CONF
+GROUP = 'cinder'
+
+TIMEOUT = 30
+"""Seconds after which an answer is given up where [cinder] timeout is not
+set: without one it is waited for without end."""
+
+MICROVERSION = '3.0'
+
+_PREFIX = 'reservation'
+_DATABASE = 'nova_reservations:database'
+"""A key of extra specs that Cinder's scheduler leaves alone, as any of a
+scope that is none of its own."""
+
+_PAGE = 500
+
+_GONE = 404
+_REFUSED = (400, 401, 403, 404, 409, 413)
+
+
+class Volumes:
+    """Opens nothing until it is used, and so may be made before a fork."""
+
+    def acts_for(self, project_id: str) -> bool:
+        return credentials.act_for(project_id)
+
+    def acts_everywhere(self) -> bool:
+        return credentials.have_inherited_role()
+
+    def find_pools(self) -> Mapping[str, ports.VolumePool]:
+        answer = _request(
+            'GET', '/scheduler-stats/get_pools', params={'detail': 'true'}
+        )
+        return {
+            each['name']: _pool(each['name'], each['capabilities'])
+            for each in answer.json()['pools']
+        }
+
+    def find_types(self) -> Collection[ports.VolumeType]:
+        return [_type(each) for each in _list('types', is_public='None')]
+
+    def ensure_type(
+        self, volumes: ports.ReservedVolumes, check: ports.Check
+    ) -> None:
+        name = _name(volumes.reservation_id, volumes.pool)
+        found = _of_name(name) or self._create_type(name, volumes, check)
+        if found.is_public:
+            check()
+            _make_private(found)
+        check()
+        _changed(
+            'The quota of its volumes',
+            _request(
+                'PUT',
+                f'/os-quota-sets/{volumes.project_id}',
+                *_REFUSED,
+                body={
+                    'quota_set': {
+                        f'volumes_{name}': volumes.count,
+                        f'gigabytes_{name}': volumes.count * volumes.size_gb,
+                        f'snapshots_{name}': 0,
+                    }
+                },
+            ),
+        )
+        check()
+        _request(
+            'POST',
+            f'/types/{found.id}/action',
+            # It has access already.
+            409,
+            body={'addProjectAccess': {'project': volumes.project_id}},
+        )
+
+    def _create_type(
+        self, name: str, volumes: ports.ReservedVolumes, check: ports.Check
+    ) -> ports.VolumeType:
+        pool = self.find_pools().get(volumes.pool.name)
+        if pool is None:
+            raise exception.CloudUnavailable(
+                service='Cinder', reason='a pool of its is down'
+            )
+        backend, inner = pool.key
+        check()
+        answer = _request(
+            'POST',
+            '/types',
+            *_REFUSED,
+            body={
+                'volume_type': {
+                    'name': name,
+                    'description': 'Of a lease: it comes and goes with it.',
+                    'os-volume-type-access:is_public': False,
+                    'extra_specs': {
+                        'volume_backend_name': backend,
+                        'pool_name': inner,
+                        _DATABASE: volumes.database,
+                    },
+                }
+            },
+        )
+        if answer.status_code == 409:
+            # Whoever was killed has asked for it, and it came only now.
+            found = _of_name(name)
+            if found is not None:
+                return found
+        _changed('Its volume type', answer)
+        return _type(answer.json()['volume_type'])
+
+    def find_access(self, volume_type: ports.VolumeType) -> Collection[str]:
+        answer = _request(
+            'GET', f'/types/{volume_type.id}/os-volume-type-access', _GONE
+        )
+        found = answer.json().get('volume_type_access', ())
+        return {each['project_id'] for each in found}
+
+    def find_volumes(
+        self, project_id: str, reservation_id: str, pool: objects.Resource
+    ) -> list[ports.Volume]:
+        name = _name(reservation_id, pool)
+        found = [
+            each
+            for each in _list(
+                'volumes/detail', all_tenants='1', project_id=project_id
+            )
+            if each['volume_type'] == name
+        ]
+        found.sort(key=lambda each: (each['created_at'], each['id']))
+        return [
+            ports.Volume(
+                each['id'],
+                each['name'] or each['id'],
+                each['status'],
+                each['size'],
+                tuple(
+                    attached['server_id']
+                    for attached in each['attachments']
+                    if attached.get('server_id')
+                ),
+            )
+            for each in found
+        ]
+
+    def create_volume(
+        self, volumes: ports.ReservedVolumes, name: str, check: ports.Check
+    ) -> None:
+        check()
+        _changed(
+            'A volume',
+            _request(
+                'POST',
+                '/volumes',
+                *_REFUSED,
+                project_id=volumes.project_id,
+                body={
+                    'volume': {
+                        'name': name,
+                        'size': volumes.size_gb,
+                        'volume_type': _name(
+                            volumes.reservation_id, volumes.pool
+                        ),
+                    }
+                },
+            ),
+        )
+
+    def delete_volume(
+        self, volume: ports.Volume, check: ports.Check
+    ) -> str | None:
+        check()
+        answer = _request(
+            'DELETE',
+            f'/volumes/{volume.id}',
+            *_REFUSED,
+            params={'cascade': 'true'},
+        )
+        return None if answer.status_code == _GONE else _refusal(answer)
+
+    def retype_volume(
+        self, volume: ports.Volume, volume_type: str, check: ports.Check
+    ) -> str | None:
+        check()
+        answer = _request(
+            'POST',
+            f'/volumes/{volume.id}/action',
+            *_REFUSED,
+            body={
+                'os-retype': {
+                    'new_type': volume_type,
+                    'migration_policy': 'on-demand',
+                }
+            },
+        )
+        return _refusal(answer)
+
+    def makes_backups(self) -> bool:
+        answer = _request(
+            'GET', '/os-services', params={'binary': 'cinder-backup'}
+        )
+        return any(
+            (each['state'], each['status']) == ('up', 'enabled')
+            for each in answer.json()['services']
+        )
+
+    def find_backups(self, volume: ports.Volume) -> list[ports.Backup]:
+        return [
+            ports.Backup(each['id'], each['status'], each['description'] or '')
+            for each in _list(
+                'backups/detail', all_tenants='1', volume_id=volume.id
+            )
+        ]
+
+    def create_backup(
+        self,
+        volume: ports.Volume,
+        project_id: str,
+        description: str,
+        check: ports.Check,
+    ) -> str | None:
+        check()
+        try:
+            answer = _request(
+                'POST',
+                '/backups',
+                *_REFUSED,
+                project_id=project_id,
+                body={
+                    'backup': {
+                        'volume_id': volume.id,
+                        'name': volume.name,
+                        'description': description,
+                    }
+                },
+            )
+        except exception.CloudRefused as error:
+            return str(error)
+        return _refusal(answer)
+
+    def close_type(
+        self,
+        volume_type: ports.VolumeType,
+        project_id: str,
+        check: ports.Check,
+    ) -> None:
+        check()
+        if volume_type.is_public:
+            _make_private(volume_type)
+        _request(
+            'POST',
+            f'/types/{volume_type.id}/action',
+            _GONE,
+            body={'removeProjectAccess': {'project': project_id}},
+        )
+
+    def delete_type(
+        self, volume_type: ports.VolumeType, check: ports.Check
+    ) -> bool:
+        check()
+        answer = _request('DELETE', f'/types/{volume_type.id}', 400, _GONE)
+        return answer.status_code != 400
+
+
+def _make_private(volume_type: ports.VolumeType) -> None:
+    _request(
+        'PUT',
+        f'/types/{volume_type.id}',
+        _GONE,
+        body={'volume_type': {'is_public': False}},
+    )
+
+
+def _name(reservation_id: str, pool: objects.Resource) -> str:
+    return f'{_PREFIX}:{reservation_id}:{pool.uuid}'
+
+
+def _of_name(name: str) -> ports.VolumeType | None:
+    for each in _list('types', is_public='None'):
+        if each['name'] == name:
+            return _type(each)
+    return None
+
+
+def _type(found: Mapping[str, Any]) -> ports.VolumeType:
+    parts = found['name'].split(':')
+    is_ours = len(parts) == 3 and parts[0] == _PREFIX
+    specs = found.get('extra_specs') or {}
+    return ports.VolumeType(
+        found['id'],
+        found['name'],
+        found['is_public'],
+        specs,
+        parts[1] if is_ours else None,
+        parts[2] if is_ours else None,
+        specs.get(_DATABASE),
+    )
+
+
+def _pool(name: str, found: Mapping[str, Any]) -> ports.VolumePool:
+    return ports.VolumePool(
+        name,
+        found,
+        _whole(found.get('total_capacity_gb')),
+        _whole(found.get('allocated_capacity_gb')) or 0,
+        found.get('backend_state', 'up') == 'up',
+    )
+
+
+def _whole(size: object) -> int | None:
+    """Return whole GiB; None for ``infinite`` and ``unknown``."""
+    return int(size) if isinstance(size, int | float) else None
+
+
+def _list(collection: str, **wanted: str) -> Iterator[dict[str, Any]]:
+    """Yield all that meet the filters, page by page.
+
+    :raises: CloudUnavailable
+    """
+    noun = collection.partition('/')[0]
+    name = 'volume_types' if noun == 'types' else noun
+    params = {**wanted, 'limit': str(_PAGE)}
+    while True:
+        page = _request('GET', f'/{collection}', params=params).json()
+        yield from page[name]
+        if not any(
+            link['rel'] == 'next'
+            for key in page.keys() - {name}
+            for link in page[key]
+        ):
+            return
+        params['marker'] = page[name][-1]['id']
+
+
+def _request(
+    method: str,
+    url: str,
+    *also: int,
+    project_id: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    body: Any = None,
+) -> Any:
+    """Return Cinder's answer.
+
+    :param also: the statuses beside 200, 201, 202 and 204 that the caller is
+        prepared for
+    :param project_id: as whom it is asked; None: as an administrator
+    :raises: CloudUnavailable
+    :raises: CloudRefused if there is no token of the project
+    """
+    try:
+        answer = _client(project_id).request(
+            url,
+            method,
+            params=params,
+            json=body,
+            timeout=CONF.cinder.timeout or TIMEOUT,
+        )
+    except ks_exc.ClientException as error:
+        if (
+            isinstance(error, ks_exc.Unauthorized)
+            and project_id
+            and not credentials.act_for(project_id)
+        ):
+            raise exception.CloudRefused(
+                what='A token of the project',
+                reason='[service_user] of Nova has no role in it',
+            ) from error
+        raise exception.CloudUnavailable(
+            service='Cinder', reason=error
+        ) from error
+    if answer.status_code not in (200, 201, 202, 204, *also):
+        raise exception.CloudUnavailable(
+            service='Cinder',
+            reason=f'{method} {url} was answered with '
+            f'{answer.status_code}: {answer.text[:500]}',
+        )
+    return answer
+
+
+def _changed(what: str, answer: Any) -> None:
+    """:raises: CloudRefused if Cinder has not done it"""
+    if answer.status_code >= 400:
+        raise exception.CloudRefused(what=what, reason=_said(answer))
+
+
+def _refusal(answer: Any) -> str | None:
+    """Return why Cinder has refused, in its words; None: it has not."""
+    return _said(answer) if answer.status_code >= 400 else None
+
+
+def _said(answer: Any) -> str:
+    """Return why Cinder has refused, in its words."""
+    try:
+        (told,) = answer.json().values()
+        return str(told['message'])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return f'the answer was {answer.status_code}'
+
+
+@functools.lru_cache(maxsize=credentials.PROJECTS)
+def _client(project_id: str | None) -> adapter.Adapter:
+    """Return what asks Cinder as a project, or as an administrator; it keeps
+    its token until shortly before that expires.
+
+    :raises: CloudUnavailable if there are no credentials
+    """
+    auth = (
+        credentials.plugin_for(project_id)
+        if project_id
+        else credentials.plugin()
+    )
+    if auth is None:
+        raise exception.CloudUnavailable(
+            service='Cinder',
+            reason='[service_user] of nova.conf has no credentials',
+        )
+    service_type, service_name, interface = CONF.cinder.catalog_info.split(':')
+    template = CONF.cinder.endpoint_template
+    return adapter.Adapter(
+        loading.load_session_from_conf_options(CONF, GROUP, auth=auth),
+        auth=auth,
+        service_type=service_type,
+        service_name=service_name or None,
+        interface=interface,
+        region_name=CONF.cinder.os_region_name,
+        endpoint_override=template and template.replace('/%(project_id)s', ''),
+        default_microversion=MICROVERSION,
+        raise_exc=False,
+    )

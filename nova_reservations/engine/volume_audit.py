@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audit of pools and volumes: what was changed in Cinder behind our back.
+
+Where no pool can be leased, Cinder is not asked.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import datetime
+
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import audit
+from nova_reservations.db import leases
+from nova_reservations.db import resources
+from nova_reservations.engine import identity
+from nova_reservations.engine.findings import Finding
+from nova_reservations.engine.findings import written
+from nova_reservations.objects import pool as pools
+
+Pools = Mapping[str, objects.Inventoried]
+"""Name -> pool."""
+
+Found = Mapping[str, ports.VolumePool]
+"""Name -> pool that Cinder has."""
+
+Types = Collection[ports.VolumeType]
+
+
+class VolumeAudit:
+    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
+        self.database = database
+        self.cloud = cloud
+
+    def findings(self, now: datetime.datetime) -> Iterator[Finding]:
+        """:raises: CloudUnavailable"""
+        with self.database.reader() as session:
+            query = objects.ResourceQuery(pools.VOLUME)
+            known = {
+                each.name: each for each in resources.find(session, query)
+            }
+        if not known:
+            return
+        types = self.cloud.volumes.find_types()
+        found = self.cloud.volumes.find_pools()
+        yield from self._of_pools(known, found)
+        yield from self._of_types(known, found, types)
+        yield from self._of_leases(known, types, now)
+        yield from self._of_leftovers(types)
+
+    def _of_pools(self, known: Pools, found: Found) -> Iterator[Finding]:
+        for name, pool in sorted(known.items()):
+            promised = pool.inventories.get(pools.SIZE, 0)
+            if name not in found:
+                yield Finding(
+                    f'Pool {name} is not in Cinder, or its cinder-volume is '
+                    'down or disabled: bring it back, or remove the pool'
+                )
+                continue
+            total = found[name].total_gb
+            if total is not None and total < promised:
+                yield Finding(
+                    f'Pool {name} has {total} GiB in Cinder, and leases may '
+                    f'have {promised}: set its inventory of {pools.SIZE} to '
+                    'what it has'
+                )
+
+    def _of_types(
+        self, known: Pools, found: Found, types: Types
+    ) -> Iterator[Finding]:
+        """Yield types that lead to pools where they should not, or do not
+        where they should."""
+        for each in types:
+            for name in sorted(known.keys() & found):
+                leads = each.may_lead_to(found[name])
+                should = each.pool_uuid == known[name].resource.uuid
+                if leads and not should:
+                    yield Finding(
+                        f'Volume type {each.name} leads to pool {name}, which '
+                        'is for leases: give it extra specs that lead '
+                        'elsewhere, or remove the pool'
+                    )
+                elif should and not leads:
+                    yield Finding(
+                        f'Volume type {each.name} does not lead to pool '
+                        f'{name}: give it back its extra specs'
+                    )
+
+    def _of_leases(
+        self, known: Pools, types: Types, now: datetime.datetime
+    ) -> Iterator[Finding]:
+        """Yield what active leases should have and have not."""
+        there = {(each.reservation_id, each.pool_uuid): each for each in types}
+        with self.database.reader() as session:
+            leased = audit.whole(session, pools.VOLUME)
+            promised = {
+                pool.name: _promised(session, pool) for pool in known.values()
+            }
+        for name, reservation_id, lease_id, project_id in leased:
+            pool = known[name].resource
+            made = there.get((reservation_id, pool.uuid))
+            count, size_gb = promised[name][reservation_id]
+            wanted = ports.ReservedVolumes(
+                reservation_id, project_id, pool, count, size_gb, ''
+            )
+            for problem in self._problems(wanted, made):
+                yield Finding(
+                    f'Reservation {reservation_id}: {problem}',
+                    written(self.database, audit.regather, lease_id, now),
+                )
+
+    def _problems(
+        self, wanted: ports.ReservedVolumes, made: ports.VolumeType | None
+    ) -> Iterator[str]:
+        if made is None:
+            yield f'it has no volume type in pool {wanted.pool.name}'
+        elif made.is_public:
+            yield (
+                f'volume type {made.name} is public, so that anybody can have '
+                'volumes in a pool of leases'
+            )
+        elif wanted.project_id not in self.cloud.volumes.find_access(made):
+            yield (
+                f'project {wanted.project_id} has no access to volume type '
+                f'{made.name}'
+            )
+        there = self.cloud.volumes.find_volumes(
+            wanted.project_id, wanted.reservation_id, wanted.pool
+        )
+        missing = wanted.missing(there)
+        if missing:
+            yield (
+                f'{missing} of its {wanted.count} volumes in pool '
+                f'{wanted.pool.name} are not there'
+            )
+
+    def _of_leftovers(self, types: Types) -> Iterator[Finding]:
+        """Yield volume types of leases that are over; those of another
+        database are left to whoever knows it."""
+        ids = {each.reservation_id for each in types if each.reservation_id}
+        with self.database.reader() as session:
+            alive = leases.in_nova(session, ids)
+            recorded = audit.reservations(session, ids)
+        ours = identity.of(self.database)
+        for each in types:
+            if each.reservation_id is None or each.reservation_id in alive:
+                continue
+            if each.database == ours or each.reservation_id in recorded:
+                yield Finding(
+                    f'Volume type {each.name} is of no lease any more',
+                    self._delete(each),
+                )
+
+    def _delete(self, volume_type: ports.VolumeType) -> Callable[[], None]:
+        def repair() -> None:
+            self.cloud.volumes.delete_type(volume_type, check=lambda: None)
+
+        return repair
+
+
+def _promised(
+    session: api.Session, pool: objects.Inventoried
+) -> dict[str, tuple[int, int]]:
+    """Return reservation id -> how many volumes it has there, and the GiB of
+    each."""
+    amounts: dict[str, dict[str, int]] = defaultdict(dict)
+    for each in resources.shares(session, pool.id):
+        amounts[each.reservation_id][each.resource_class] = each.amount
+    return {
+        key: (
+            (count := its[objects.slot_class(key)]),
+            its[pools.SIZE] // count,
+        )
+        for key, its in amounts.items()
+    }

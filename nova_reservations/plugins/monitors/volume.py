@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Monitor of pools, by what Cinder's scheduler knows of their backends."""
+
+from collections.abc import Collection
+import datetime
+from typing import ClassVar
+
+from nova_reservations.objects import pool as pools
+from nova_reservations.plugins.monitors import base
+
+
+class VolumeMonitor(base.Monitor):
+    """A pool is down if its backend says so; or if the service of that is
+    down, or disabled, so that Cinder puts no volume there."""
+
+    resource_type: ClassVar[str] = pools.VOLUME
+
+    def check_states(
+        self, known: Collection[str], now: datetime.datetime
+    ) -> base.Changes:
+        up = {
+            name
+            for name, pool in self.cloud.volumes.find_pools().items()
+            if pool.up
+        }
+        return base.Changes(
+            recovered=up.intersection(known), down=set(known) - up
+        )

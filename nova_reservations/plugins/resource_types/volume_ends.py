@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions on a reservation's volumes at its end."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+
+from oslo_config import cfg
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.plugins.resource_types import base
+
+DELETE = 'delete'
+KEEP = 'keep'
+BACKUP = 'backup'
+
+_BUSY = {
+    'deleting': 'deleted',
+    'retyping': 'moved out of the pool of leases',
+    'backing-up': 'backed up',
+}
+"""States of Cinder that end by themselves -> what is being done."""
+
+_DESCRIPTION = 'At the end of reservation '
+
+
+def check(
+    action: str | None, cloud: ports.Cloud, conf: cfg.ConfigOpts
+) -> None:
+    """See that an action can be offered.
+
+    :raises: InvalidInput, CloudUnavailable
+    """
+    if action == KEEP:
+        wanted = conf.reservations.kept_volume_type
+        if not wanted:
+            raise exception.InvalidInput(
+                'end_action keep is not offered here: the operator has named '
+                'no volume type of volumes that are kept'
+            )
+        if wanted not in {each.name for each in cloud.volumes.find_types()}:
+            raise exception.InvalidInput(
+                f'end_action keep can not be offered: Cinder has no volume '
+                f'type {wanted}; ask the operator'
+            )
+    elif action == BACKUP and not cloud.volumes.makes_backups():
+        raise exception.InvalidInput(
+            'end_action backup can not be offered: no cinder-backup is up; '
+            'ask the operator'
+        )
+
+
+def leave(
+    volume: ports.Volume,
+    action: str,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    conf: cfg.ConfigOpts,
+) -> objects.Reason:
+    """Do the next step of an action with a volume that nothing has attached;
+    return why the volume is there still.
+
+    To be repeated after a crash, and as long as it is there.
+    """
+    if volume.servers:
+        return objects.Reason.plain(
+            f'Volume {volume.name} is attached to server '
+            f'{", ".join(volume.servers)}: detach it'
+        )
+    if volume.status in _BUSY:
+        return _being(volume, _BUSY[volume.status])
+    return _ACTIONS[action](volume, booking, cloud, conf)
+
+
+def _delete(
+    volume: ports.Volume,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    conf: cfg.ConfigOpts,
+) -> objects.Reason:
+    why = cloud.volumes.delete_volume(volume, booking.check)
+    return _being(volume, _BUSY['deleting'], why)
+
+
+def _keep(
+    volume: ports.Volume,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    conf: cfg.ConfigOpts,
+) -> objects.Reason:
+    """Move it to where others have theirs: with its volume type it changes
+    its pool."""
+    why = cloud.volumes.retype_volume(
+        volume, conf.reservations.kept_volume_type or '', booking.check
+    )
+    return _being(volume, _BUSY['retyping'], why)
+
+
+def _back_up(
+    volume: ports.Volume,
+    booking: base.Booking,
+    cloud: ports.Cloud,
+    conf: cfg.ConfigOpts,
+) -> objects.Reason:
+    """Delete it once there is a backup; one that has failed is left to be
+    looked at, and the volume with it."""
+    mark = f'{_DESCRIPTION}{booking.reservation.id}'
+    made = [
+        each
+        for each in cloud.volumes.find_backups(volume)
+        if each.description == mark
+    ]
+    if any(each.status == 'available' for each in made):
+        return _delete(volume, booking, cloud, conf)
+    for each in made:
+        if each.status != 'creating':
+            return objects.Reason.plain(
+                f'Backup {each.id} of volume {volume.name} is in state '
+                f'{each.status}: delete it, and another one is made'
+            )
+    why = None
+    if not made:
+        why = cloud.volumes.create_backup(
+            volume, booking.lease.project_id, mark, booking.check
+        )
+    return _being(volume, _BUSY['backing-up'], why)
+
+
+_ACTIONS: Mapping[
+    str,
+    Callable[
+        [ports.Volume, base.Booking, ports.Cloud, cfg.ConfigOpts],
+        objects.Reason,
+    ],
+] = {DELETE: _delete, KEEP: _keep, BACKUP: _back_up}
+
+NAMES = (*_ACTIONS, None)
+
+
+def _being(
+    volume: ports.Volume, done: str, refused: str | None = None
+) -> objects.Reason:
+    if refused is None:
+        return objects.Reason.plain(f'Volume {volume.name} is being {done}')
+    return objects.Reason.plain(
+        f'Volume {volume.name} can not be {done}: {refused}'
+    )

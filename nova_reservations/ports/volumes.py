@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes, as Cinder has them, and the volume types of reservations."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+from typing import Protocol
+
+from nova_reservations import objects
+from nova_reservations.ports.calls import Check
+
+_SCOPE = 'capabilities'
+"""Of extra specs that Cinder's scheduler compares, as it does those of none;
+those of others it leaves alone."""
+
+_OPERATORS = ('<', '=', '!', '>', 's=', 's!', 's<', 's>')
+"""What an extra spec begins with that is more than a plain value."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumePool:
+    """A pool of a backend.
+
+    :ivar name: as Cinder writes it: HOST@BACKEND#POOL.
+    :ivar capabilities: what volume types can ask of it.
+    :ivar total_gb: None: Cinder does not know.
+    :ivar used_gb: of volumes that are there.
+    """
+
+    name: str
+    capabilities: Mapping[str, Any]
+    total_gb: int | None
+    used_gb: int
+    up: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The name of the backend, and of the pool in it, by which our volume
+        types ask for it."""
+        return (
+            str(self.capabilities.get('volume_backend_name', '')),
+            str(self.capabilities.get('pool_name', '')),
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumeType:
+    """:ivar reservation_id: whose volumes it is for; None: it is none of
+        ours.
+
+    :ivar pool_uuid: of the resource where these volumes are.
+    :ivar database: the name of ours that has made it; None: nobody knows.
+    """
+
+    id: str
+    name: str
+    is_public: bool
+    specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    reservation_id: str | None = None
+    pool_uuid: str | None = None
+    database: str | None = None
+
+    def may_lead_to(self, pool: VolumePool) -> bool:
+        """Return whether Cinder's scheduler may put a volume of the type into
+        the pool: unless one of its extra specs surely forbids it.
+
+        A spec with an operator is taken to allow it: whoever wants to keep a
+        type away says so by plain values, as volume_backend_name has.
+        """
+        return all(
+            _may_be(pool.capabilities, key, wanted)
+            for key, wanted in self.specs.items()
+        )
+
+
+def _may_be(capabilities: Mapping[str, Any], key: str, wanted: str) -> bool:
+    scope, _, inner = key.rpartition(':')
+    if scope not in ('', _SCOPE):
+        return True
+    if inner not in capabilities:
+        return False
+    if wanted.startswith(_OPERATORS):
+        return True
+    there = capabilities[inner]
+    return wanted in there if isinstance(there, list) else wanted == there
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReservedVolumes:
+    """The volumes that a reservation has in a pool, and no more of them.
+
+    :ivar database: the name of ours.
+    """
+
+    reservation_id: str
+    project_id: str
+    pool: objects.Resource
+    count: int
+    size_gb: int
+    database: str
+
+    def missing(self, there: 'Collection[Volume]') -> int:
+        """Return how many volumes are not there; the project may have made
+        others in their place, of other sizes."""
+        room = self.count * self.size_gb - sum(each.size_gb for each in there)
+        return max(0, min(self.count - len(there), room // self.size_gb))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Volume:
+    """:ivar status: in Cinder's words.
+
+    :ivar servers: those that it is attached to.
+    """
+
+    id: str
+    name: str
+    status: str
+    size_gb: int
+    servers: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Backup:
+    """:ivar status: in Cinder's words."""
+
+    id: str
+    status: str
+    description: str
+
+
+class Volumes(Protocol):
+    """The part of Cinder that volumes of leases need.
+
+    Each reservation has a private volume type for each of its pools, which
+    leads to that pool alone. Nobody else sees it.
+    """
+
+    def acts_for(self, project_id: str) -> bool:
+        """Return whether volumes can be made in the project: with a role of
+        ``[service_user]`` there."""
+
+    def acts_everywhere(self) -> bool:
+        """Return whether ``[service_user]`` has an inherited role: in all
+        projects of a domain, or below one."""
+
+    def find_pools(self) -> Mapping[str, VolumePool]:
+        """Return name -> pool, of those whose service is up."""
+
+    def find_types(self) -> Collection[VolumeType]:
+        """Return all volume types."""
+
+    def ensure_type(self, volumes: ReservedVolumes, check: Check) -> None:
+        """Let the project, and nobody else, have so many volumes there by the
+        type of its reservation, of so many GiB in all; also where somebody
+        has changed that.
+
+        :raises: CloudRefused
+        """
+
+    def find_access(self, volume_type: VolumeType) -> Collection[str]:
+        """Return the projects that have access to a private type."""
+
+    def find_volumes(
+        self, project_id: str, reservation_id: str, pool: objects.Resource
+    ) -> list[Volume]:
+        """Return the project's volumes of the type, in the order in which
+        they were made."""
+
+    def create_volume(
+        self, volumes: ReservedVolumes, name: str, check: Check
+    ) -> None:
+        """Create a volume of the type, as the project.
+
+        :raises: CloudRefused if [service_user] has no role in the project, or
+            a quota is used up: so no more than the count are ever made
+        """
+
+    def delete_volume(self, volume: Volume, check: Check) -> str | None:
+        """Begin to delete a volume, with its snapshots; return why Cinder
+        does not. One that is gone is fine."""
+
+    def retype_volume(
+        self, volume: Volume, volume_type: str, check: Check
+    ) -> str | None:
+        """Begin to move a volume to where its new volume type leads; return
+        why Cinder does not."""
+
+    def makes_backups(self) -> bool:
+        """Return whether a cinder-backup is up."""
+
+    def find_backups(self, volume: Volume) -> list[Backup]: ...
+
+    def create_backup(
+        self, volume: Volume, project_id: str, description: str, check: Check
+    ) -> str | None:
+        """Begin to back up a volume, as the project; return why Cinder does
+        not. The backup has the volume's name."""
+
+    def close_type(
+        self, volume_type: VolumeType, project_id: str, check: Check
+    ) -> None:
+        """Let the project create nothing more by the type; make it private,
+        if somebody has made it public."""
+
+    def delete_type(self, volume_type: VolumeType, check: Check) -> bool:
+        """Delete a volume type; return whether it is gone: not while any
+        volume has it."""

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The volumes of a cloud in memory."""
+
+import dataclasses
+import uuid
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.testing import fake_state
+
+BUSY = frozenset({'creating', 'deleting'})
+"""States that Cinder leaves by itself."""
+
+
+def pool(name: str, total_gb: int | None = 100) -> ports.VolumePool:
+    """Return a pool of a backend, which is named like HOST@BACKEND#POOL."""
+    backend, _, inner = name.partition('@')[2].partition('#')
+    capabilities = {'volume_backend_name': backend, 'pool_name': inner}
+    return ports.VolumePool(name, capabilities, total_gb, 0, up=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Made:
+    """:ivar type_name: of its volume type."""
+
+    volume: ports.Volume
+    project_id: str
+    type_name: str
+
+
+class FakeVolumes:
+    """A Cinder: its own, and what tests do to it.
+
+    :ivar pools: name -> pool.
+    :ivar types: name -> type.
+    :ivar access: name of a type -> the projects that may use it.
+    :ivar quotas: name of a type -> number of volumes, and GiB of all.
+    :ivar made: id -> volume, in the order in which they were made.
+    :ivar without_role: projects in which nothing can be created.
+    :ivar without_quota: projects that may have no more volumes.
+    :ivar backups: ID of a volume -> its backups.
+    :ivar has_backup_service: whether backups can be made.
+    :ivar slow: what is created, or deleted, takes until finish().
+    :ivar broken: what is created fails.
+    :ivar is_silent: Cinder does not answer.
+    """
+
+    def __init__(self, state: fake_state.State) -> None:
+        self._state = state
+        self.pools: dict[str, ports.VolumePool] = {}
+        self.types: dict[str, ports.VolumeType] = {}
+        self.access: dict[str, set[str]] = {}
+        self.quotas: dict[str, tuple[int, int]] = {}
+        self.made: dict[str, Made] = {}
+        self.without_role: set[str] = set()
+        self.without_quota: set[str] = set()
+        self.backups: dict[str, list[ports.Backup]] = {}
+        self.has_backup_service = True
+        self.slow = False
+        self.broken = False
+        self.is_silent = False
+        self._number = 0
+        self._wanted: dict[str, str] = {}
+
+    def finish(self) -> None:
+        """Finish what is being created, or deleted."""
+        for key, made in list(self.made.items()):
+            if made.volume.status == 'creating':
+                self._set(key, 'available')
+            elif made.volume.status == 'deleting':
+                del self.made[key]
+            elif made.volume.status == 'retyping':
+                self._retype(key, self._wanted.pop(key))
+            elif made.volume.status == 'backing-up':
+                self._finish_backups(key)
+
+    def _retype(self, key: str, type_name: str) -> None:
+        self._set(key, 'available')
+        self.made[key] = dataclasses.replace(
+            self.made[key], type_name=type_name
+        )
+
+    def _finish_backups(self, key: str) -> None:
+        self._set(key, 'available')
+        self.backups[key] = [
+            dataclasses.replace(
+                each, status='error' if self.broken else 'available'
+            )
+            for each in self.backups[key]
+        ]
+
+    def attach(self, key: str, *servers: str) -> None:
+        """Attach a volume to servers; to none: detach it."""
+        made = self.made[key]
+        volume = dataclasses.replace(
+            made.volume,
+            status='in-use' if servers else 'available',
+            servers=servers,
+        )
+        self.made[key] = dataclasses.replace(made, volume=volume)
+
+    def add_type(
+        self, name: str, is_public: bool = True, **specs: str
+    ) -> None:
+        """Add a type that is none of ours, or change it."""
+        self.types[name] = ports.VolumeType(
+            f'id of {name}', name, is_public, specs
+        )
+
+    def _set(self, key: str, status: str) -> None:
+        made = self.made[key]
+        self.made[key] = dataclasses.replace(
+            made, volume=dataclasses.replace(made.volume, status=status)
+        )
+
+    def acts_for(self, project_id: str) -> bool:
+        return project_id not in self.without_role
+
+    def acts_everywhere(self) -> bool:
+        return not self.without_role
+
+    def find_pools(self) -> dict[str, ports.VolumePool]:
+        self._answer()
+        return dict(self.pools)
+
+    def find_types(self) -> list[ports.VolumeType]:
+        self._answer()
+        return list(self.types.values())
+
+    def ensure_type(
+        self, volumes: ports.ReservedVolumes, check: ports.Check
+    ) -> None:
+        name = _name(volumes.reservation_id, volumes.pool)
+        self._answer()
+        if name not in self.types:
+            pool = self.pools.get(volumes.pool.name)
+            if pool is None:
+                raise exception.CloudUnavailable(
+                    service='Cinder', reason='a pool of its is down'
+                )
+            check()
+            self._state.write('create volume type')
+            self.types[name] = ports.VolumeType(
+                str(uuid.uuid4()),
+                name,
+                False,
+                dict(pool.capabilities),
+                volumes.reservation_id,
+                volumes.pool.uuid,
+                volumes.database,
+            )
+        if self.types[name].is_public:
+            check()
+            self._make_private(name)
+        check()
+        self._state.write('set quota of volumes')
+        self.quotas[name] = volumes.count, volumes.count * volumes.size_gb
+        check()
+        self._state.write('give access to volume type')
+        self.access.setdefault(name, set()).add(volumes.project_id)
+
+    def find_access(self, volume_type: ports.VolumeType) -> set[str]:
+        self._answer()
+        return self.access.get(volume_type.name, set())
+
+    def find_volumes(
+        self, project_id: str, reservation_id: str, pool: objects.Resource
+    ) -> list[ports.Volume]:
+        self._answer()
+        name = _name(reservation_id, pool)
+        return [
+            made.volume
+            for made in self.made.values()
+            if made.project_id == project_id and made.type_name == name
+        ]
+
+    def create_volume(
+        self, volumes: ports.ReservedVolumes, name: str, check: ports.Check
+    ) -> None:
+        check()
+        self._state.write('create volume')
+        self._answer()
+        type_name = _name(volumes.reservation_id, volumes.pool)
+        theirs = [
+            made.volume.size_gb
+            for made in self.made.values()
+            if made.type_name == type_name
+        ]
+        count, gigabytes = self.quotas.get(type_name, (0, 0))
+        if (
+            volumes.project_id in self.without_role | self.without_quota
+            or volumes.project_id not in self.access.get(type_name, ())
+            or len(theirs) >= count
+            or sum(theirs) + volumes.size_gb > gigabytes
+        ):
+            raise exception.CloudRefused(
+                what='A volume', reason='it can not be had'
+            )
+        self._number += 1
+        key = f'volume {self._number}'
+        status = 'creating' if self.slow else 'available'
+        volume = ports.Volume(
+            key,
+            name,
+            'error' if self.broken else status,
+            volumes.size_gb,
+        )
+        self.made[key] = Made(volume, volumes.project_id, type_name)
+
+    def delete_volume(
+        self, volume: ports.Volume, check: ports.Check
+    ) -> str | None:
+        check()
+        self._state.write('delete volume')
+        self._answer()
+        made = self.made.get(volume.id)
+        if made is None:
+            return None
+        if made.volume.servers:
+            return 'it is attached'
+        if self.slow:
+            self._set(volume.id, 'deleting')
+        else:
+            del self.made[volume.id]
+        return None
+
+    def retype_volume(
+        self, volume: ports.Volume, volume_type: str, check: ports.Check
+    ) -> str | None:
+        check()
+        self._state.write('retype volume')
+        self._answer()
+        if volume.id not in self.made or volume_type not in self.types:
+            return 'it could not be found'
+        if self.broken:
+            return 'no valid host was found'
+        self._set(volume.id, 'retyping')
+        self._wanted[volume.id] = volume_type
+        if not self.slow:
+            self.finish()
+        return None
+
+    def makes_backups(self) -> bool:
+        self._answer()
+        return self.has_backup_service
+
+    def find_backups(self, volume: ports.Volume) -> list[ports.Backup]:
+        self._answer()
+        return list(self.backups.get(volume.id, ()))
+
+    def create_backup(
+        self,
+        volume: ports.Volume,
+        project_id: str,
+        description: str,
+        check: ports.Check,
+    ) -> str | None:
+        check()
+        self._state.write('back up volume')
+        self._answer()
+        if project_id in self.without_role | self.without_quota:
+            return 'it can not be had'
+        self._number += 1
+        made = ports.Backup(f'backup {self._number}', 'creating', description)
+        self.backups.setdefault(volume.id, []).append(made)
+        self._set(volume.id, 'backing-up')
+        if not self.slow:
+            self.finish()
+        return None
+
+    def close_type(
+        self,
+        volume_type: ports.VolumeType,
+        project_id: str,
+        check: ports.Check,
+    ) -> None:
+        check()
+        self._state.write('take access to volume type')
+        self._answer()
+        self.access.get(volume_type.name, set()).discard(project_id)
+        if volume_type.name in self.types:
+            self._make_private(volume_type.name)
+
+    def _make_private(self, name: str) -> None:
+        self.types[name] = dataclasses.replace(
+            self.types[name], is_public=False
+        )
+
+    def delete_type(
+        self, volume_type: ports.VolumeType, check: ports.Check
+    ) -> bool:
+        check()
+        self._state.write('delete volume type')
+        self._answer()
+        if any(
+            made.type_name == volume_type.name for made in self.made.values()
+        ):
+            return False
+        self.types.pop(volume_type.name, None)
+        return True
+
+    def _answer(self) -> None:
+        """:raises: CloudUnavailable while nobody answers"""
+        if self.is_silent:
+            raise exception.CloudUnavailable(
+                service='Cinder', reason='it does not answer'
+            )
+
+
+def _name(reservation_id: str, pool: objects.Resource) -> str:
+    return f'reservation:{reservation_id}:{pool.uuid}'

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools that can be leased in a region for tests, and volumes in them."""
+
+from nova_reservations import objects
+from nova_reservations.objects import pool as pools
+from nova_reservations.plugins.monitors import compute
+from nova_reservations.plugins.monitors import volume as monitor
+from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import volume
+from nova_reservations.testing import fake_volumes
+from nova_reservations.testing import region as regions
+
+TYPES = {objects.HOST: host.PhysicalHost, pools.VOLUME: volume.Volume}
+MONITORS = [compute.ComputeMonitor, monitor.VolumeMonitor]
+
+FAST, SLOW = 'storage@files#fast', 'storage@files#slow'
+
+
+def enrol(region: regions.Region, *names: str) -> None:
+    """Add pools of 100 GiB; the volume_type of each is its name in its
+    backend."""
+    for name in names:
+        region.cloud.volumes.pools[name] = fake_volumes.pool(name)
+        region.resources.add(
+            pools.VOLUME,
+            name,
+            region.now,
+            properties={pools.VOLUME_TYPE: name.partition('#')[2]},
+        )
+
+
+def asked(
+    size_gb: int, amount: int = 1, **more: object
+) -> tuple[str, dict[str, object]]:
+    """Return what a lease asks for."""
+    return pools.VOLUME, {'size_gb': size_gb, 'amount': amount, **more}
+
+
+def there(region: regions.Region) -> list[tuple[str, int, str]]:
+    """Return the project, the size and the status of all volumes."""
+    return sorted(
+        (made.project_id, made.volume.size_gb, made.volume.status)
+        for made in region.cloud.volumes.made.values()
+    )

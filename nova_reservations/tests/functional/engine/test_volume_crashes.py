@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker is killed before each step of a lease of hosts and volumes.
+
+What there is at the end must be what there is when nobody is killed.
+"""
+
+import contextlib
+import itertools
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations.testing import pools
+from nova_reservations.testing.pools import asked
+from nova_reservations.testing.pools import there
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.steps import Steps
+from nova_reservations.tests.functional.engine import test_crashes
+
+pytestmark = pytest.mark.fuzz
+
+HOST = 'physical:host', {'min': 1, 'max': 1}
+
+
+def start(region):
+    return region.lease_of(HOST, asked(30, 2))
+
+
+def growth(region):
+    lease = region.lease_of(asked(30, 1))
+    region.work()
+    region.change(lease, amount=2)
+    return lease
+
+
+def refused_start(region):
+    region.cloud.volumes.broken = True
+    return start(region)
+
+
+def end(region):
+    lease = start(region)
+    region.work()
+    region.now += minutes(60)
+    return lease
+
+
+def backup(region):
+    lease = region.lease_of(HOST, asked(30, 2, end_action='backup'))
+    region.work()
+    region.now += minutes(60)
+    return lease
+
+
+def keep(region):
+    region.opts.set_override('kept_volume_type', 'open', 'reservations')
+    region.cloud.volumes.add_type('open', pool_name='open')
+    lease = region.lease_of(HOST, asked(30, 2, end_action='keep'))
+    region.work()
+    region.now += minutes(60)
+    return lease
+
+
+def healing(region):
+    """A pool that is down, and nobody has seen it."""
+    lease = region.lease_of(asked(30, 1, volume_type=None))
+    region.work()
+    del region.cloud.volumes.pools[min(region.hosts_of(lease))]
+    region.soon('monitor')
+    return lease
+
+
+@pytest.fixture
+def told(make_region):
+    """Return a region after a story."""
+
+    def tell(story):
+        region = make_region('one', types=pools.TYPES, monitors=pools.MONITORS)
+        pools.enrol(region, pools.FAST, pools.SLOW)
+        return region, story(region)
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    'story', [start, growth, refused_start, end, backup, keep, healing]
+)
+def test_another_worker_finishes_what_a_killed_one_began(told, story):
+    region, _ = told(story)
+    region.work()
+    undisturbed = outcome(region)
+    for number in itertools.count(1):
+        region, _ = told(story)
+        with Steps(region, number, test_crashes.kill) as steps:
+            victim = region.worker('victim')
+            with contextlib.suppress(test_crashes.Killed):
+                victim.tick(region.now)
+            victim.drain()
+        if not steps.reached:
+            break
+        assert outcome(region, region.worker('other')) == undisturbed
+    assert number >= 3
+
+
+def outcome(region, worker=None):
+    """Return what is in Cinder when all claims are over, and all there is at
+    last."""
+    for pause in (0.6, 0.1):
+        region.now += minutes(pause)
+        region.work(worker)
+    now = there(region)
+    region.look()
+    region.forward(until=65, by=worker)
+    leases = region.picture()['leases'].values()
+    volumes = region.cloud.volumes
+    backups = [len(each) for each in volumes.backups.values()]
+    left = there(region), set(volumes.types), backups
+    return now, left, [lease['status'] for lease in leases]
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        exception.CloudRefused(what='It', reason='no'),
+        exception.CloudUnavailable(service='It', reason='silent'),
+    ],
+    ids=['refused', 'silent'],
+)
+def test_a_lease_of_both_has_all_or_nothing_whatever_fails(told, error):
+    for number in itertools.count():
+        region, lease = told(start)
+        left = [number, error]
+
+        def fail(step, left=left):
+            left[0] -= 1
+            if left[0] == -1:
+                raise left[1]
+
+        region.cloud.before = fail
+        region.work()
+        region.forward(until=2)
+        if left[0] >= 0:
+            break
+        both = region.aggregate_of(lease), there(region)
+        if isinstance(error, exception.CloudUnavailable):
+            assert region.status(lease) == 'ACTIVE'
+            assert both == ({'one'}, [('lessee', 30, 'available')] * 2)
+        else:
+            assert region.status(lease) == 'ERROR'
+            assert both == (None, [])
+    assert number >= 5

@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes are leased, alone and with hosts."""
+
+import dataclasses
+
+import pytest
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations.engine import audit
+from nova_reservations.objects import pool as pools
+from nova_reservations.testing import fake_volumes
+from nova_reservations.testing.pools import asked
+from nova_reservations.testing.pools import enrol
+from nova_reservations.testing.pools import FAST
+from nova_reservations.testing.pools import MONITORS
+from nova_reservations.testing.pools import SLOW
+from nova_reservations.testing.pools import there
+from nova_reservations.testing.pools import TYPES
+
+HOST = objects.HOST, {'min': 1, 'max': 1}
+
+
+@pytest.fixture
+def region(make_region):
+    """A host, and two pools of 100 GiB."""
+    region = make_region('one', types=TYPES, monitors=MONITORS)
+    enrol(region, FAST, SLOW)
+    return region
+
+
+def of(project, size, count, status='available'):
+    return [(project, size, status)] * count
+
+
+def test_the_project_has_them_from_the_start_to_the_end(region):
+    lease = region.lease_of(asked(10, 3), start=5)
+    region.forward(until=4)
+    assert there(region) == []
+    region.forward(until=5)
+    assert region.status(lease) == 'ACTIVE'
+    assert there(region) == of('lessee', 10, 3)
+    region.forward(until=61)
+    assert region.status(lease) == 'TERMINATED'
+    assert there(region) == []
+    assert region.cloud.volumes.types == {}
+
+
+def test_an_active_lease_shows_which_they_are(region):
+    lease = region.lease_of(asked(10, 2))
+    region.work()
+    lease = region.see(lease)
+    shown = region.lease_lists.usage(lease, lease.reservations[0])
+    assert shown['volumes'] == sorted(region.cloud.volumes.made)
+
+
+def test_a_pool_promises_no_more_than_it_has_at_any_instant(region):
+    region.lease_of(asked(60, 2))
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease_of(asked(41))
+    region.lease_of(asked(40, 2))
+    region.lease_of(asked(100, 2), start=60, end=90)
+
+
+def test_the_volume_type_says_which_pools_they_may_be_in(region):
+    lease = region.lease_of(asked(10, 2, volume_type='slow'))
+    assert region.hosts_of(lease) == {SLOW}
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease_of(asked(90, 1, volume_type='slow'))
+    with pytest.raises(exception.NotEnoughResources, match='0 storage pools'):
+        region.lease_of(asked(1, volume_type='golden'))
+
+
+def test_nobody_else_can_use_its_type_and_it_nothing_beyond_its_quota(region):
+    lease = region.lease_of(asked(10, 2, volume_type='fast'))
+    region.work()
+    (made,) = region.cloud.volumes.types.values()
+    assert not made.is_public
+    assert made.reservation_id == lease.reservations[0].id
+    assert region.cloud.volumes.access[made.name] == {'lessee'}
+    assert region.cloud.volumes.quotas[made.name] == (2, 20)
+
+
+def test_a_lease_of_hosts_and_volumes_starts_as_a_whole(region):
+    region.cloud.volumes.without_quota.add('lessee')
+    lease = region.lease_of(HOST, asked(10))
+    region.work()
+    assert region.status(lease) == 'ERROR'
+    region.forward(until=2)
+    assert region.aggregate_of(lease) is None
+    assert region.cloud.volumes.types == {}
+
+
+def test_a_start_waits_until_cinder_has_made_them(region):
+    region.cloud.volumes.slow = True
+    lease = region.lease_of(asked(10))
+    region.work()
+    assert region.status(lease) == 'STARTING'
+    assert 'is being made' in region.see(lease).status_reason
+    region.cloud.volumes.finish()
+    region.forward(until=1)
+    assert region.status(lease) == 'ACTIVE'
+    assert there(region) == of('lessee', 10, 1)
+
+
+def test_a_volume_that_cinder_can_not_make_fails_the_lease(region):
+    region.cloud.volumes.broken = True
+    lease = region.lease_of(asked(10))
+    region.work()
+    region.forward(until=3)
+    assert region.status(lease) == 'ERROR'
+    assert there(region) == []
+
+
+def test_without_a_role_in_the_project_they_are_refused(region):
+    region.cloud.volumes.without_role.add('lessee')
+    with pytest.raises(exception.InvalidInput, match='no role in it'):
+        region.lease_of(asked(10))
+    region.lease_of(asked(10), project='other')
+    region.lease_of(HOST)
+
+
+def test_a_role_that_is_lost_before_the_start_fails_that_lease_alone(region):
+    lease = region.lease_of(asked(10), start=5)
+    other = region.lease_of(asked(10), start=5, project='other')
+    region.cloud.volumes.without_role.add('lessee')
+    region.forward(until=8)
+    assert region.status(lease) == 'ERROR'
+    assert region.status(other) == 'ACTIVE'
+    assert there(region) == of('other', 10, 1)
+
+
+def test_while_cinder_is_silent_only_these_leases_wait_and_say_so(region):
+    lease = region.lease_of(asked(10), start=5)
+    other = region.lease_of(HOST, start=5)
+    region.cloud.volumes.is_silent = True
+    region.forward(until=6)
+    assert region.status(other) == 'ACTIVE'
+    assert region.status(lease) == 'STARTING'
+    assert 'Cinder' in region.see(lease).status_reason
+    with pytest.raises(exception.CloudUnavailable):
+        region.lease_of(asked(10, end_action='backup'))
+    region.cloud.volumes.is_silent = False
+    region.forward(until=8)
+    assert region.status(lease) == 'ACTIVE'
+
+
+def test_the_end_waits_for_what_is_attached_and_says_where(region):
+    lease = region.lease_of(asked(10, 2))
+    region.work()
+    attached, _ = region.cloud.volumes.made
+    region.cloud.volumes.attach(attached, 'a server')
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATING'
+    assert 'attached to server a server' in region.see(lease).status_reason
+    assert there(region) == of('lessee', 10, 1, 'in-use')
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease_of(asked(100, 2))
+    region.cloud.volumes.attach(attached)
+    region.forward(until=64)
+    assert region.status(lease) == 'TERMINATED'
+    assert there(region) == []
+
+
+def test_from_the_end_on_the_project_can_make_no_more(region):
+    region.lease_of(asked(10))
+    region.work()
+    (made,) = region.cloud.volumes.types
+    (volume,) = region.cloud.volumes.made
+    region.cloud.volumes.attach(volume, 'a server')
+    region.forward(until=61)
+    assert region.cloud.volumes.access[made] == set()
+
+
+def test_an_active_lease_gets_more_of_them_and_never_fewer(region):
+    lease = region.lease_of(asked(10, 1))
+    region.work()
+    lease = region.change(lease, amount=3)
+    region.work()
+    assert there(region) == of('lessee', 10, 3)
+    for change in {'amount': 1}, {'size_gb': 20}, {'volume_type': 'slow'}:
+        with pytest.raises(exception.InvalidState):
+            region.change(lease, **change)
+
+
+@pytest.fixture
+def keeps(region):
+    """A region in which volumes are kept."""
+    region.opts.set_override('kept_volume_type', 'open', 'reservations')
+    region.cloud.volumes.add_type('open', pool_name='open')
+    return region
+
+
+def test_volumes_that_are_kept_leave_the_pool_at_the_end(keeps):
+    keeps.cloud.volumes.slow = True
+    lease = keeps.lease_of(HOST, asked(60, 2, end_action='keep'))
+    keeps.work()
+    keeps.cloud.volumes.finish()
+    keeps.forward(until=61)
+    assert keeps.status(lease) == 'TERMINATING'
+    assert 'is being moved out' in keeps.see(lease).status_reason
+    with pytest.raises(exception.NotEnoughResources):
+        keeps.lease_of(asked(60, 2))
+    keeps.cloud.volumes.finish()
+    keeps.forward(until=62)
+    assert keeps.status(lease) == 'TERMINATED'
+    assert there(keeps) == of('lessee', 60, 2)
+    kept = {made.type_name for made in keeps.cloud.volumes.made.values()}
+    assert kept == {'open'} == keeps.cloud.volumes.types.keys()
+    keeps.lease_of(asked(60, 2))
+
+
+def test_a_volume_that_can_not_be_moved_is_told_of_and_stays(keeps):
+    lease = keeps.lease_of(asked(60, end_action='keep'))
+    keeps.work()
+    keeps.cloud.volumes.broken = True
+    keeps.forward(until=90)
+    assert keeps.status(lease) == 'ERROR'
+    assert 'no valid host was found' in keeps.see(lease).status_reason
+    assert there(keeps) == of('lessee', 60, 1)
+    keeps.cloud.volumes.broken = False
+    keeps.forward(until=95)
+    assert keeps.status(lease) == 'TERMINATED'
+    assert there(keeps) == of('lessee', 60, 1)
+
+
+def test_a_volume_that_is_backed_up_is_deleted_when_that_is_done(region):
+    volumes = region.cloud.volumes
+    lease = region.lease_of(asked(10, end_action='backup'))
+    region.work()
+    (key,) = volumes.made
+    volumes.slow = True
+    region.forward(until=61)
+    assert 'is being backed up' in region.see(lease).status_reason
+    assert there(region) == of('lessee', 10, 1, 'backing-up')
+    volumes.finish()
+    volumes.slow = False
+    region.forward(until=63)
+    assert region.status(lease) == 'TERMINATED'
+    assert there(region) == []
+    (backup,) = volumes.backups[key]
+    assert backup.status == 'available'
+
+
+def test_a_backup_that_fails_leaves_the_volume(region):
+    volumes = region.cloud.volumes
+    lease = region.lease_of(asked(10, end_action='backup'))
+    region.work()
+    (key,) = volumes.made
+    volumes.broken = True
+    region.forward(until=63)
+    (failed,) = volumes.backups.pop(key)
+    assert f'Backup {failed.id} of' in region.see(lease).status_reason
+    assert there(region) == of('lessee', 10, 1)
+    volumes.broken = False
+    region.forward(until=65)
+    assert region.status(lease) == 'TERMINATED'
+    assert there(region) == []
+
+
+def test_without_a_role_at_the_end_nothing_is_lost(region):
+    lease = region.lease_of(asked(10, end_action='backup'))
+    region.work()
+    region.cloud.volumes.without_role.add('lessee')
+    region.forward(until=63)
+    assert region.status(lease) == 'TERMINATING'
+    assert 'can not be backed up' in region.see(lease).status_reason
+    assert there(region) == of('lessee', 10, 1)
+
+
+def test_what_can_not_be_done_at_the_end_is_refused(region):
+    with pytest.raises(exception.InvalidInput, match='keep is not offered'):
+        region.lease_of(asked(10, end_action='keep'))
+    region.opts.set_override('kept_volume_type', 'gone', 'reservations')
+    with pytest.raises(exception.InvalidInput, match='no volume type gone'):
+        region.lease_of(asked(10, end_action='keep'))
+    region.cloud.volumes.has_backup_service = False
+    with pytest.raises(exception.InvalidInput, match='no cinder-backup'):
+        region.lease_of(asked(10, end_action='backup'))
+
+
+def test_what_is_done_at_the_end_can_be_changed_until_then(keeps):
+    lease = keeps.lease_of(asked(10))
+    keeps.work()
+    keeps.change(lease, end_action='keep')
+    keeps.forward(until=63)
+    assert keeps.status(lease) == 'TERMINATED'
+    assert there(keeps) == of('lessee', 10, 1)
+
+
+def test_what_a_start_that_failed_has_made_is_not_kept(keeps):
+    keeps.cloud.volumes.broken = True
+    lease = keeps.lease_of(asked(10, end_action='keep'))
+    keeps.work()
+    keeps.forward(until=3)
+    assert keeps.status(lease) == 'ERROR'
+    assert there(keeps) == []
+
+
+def test_a_pool_that_goes_down_flags_its_lease_and_its_data_stays(region):
+    lease = region.lease_of(asked(100, volume_type='fast'))
+    region.work()
+    down = dataclasses.replace(fake_volumes.pool(FAST), up=False)
+    region.cloud.volumes.pools[FAST] = down
+    region.look()
+    assert region.see(lease).reservations[0].missing_resources
+    assert there(region) == of('lessee', 100, 1)
+    region.cloud.volumes.pools[FAST] = fake_volumes.pool(FAST)
+    region.look()
+    assert not region.see(lease).reservations[0].missing_resources
+    region.forward(until=61)
+    assert there(region) == []
+
+
+def test_a_lease_gets_a_volume_elsewhere_where_there_is_room(region):
+    lease = region.lease_of(asked(10))
+    region.work()
+    (first,) = region.hosts_of(lease)
+    (old,) = region.cloud.volumes.made
+    del region.cloud.volumes.pools[first]
+    region.look()
+    region.work()
+    assert region.see(lease).reservations[0].resources_changed
+    assert old in region.cloud.volumes.made
+    assert there(region) == of('lessee', 10, 2)
+    region.forward(until=63)
+    assert there(region) == []
+
+
+@pytest.mark.parametrize(
+    ('more', 'said'),
+    [
+        ({'size_gb': '0'}, 'size_gb must be'),
+        ({'amount': '101'}, 'amount between'),
+    ],
+)
+def test_what_makes_no_sense_is_refused(region, more, said):
+    kind, params = asked(10)
+    with pytest.raises(exception.InvalidInput, match=said):
+        region.lease_of((kind, {**params, **more}))
+
+
+def add(region, name, **inventories):
+    return region.resources.add(pools.VOLUME, name, region.now, inventories)
+
+
+def test_a_pool_that_others_reach_is_not_enrolled(make_region):
+    region = make_region(types=TYPES)
+    volumes = region.cloud.volumes
+    with pytest.raises(exception.InvalidInput, match='no pool'):
+        add(region, FAST)
+    volumes.pools[FAST] = fake_volumes.pool(FAST)
+    volumes.add_type('__DEFAULT__')
+    with pytest.raises(exception.InvalidInput, match='type __DEFAULT__ lead'):
+        add(region, FAST)
+    volumes.add_type('__DEFAULT__', pool_name='open')
+    volumes.add_type('private', is_public=False, pool_name='fast')
+    with pytest.raises(exception.InvalidInput, match='type private lead'):
+        add(region, FAST)
+    volumes.add_type('private', is_public=False, pool_name='<or> slow')
+    with pytest.raises(exception.InvalidInput, match='type private lead'):
+        add(region, FAST)
+    volumes.add_type('private', is_public=False, pool_name='slow')
+    volumes.add_type('scoped', **{'scope:any': 'x', 'capabilities:gold': 'y'})
+    with pytest.raises(exception.InvalidInput, match='101 are more'):
+        add(region, FAST, VOLUME_GB=101)
+    with pytest.raises(exception.InvalidInput, match='no other'):
+        add(region, FAST, SEATS=1)
+    assert add(region, FAST, VOLUME_GB=90).inventories == {'VOLUME_GB': 90}
+
+
+@pytest.mark.parametrize(
+    ('pool', 'said'),
+    [
+        ({'name': 'b@files#fast'}, 'same volume_ba'),
+        ({'used_gb': 5}, 'has volumes of 5'),
+        ({'total_gb': None}, 'how large'),
+    ],
+)
+def test_a_pool_of_which_cinder_says_no_good_is_not_enrolled(
+    make_region, pool, said
+):
+    region = make_region(types=TYPES)
+    plain = fake_volumes.pool(FAST)
+    told = dataclasses.replace(plain, **pool)
+    region.cloud.volumes.pools = {FAST: plain, told.name: told}
+    with pytest.raises(exception.InvalidInput, match=said):
+        add(region, FAST)
+
+
+def findings(region):
+    found = audit.Audit(region.database, region.cloud)
+    return [*found.volumes.findings(region.now)]
+
+
+def test_the_audit_names_types_that_let_others_in(region):
+    region.lease_of(asked(10, volume_type='fast'))
+    region.work()
+    assert findings(region) == []
+    volumes = region.cloud.volumes
+    (name,) = volumes.types
+    volumes.types[name] = dataclasses.replace(
+        volumes.types[name], is_public=True
+    )
+    volumes.add_type('gold', pool_name='slow')
+    public, gold = sorted(
+        findings(region), key=lambda each: each.repair is None
+    )
+    assert f'volume type {name} is public' in public.problem
+    assert f'type gold leads to pool {SLOW}' in gold.problem
+    public.repair()
+    region.work()
+    assert not volumes.types[name].is_public
+    assert findings(region) == [gold]
+
+
+def test_the_audit_gives_back_access_and_volumes(region):
+    region.lease_of(asked(10, 3))
+    region.work()
+    volumes = region.cloud.volumes
+    (name,) = volumes.types
+    volumes.access[name].clear()
+    del volumes.made[min(volumes.made)]
+    access, gone = findings(region)
+    assert 'project lessee has no access' in access.problem
+    assert '1 of its 3 volumes' in gone.problem
+    access.repair()
+    region.work()
+    assert volumes.access[name] == {'lessee'}
+    assert there(region) == of('lessee', 10, 3)
+    assert findings(region) == []
+
+
+def test_what_the_project_made_in_place_of_a_volume_is_fine(region):
+    lease = region.lease_of(asked(10, 2))
+    region.work()
+    volumes = region.cloud.volumes
+    key = min(volumes.made)
+    smaller = dataclasses.replace(volumes.made[key].volume, size_gb=4)
+    volumes.made[key] = dataclasses.replace(volumes.made[key], volume=smaller)
+    assert findings(region) == []
+    region.change(lease, amount=3)
+    region.work()
+    assert [size for _, size, _ in there(region)] == [4, 10, 10]
+
+
+def test_the_audit_names_pools_that_are_not_what_they_were(region):
+    volumes = region.cloud.volumes
+    volumes.pools[FAST] = fake_volumes.pool(FAST, 80)
+    del volumes.pools[SLOW]
+    first, second = sorted(each.problem for each in findings(region))
+    assert 'has 80 GiB in Cinder' in first
+    assert 'is not in Cinder' in second
+
+
+def test_the_audit_brings_back_and_deletes_what_is_ours(region):
+    lease = region.lease_of(asked(10))
+    region.work()
+    volumes = region.cloud.volumes
+    (name,) = volumes.types
+    kept = volumes.types.pop(name)
+    volumes.made.clear()
+    missing, volume = findings(region)
+    assert 'has no volume type' in missing.problem
+    assert '1 of its 1 volumes' in volume.problem
+    missing.repair()
+    region.work()
+    assert there(region) == of('lessee', 10, 1)
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATED'
+    volumes.types[name] = kept
+    (left,) = findings(region)
+    assert 'of no lease any more' in left.problem
+    left.repair()
+    assert volumes.types == {}
+
+
+def test_where_no_pool_can_be_leased_cinder_is_not_asked(make_region):
+    region = make_region(types=TYPES)
+    region.cloud.volumes.is_silent = True
+    assert findings(region) == []
