@@ -136,7 +136,7 @@ def test_what_claims_say_already_is_kept():
 
 
 AMOUNTS = st.dictionaries(
-    st.sampled_from(['VCPU', 'MEMORY_MB', 'VGPU/2']), st.integers(0, 2)
+    st.sampled_from(['VCPU', 'MEMORY_MB', 'VGPU/2']), st.integers(1, 2)
 ).map(amounts.Amounts)
 
 
