@@ -48,8 +48,13 @@ class ShowLimits(command.Lister):
         return ('Limit', 'Allowed', 'Used'), _rows(found['limits']['absolute'])
 
 
-def _rows(limits: dict[str, int]) -> Iterator[tuple[Any, ...]]:
+def _rows(limits: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     for name, (most, used) in _COUNTED.items():
         yield name, limits[most], limits[used]
+    # An older service has none.
+    held = limits.get('reservedResourcesUsed', {})
+    for name, number in sorted(held.items()):
+        most = limits['maxReservedResources'][name]
+        yield f'{name} at any instant', most, number
     for name, most in _TERMS.items():
         yield name, limits[most], ''

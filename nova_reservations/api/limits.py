@@ -38,6 +38,14 @@ def show(
                 'reservedSlotsUsed': used.slots,
                 'maxHostHours': _number(most.host_hours),
                 'hostHoursUsed': used.host_hours,
+                'maxReservedResources': {
+                    name: most.resources.get(name, -1)
+                    for name in {**most.resources, **used.resources}
+                },
+                'reservedResourcesUsed': {
+                    name: used.resources.get(name, 0)
+                    for name in {**most.resources, **used.resources}
+                },
                 'maxLeaseDuration': -1
                 if exempt
                 else _seconds(terms.max_lease_duration),

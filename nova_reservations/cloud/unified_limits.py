@@ -134,9 +134,9 @@ class UnifiedLimits:
             model.get_project_limits(project_id, None)  # type: ignore[arg-type]
         )
         return limits.Limits.of(
-            **{
-                name: found[PREFIX + name]
-                for name in limits.NAMES
-                if PREFIX + name in found
+            {
+                name.removeprefix(PREFIX): number
+                for name, number in found.items()
+                if name.startswith(PREFIX)
             }
         )

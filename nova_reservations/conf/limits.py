@@ -1,13 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits: how long leases are, and how much a project may hold by them."""
 
+from typing import Any
+
 from oslo_config import cfg
+from oslo_config import types
 
 CONFIGURED = 'configured'
 UNIFIED = 'unified'
 
 _LONGEST = 36500 * 24 * 3600
 """Seconds: beyond it dates end."""
+
+
+_OF_OTHER_OPTIONS = frozenset(
+    {'physical:host', 'leases', 'waiting', 'hosts', 'slots', 'host_hours'}
+)
+
+
+class _Numbers(types.Dict):
+    """Refuses names of what has options of its own."""
+
+    def __call__(self, value: Any) -> dict[str, int]:
+        numbers: dict[str, int] = super().__call__(value)
+        for name in numbers:
+            if name.partition('/')[0] in _OF_OTHER_OPTIONS:
+                raise ValueError(
+                    f'{name} is no type of resources beside hosts: there are '
+                    'options of their own for hosts, slots and leases'
+                )
+        return numbers
+
 
 OPTS = [
     cfg.IntOpt(
@@ -96,9 +119,10 @@ Where the limits of a project are found.
 
 With ``unified`` they are limits of the compute service in keystone, by these
 names: ``reservations:leases``, ``reservations:waiting``,
-``reservations:hosts``, ``reservations:slots`` and
-``reservations:host_hours``. What has no registered limit, or one of -1, is
-not limited. They are asked for as Nova asks for its own, by
+``reservations:hosts``, ``reservations:slots``, ``reservations:host_hours``,
+and ``reservations:`` before what ``max_reserved_resources`` has, as
+``reservations:virtual:floatingip``. What has no registered limit, or one of
+-1, is not limited. They are asked for as Nova asks for its own, by
 ``[oslo_limit]``, in nova-api and in nova-scheduler.
 
 Possible values:
@@ -183,6 +207,23 @@ Possible values:
 
 * -1: no limit
 * Any number
+""",
+    ),
+    cfg.Opt(
+        'max_reserved_resources',
+        type=_Numbers(types.Integer(min=-1), key_value_separator='='),
+        default={},
+        help="""
+The most resources of other types than hosts that leases of a project may hold
+at the same instant, if ``limits`` is ``configured``.
+
+Possible values:
+
+* Pairs of a type of resources and a number, with commas between them, of whole
+  resources: ``virtual:floatingip=10,virtual:network=2``
+* The type may be followed by ``/`` and a resource class; then the number is of
+  units of that which leases hold in shares: ``example:licence/SEATS=40``
+* A number of -1 is no limit; nor is there one of what is not named
 """,
     ),
     cfg.IntOpt(

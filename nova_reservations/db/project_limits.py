@@ -97,7 +97,7 @@ def look(
     rows = session.execute(
         _of_project(
             wanted.counts_resources,
-            wanted.slots is not None,
+            wanted.counts_amounts,
             window is not None,
         ),
         values,
@@ -121,7 +121,7 @@ def held_by(
     :param wanted: what is not limited does not matter
     """
     statement = _select(
-        wanted.counts_resources, wanted.slots is not None, windowed=False
+        wanted.counts_resources, wanted.counts_amounts, windowed=False
     )
     rows = session.execute(statement.where(LEASE.c.id == lease.id))
     return _held(rows.all())
@@ -129,11 +129,11 @@ def held_by(
 
 @functools.cache
 def _of_project(
-    resources: bool, slots: bool, windowed: bool
+    resources: bool, amounts: bool, windowed: bool
 ) -> sa.Select[Any]:
     """Return the query for a project. To put it together takes as long as to
     run it, and each booking does."""
-    return _select(resources, slots, windowed).where(
+    return _select(resources, amounts, windowed).where(
         LEASE.c.project_id == sa.bindparam('project_id'),
         LEASE.c.by_default == sa.false(),
         sa.or_(
@@ -146,8 +146,9 @@ def _of_project(
     )
 
 
-def _select(resources: bool, slots: bool, windowed: bool) -> sa.Select[Any]:
-    """Return a query for leases, with what each reservation of them holds.
+def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
+    """Return a query for leases, with what each reservation of them holds, by
+    the type of the resources and the resource class.
 
     Outer joins, so that a planner begins with the leases: it would begin with
     all that anybody holds from now on.
@@ -164,12 +165,11 @@ def _select(resources: bool, slots: bool, windowed: bool) -> sa.Select[Any]:
         ALLOCATION.c.reservation_id,
         ALLOCATION.c.start_date,
         ALLOCATION.c.end_date,
+        RESOURCE.c.resource_type,
     ]
-    is_whole = sa.and_(
-        ALLOCATION.c.exclusive == sa.true(),
-        RESOURCE.c.resource_type == objects.HOST,
-    )
-    hosts = sa.func.sum(sa.case((is_whole, 1), else_=0)).label('hosts')
+    wholes = sa.func.sum(
+        sa.case((ALLOCATION.c.exclusive == sa.true(), 1), else_=0)
+    ).label('wholes')
     held_then = [
         ALLOCATION.c.reservation_id == RESERVATION.c.id,
         ALLOCATION.c.released == sa.false(),
@@ -184,25 +184,27 @@ def _select(resources: bool, slots: bool, windowed: bool) -> sa.Select[Any]:
         .outerjoin(ALLOCATION, sa.and_(*held_then))
         .outerjoin(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
     )
-    number: sa.ColumnElement[Any] = sa.literal(0)
-    if slots:
-        # Of each allocation there is one such amount at most: its own.
-        is_number = AMOUNT.c.resource_class.startswith(
-            objects.SLOTS, autoescape=True
+    if not amounts:
+        return (
+            sa.select(*columns, wholes, sa.null().label('resource_class'))
+            .select_from(tables)
+            .group_by(*columns)
         )
-        tables = tables.outerjoin(
-            AMOUNT,
-            sa.and_(
-                AMOUNT.c.allocation_id == ALLOCATION.c.id,
-                is_number,
-                # Amounts of what is no host are no slots of servers.
-                RESOURCE.c.resource_type == objects.HOST,
-            ),
-        )
-        number = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0))
+    # Of what a slot of a host is made of nothing counts but the slot.
+    counts = sa.or_(
+        RESOURCE.c.resource_type != objects.HOST,
+        AMOUNT.c.resource_class.startswith(objects.SLOTS, autoescape=True),
+    )
+    columns.append(AMOUNT.c.resource_class)
+    units = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0)).label('units')
     return (
-        sa.select(*columns, hosts, number.label('slots'))
-        .select_from(tables)
+        sa.select(*columns, wholes, units)
+        .select_from(
+            tables.outerjoin(
+                AMOUNT,
+                sa.and_(AMOUNT.c.allocation_id == ALLOCATION.c.id, counts),
+            )
+        )
         .group_by(*columns)
     )
 
@@ -212,11 +214,25 @@ def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
         limits.Held(
             row.reservation_id,
             interval.Interval(row.start_date, row.end_date),
-            int(row.hosts),
-            int(row.slots),
+            _counts(row),
         )
         for row in rows
         if row.reservation_id is not None
         # What was replaced before it began was never held.
         and row.start_date < row.end_date
     )
+
+
+def _counts(row: sa.Row[Any]) -> dict[str, int]:
+    """Return name of a limit -> what counts against it; what is whole has no
+    amounts."""
+    if row.wholes:
+        return {limits.of_wholes(row.resource_type): int(row.wholes)}
+    if row.resource_class is None:
+        return {}
+    is_number = objects.slots_of(row.resource_class) is not None
+    if is_number and row.resource_type != objects.HOST:
+        # The number of shares, beside what they are of.
+        return {}
+    name = limits.of_amounts(row.resource_type, row.resource_class)
+    return {name: int(row.units)}

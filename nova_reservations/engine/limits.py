@@ -37,6 +37,7 @@ class Guard:
 
     most: limits.Limits
     project_id: str
+    types: resource_types.Types
 
     def begin(self, session: api.Session) -> None:
         """Wait for others of the project: in what is written first of all."""
@@ -67,7 +68,7 @@ class Guard:
         waits = lease.status in states.WAITING and (
             lease.server_reservation is None
         )
-        _refuse(planner.of_leases(found.count, self.most, waits))
+        self._refuse(planner.of_leases(found.count, self.most, waits))
         self._compare(lease, found, (), wanted, now)
 
     def check_all(
@@ -104,7 +105,7 @@ class Guard:
             session, self.project_id, now, of_leases
         ).count
         more = dataclasses.replace(count, leases=count.leases + 1)
-        _refuse(planner.of_leases(more, self.most, waits=False))
+        self._refuse(planner.of_leases(more, self.most, waits=False))
 
     def check(
         self,
@@ -152,11 +153,17 @@ class Guard:
     ) -> None:
         """:raises: OverLimit"""
         others, own = _parted(found.held, lease)
-        _refuse(
+        self._refuse(
             planner.of_resources(
                 others, before, [*own, *wanted], self.most, now
             )
         )
+
+    def _refuse(self, breach: planner.Breach | None) -> None:
+        """:raises: OverLimit"""
+        if breach is not None:
+            words = _words(self.types, breach.name)
+            raise exception.OverLimit(reason=breach.told(*words))
 
     def outlook(
         self,
@@ -184,7 +191,7 @@ class Before:
 _ALL = limits.Limits(leases=0, waiting=0, hosts=0, slots=0, host_hours=0)
 """Limits of all that can be limited."""
 
-NOTHING = Guard(limits.Limits(), '')
+NOTHING = Guard(limits.Limits(), '', {})
 """The guard of what can exceed no limit."""
 
 
@@ -228,8 +235,9 @@ class ProjectLimits:
         :raises: CloudUnavailable
         """
         if lease.by_default:
-            return Guard(limits.Limits(), lease.project_id)
-        return Guard(self.of(lease.project_id), lease.project_id)
+            return dataclasses.replace(NOTHING, project_id=lease.project_id)
+        most = self.of(lease.project_id)
+        return Guard(most, lease.project_id, self.types)
 
     def of(self, project_id: str) -> limits.Limits:
         """:raises: CloudUnavailable"""
@@ -308,12 +316,18 @@ def held(
 
     :param number: how many it has; None: the least.
     """
-    if demand.resource_type != objects.HOST:
-        return limits.Held(reservation_id, window)
+    kind = demand.resource_type
     if demand.exclusive:
-        hosts = demand.minimum if number is None else number
-        return limits.Held(reservation_id, window, hosts=hosts)
-    return limits.Held(reservation_id, window, slots=demand.slots)
+        wholes = demand.minimum if number is None else number
+        counts = {limits.of_wholes(kind): wholes}
+    elif kind == objects.HOST:
+        counts = {limits.SLOTS: demand.slots}
+    else:
+        counts = {
+            limits.of_amounts(kind, name): demand.slots * units
+            for name, units in demand.amounts.items()
+        }
+    return limits.Held(reservation_id, window, counts)
 
 
 def _parted(
@@ -327,7 +341,21 @@ def _parted(
     )
 
 
-def _refuse(breach: planner.Breach | None) -> None:
-    """:raises: OverLimit"""
-    if breach is not None:
-        raise exception.OverLimit(reason=breach)
+_WORDS = {
+    'leases': ('lease', 'leases'),
+    'waiting': ('lease that waits', 'leases that wait'),
+    limits.HOSTS: ('host', 'hosts'),
+    limits.SLOTS: ('slot', 'slots'),
+    'host_hours': ('host hour from now on', 'host hours from now on'),
+}
+
+
+def _words(types: resource_types.Types, name: str) -> tuple[str, str]:
+    """Return what one of what is limited is called, and what several are."""
+    if name in _WORDS:
+        return _WORDS[name]
+    resource_type, resource_class = limits.parsed(name)
+    one, many = resource_types.nouns(types, resource_type)
+    if resource_class:
+        return f'{resource_class} of {many}', f'{resource_class} of {many}'
+    return one, many

@@ -108,11 +108,14 @@ class Settings:
             ),
             max_start_ahead=_limit(group.max_start_ahead),
             limits=limits.Limits.of(
-                leases=group.max_open_leases,
-                waiting=group.max_waiting_leases,
-                hosts=group.max_reserved_hosts,
-                slots=group.max_reserved_slots,
-                host_hours=group.max_host_hours,
+                {
+                    'leases': group.max_open_leases,
+                    'waiting': group.max_waiting_leases,
+                    limits.HOSTS: group.max_reserved_hosts,
+                    limits.SLOTS: group.max_reserved_slots,
+                    'host_hours': group.max_host_hours,
+                    **group.max_reserved_resources,
+                }
             ),
             settle=SETTLE,
         )

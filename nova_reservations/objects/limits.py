@@ -1,11 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of a project, and what counts against them."""
 
+from collections.abc import Mapping
 import dataclasses
 import datetime
 from typing import Self
 
 from nova_reservations.objects import interval
+from nova_reservations.objects import names
+
+HOSTS = 'hosts'
+SLOTS = 'slots'
+
+_PER = '/'
+
+
+def of_wholes(resource_type: str) -> str:
+    """Return the name of the limit of whole resources of a type."""
+    return HOSTS if resource_type == names.HOST else resource_type
+
+
+def of_amounts(resource_type: str, resource_class: str) -> str:
+    """Return the name of the limit of amounts of a resource class, which
+    resources of a type have."""
+    if resource_type == names.HOST:
+        return SLOTS
+    return f'{resource_type}{_PER}{resource_class}'
+
+
+def parsed(name: str) -> tuple[str, str]:
+    """Return the type of resources, and the resource class, of the name of a
+    limit of others than hosts; the class is empty for wholes."""
+    resource_type, _, resource_class = name.partition(_PER)
+    return resource_type, resource_class
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +44,8 @@ class Limits:
     :ivar hosts: at any instant.
     :ivar slots: at any instant.
     :ivar host_hours: from now on.
+    :ivar resources: name of a limit of others than hosts -> the most at any
+        instant; of what is not in it there is no limit.
     """
 
     leases: int | None = None
@@ -24,17 +53,23 @@ class Limits:
     hosts: int | None = None
     slots: int | None = None
     host_hours: int | None = None
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, **numbers: int) -> Self:
-        """Return limits of which those that are negative are none, as in
-        Nova and in keystone."""
-        return cls(
-            **{
-                name: None if number < 0 else number
-                for name, number in numbers.items()
-            }
-        )
+    def of(cls, numbers: Mapping[str, int]) -> Self:
+        """Return the limits of these names, of which those that are negative
+        are none, as in Nova and in keystone."""
+        limited = {
+            name: number for name, number in numbers.items() if number >= 0
+        }
+        plain = {name: limited.pop(name) for name in NAMES if name in limited}
+        return cls(**plain, resources=limited)
+
+    @property
+    def peaks(self) -> Mapping[str, int]:
+        """The limits of what is held at an instant."""
+        known = {HOSTS: self.hosts, SLOTS: self.slots, **self.resources}
+        return {name: most for name, most in known.items() if most is not None}
 
     @property
     def counts_leases(self) -> bool:
@@ -42,24 +77,36 @@ class Limits:
 
     @property
     def counts_resources(self) -> bool:
-        return (self.hosts, self.slots, self.host_hours) != (None, None, None)
+        return bool(self.peaks) or self.host_hours is not None
+
+    @property
+    def counts_amounts(self) -> bool:
+        return self.slots is not None or any(
+            _PER in name for name in self.resources
+        )
 
     @property
     def is_any(self) -> bool:
         return self.counts_leases or self.counts_resources
 
 
-NAMES = tuple(field.name for field in dataclasses.fields(Limits))
+NAMES = ('leases', 'waiting', HOSTS, SLOTS, 'host_hours')
+"""The limits that need no type of resources for a name."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """The whole hosts, or the slots, that a reservation holds for a window."""
+    """The holdings of a reservation for a window.
+
+    :ivar counts: name of a limit -> what counts against it.
+    """
 
     reservation_id: str
     window: interval.Interval
-    hosts: int = 0
-    slots: int = 0
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    def count(self, name: str) -> int:
+        return self.counts.get(name, 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,6 +126,7 @@ class Used:
 
     :ivar hosts: at the instant at which they are most, as slots.
     :ivar host_hours: that have begun count.
+    :ivar resources: name of a limit of others than hosts -> the same.
     """
 
     leases: int
@@ -86,6 +134,7 @@ class Used:
     hosts: int
     slots: int
     host_hours: int
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 HOUR = datetime.timedelta(hours=1)

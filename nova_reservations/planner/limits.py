@@ -6,7 +6,6 @@ a limit that was lowered can still give back, and ask for other times.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
 import dataclasses
@@ -21,18 +20,21 @@ from nova_reservations.objects import limits
 class Breach:
     """A limit that would be exceeded.
 
-    :ivar what: in words, with the number.
+    :ivar name: of the limit.
     :ivar at: the instant at which it would be exceeded; None: it is of no
         instant.
     """
 
-    what: str
+    name: str
+    number: int
     allowed: int
     at: datetime.datetime | None = None
 
-    def __str__(self) -> str:
+    def told(self, one: str, many: str) -> str:
+        """Return it in words, of which these are for what is limited."""
+        what = objects.plural(self.number, one, many)
         when = f' at {self.at:%Y-%m-%d %H:%M}' if self.at else ''
-        return f'{self.what}{when}, {self.allowed} allowed for this project'
+        return f'{what}{when}, {self.allowed} allowed for this project'
 
 
 def of_leases(
@@ -43,13 +45,9 @@ def of_leases(
     :param waits: whether it is one that waits for capacity
     """
     if limit.leases is not None and count.leases > limit.leases:
-        what = objects.plural(count.leases, 'lease', 'leases')
-        return Breach(what, limit.leases)
+        return Breach('leases', count.leases, limit.leases)
     if waits and limit.waiting is not None and count.waiting > limit.waiting:
-        what = objects.plural(
-            count.waiting, 'lease that waits', 'leases that wait'
-        )
-        return Breach(what, limit.waiting)
+        return Breach('waiting', count.waiting, limit.waiting)
     return None
 
 
@@ -66,23 +64,17 @@ def of_resources(
     :param before: held by this one until now
     :param after: held by it from now on
     """
-    for most, of, one, many in (
-        (limit.hosts, _hosts, 'host', 'hosts'),
-        (limit.slots, _slots, 'slot', 'slots'),
-    ):
-        if most is None:
-            continue
-        worst = _worst(others, before, after, of, most, now)
+    for name, most in limit.peaks.items():
+        worst = _worst(others, before, after, name, most, now)
         if worst is not None:
             number, at = worst
-            return Breach(objects.plural(number, one, many), most, at)
+            return Breach(name, number, most, at)
     if limit.host_hours is not None:
         was = _host_time([*others, *before], now)
         will_be = _host_time([*others, *after], now)
         if will_be > max(was, limit.host_hours * limits.HOUR):
             hours = -(-will_be // limits.HOUR)
-            what = objects.plural(hours, 'host hour', 'host hours')
-            return Breach(f'{what} from now on', limit.host_hours)
+            return Breach('host_hours', hours, limit.host_hours)
     return None
 
 
@@ -90,36 +82,31 @@ def used(
     count: limits.Count, held: Collection[limits.Held], now: datetime.datetime
 ) -> limits.Used:
     """Return what is used of each limit."""
+    names = {name for each in held for name in each.counts}
+    peaks = {name: _peak(held, name, now) for name in sorted(names)}
     return limits.Used(
         leases=count.leases,
         waiting=count.waiting,
-        hosts=_peak(held, _hosts, now),
-        slots=_peak(held, _slots, now),
+        hosts=peaks.pop(limits.HOSTS, 0),
+        slots=peaks.pop(limits.SLOTS, 0),
         host_hours=-(-_host_time(held, now) // limits.HOUR),
+        resources=peaks,
     )
-
-
-def _hosts(held: limits.Held) -> int:
-    return held.hosts
-
-
-def _slots(held: limits.Held) -> int:
-    return held.slots
 
 
 def _worst(
     others: Iterable[limits.Held],
     before: Iterable[limits.Held],
     after: Iterable[limits.Held],
-    of: Callable[[limits.Held], int],
+    name: str,
     most: int,
     now: datetime.datetime,
 ) -> tuple[int, datetime.datetime] | None:
     """Return the highest number above a limit to which the change adds, and
     the first instant at which it is reached."""
-    total = _changes([*others, *after], of, now)
-    added = _changes(after, of, now)
-    added.subtract(_changes(before, of, now))
+    total = _changes([*others, *after], name, now)
+    added = _changes(after, name, now)
+    added.subtract(_changes(before, name, now))
     worst: tuple[int, datetime.datetime] | None = None
     number = more = 0
     for time in sorted({*total, *added}):
@@ -132,10 +119,10 @@ def _worst(
 
 def _peak(
     held: Iterable[limits.Held],
-    of: Callable[[limits.Held], int],
+    name: str,
     now: datetime.datetime,
 ) -> int:
-    changes = _changes(held, of, now)
+    changes = _changes(held, name, now)
     return max(
         itertools.accumulate(changes[time] for time in sorted(changes)),
         default=0,
@@ -144,15 +131,15 @@ def _peak(
 
 def _changes(
     held: Iterable[limits.Held],
-    of: Callable[[limits.Held], int],
+    name: str,
     now: datetime.datetime,
 ) -> Counter[datetime.datetime]:
     changes = Counter[datetime.datetime]()
     for each in held:
         start = max(each.window.start, now)
         if each.window.end > start:
-            changes[start] += of(each)
-            changes[each.window.end] -= of(each)
+            changes[start] += each.count(name)
+            changes[each.window.end] -= each.count(name)
     return changes
 
 
@@ -161,7 +148,7 @@ def _host_time(
 ) -> datetime.timedelta:
     return sum(
         (
-            each.hosts
+            each.count(limits.HOSTS)
             * max(
                 each.window.end - max(each.window.start, now),
                 datetime.timedelta(0),

@@ -27,7 +27,7 @@ def limits(subject: su.Subject) -> Row:
             floor=none,
             limit=_MOST * none,
         )
-        for which, value in zip(('2 limits', '5 limits'), others, strict=True)
+        for which, value in zip(('2 limits', '6 limits'), others, strict=True)
     ]
     none, *others = (statistics.median(each) for each in found['whole'])
     figures += [
@@ -37,6 +37,6 @@ def limits(subject: su.Subject) -> Row:
             's',
             floor=none,
         )
-        for which, value in zip(('2 limits', '5 limits'), others, strict=True)
+        for which, value in zip(('2 limits', '6 limits'), others, strict=True)
     ]
     return Row(figures)

@@ -14,6 +14,8 @@ ABSOLUTE = {
     'reservedSlotsUsed': 0,
     'maxHostHours': 1000,
     'hostHoursUsed': 312,
+    'maxReservedResources': {'virtual:floatingip': 10},
+    'reservedResourcesUsed': {'virtual:floatingip': 3},
     'maxLeaseDuration': 604800,
     'reservationExtensionWindow': -1,
     'maxStartAhead': -1,
@@ -25,11 +27,16 @@ def test_limits_are_shown_with_what_is_used(run, api):
     shown = run(limits.ShowLimits)
     assert shown[0] == {'Limit': 'Open leases', 'Allowed': 5, 'Used': 2}
     assert shown[5] == {
+        'Limit': 'virtual:floatingip at any instant',
+        'Allowed': 10,
+        'Used': 3,
+    }
+    assert shown[6] == {
         'Limit': 'Seconds that a lease may last',
         'Allowed': 604800,
         'Used': '',
     }
-    assert len(shown) == 8
+    assert len(shown) == 9
 
 
 def test_those_of_another_project_are_asked_for(run, api):

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 
@@ -16,6 +18,17 @@ _SECONDS = {
     'description': 'seconds; -1: no limit',
 }
 _USED = {'type': 'integer', 'minimum': 0}
+
+
+def _each(number: dict[str, Any], description: str) -> dict[str, Any]:
+    """Return the schema of a number for each limit of other resources."""
+    return {
+        'type': 'object',
+        'additionalProperties': number,
+        'description': f'type of resources, or that and / and a resource '
+        f'class -> {description}',
+    }
+
 
 SHOW_RESPONSE = validation.Schema(
     parameters.exactly(
@@ -38,6 +51,10 @@ SHOW_RESPONSE = validation.Schema(
                 },
                 maxHostHours=_LIMIT,
                 hostHoursUsed={**_USED, 'description': 'from now on'},
+                maxReservedResources=_each(_LIMIT, 'the most'),
+                reservedResourcesUsed=_each(
+                    _USED, 'the number at the instant at which they are most'
+                ),
                 maxLeaseDuration=_SECONDS,
                 reservationExtensionWindow=_SECONDS,
                 maxStartAhead=_SECONDS,

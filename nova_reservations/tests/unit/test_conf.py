@@ -53,6 +53,36 @@ def test_a_time_that_no_date_has_is_refused_at_the_start(
     assert 'less than or equal to' in str(refused.value)
 
 
+def limits_of(tmp_path, text):
+    file = tmp_path / 'nova.conf'
+    file.write_text(f'[reservations]\nmax_reserved_resources = {text}\n')
+    read = cfg.ConfigOpts()
+    conf.register_opts(read)
+    read([], default_config_files=[str(file)], default_config_dirs=[])
+    return settings.Settings.of(read).limits
+
+
+def test_limits_have_the_names_of_types_colon_and_all(tmp_path):
+    text = 'virtual:floatingip=10, example:licence/SEATS = 4, a:b=-1'
+    known = limits_of(tmp_path, text)
+    assert known.resources == {
+        'virtual:floatingip': 10,
+        'example:licence/SEATS': 4,
+    }
+    assert known.is_any
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['virtual:floatingip:3', 'a:b=x', 'physical:host=3', 'hosts=3', 'a:b=-2'],
+)
+def test_limits_that_mean_nothing_are_refused_at_the_start(tmp_path, text):
+    with pytest.raises(
+        cfg.ConfigFileValueError, match='max_reserved_resources'
+    ):
+        limits_of(tmp_path, text)
+
+
 def test_every_option_is_in_the_sample(tmp_path):
     sample = tmp_path / 'sample.conf'
     generator.main(

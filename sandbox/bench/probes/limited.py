@@ -12,10 +12,11 @@ from sandbox.bench import measure
 from sandbox.bench.probes import programs
 
 TWO = {'max_open_leases': 1000, 'max_reserved_hosts': 1000}
-ALL = TWO | {
+ALL: dict[str, Any] = TWO | {
     'max_waiting_leases': 1000,
     'max_reserved_slots': 1000,
     'max_host_hours': 100_000,
+    'max_reserved_resources': {'virtual:floatingip': 1000},
 }
 """None of them is met."""
 
@@ -40,7 +41,7 @@ def create(layout: lo.Layout, token: str, rounds: int) -> dict[str, Any]:
     return {'cpu': cpu, 'whole': [whole[-rounds:] for _, whole in takes]}
 
 
-def _limited(layout: lo.Layout, limits: dict[str, int]) -> Any:
+def _limited(layout: lo.Layout, limits: dict[str, Any]) -> Any:
     from nova.conf import CONF
     from paste import deploy
 

@@ -72,6 +72,8 @@ def test_a_project_sees_its_limits_and_what_it_has(member, reader):
         'reservedSlotsUsed': 0,
         'maxHostHours': -1,
         'hostHoursUsed': 3,
+        'maxReservedResources': {},
+        'reservedResourcesUsed': {},
         'maxLeaseDuration': 7200,
         'reservationExtensionWindow': -1,
         'maxStartAhead': -1,

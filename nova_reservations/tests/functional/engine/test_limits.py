@@ -12,7 +12,9 @@ from nova_reservations.db import models
 from nova_reservations.engine import lease_requests
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
+from nova_reservations.testing import addresses
 from nova_reservations.testing.region import minutes
+from nova_reservations.tests.functional.engine import pools
 from nova_reservations.tests.functional.engine import test_lease_offers
 from nova_reservations.tests.functional.engine import test_series
 
@@ -50,6 +52,81 @@ def leases_of(region):
 
 
 # What a project holds
+
+
+@pytest.fixture
+def mixed(make_region):
+    """Four addresses, and two pools with six GiB."""
+    region = make_region(
+        'one',
+        types={**addresses.TYPES, pools.POOL: pools.Pool},
+        monitors=addresses.MONITORS,
+    )
+    addresses.enrol(region, 101, 102, 103, 104)
+    for name in 'ab':
+        region.resources.add(pools.POOL, name, region.now, {pools.GIB: 6})
+    return region
+
+
+def gib(size, count=1):
+    return pools.POOL, {'size': size, 'count': count}
+
+
+def test_resources_of_any_type_count_at_any_instant(mixed):
+    limit(mixed, resources={'virtual:floatingip': 2})
+    mixed.lease_of(addresses.asked(2), start=0, end=60)
+    with refused('4 floating IPs at 2030-01-01 12:30, 2 allowed for this pro'):
+        mixed.lease_of(addresses.asked(2), start=30, end=90)
+    mixed.lease_of(addresses.asked(2), start=60, end=120)
+    mixed.lease_of(gib(1), (objects.HOST, {'min': 1, 'max': 1}))
+    mixed.lease_of(addresses.asked(2), start=0, end=60, project='other')
+
+
+def test_reservations_of_one_lease_count_together(mixed):
+    limit(mixed, resources={'virtual:floatingip': 2})
+    with refused('3 floating IPs'):
+        mixed.lease_of(addresses.asked(1), addresses.asked(2))
+
+
+def test_amounts_count_in_units_of_their_class(mixed):
+    limit(mixed, resources={'test:pool/STORAGE_GB': 5})
+    mixed.lease_of(gib(1, count=2), start=30, end=90)
+    with refused('6 STORAGE_GB of resources at 2030-01-01 12:30, 5 allowed'):
+        mixed.lease_of(gib(4))
+    mixed.lease_of(gib(3))
+    # Of wholes there is another limit.
+    mixed.lease_of((pools.POOL, {}), start=120, end=180)
+
+
+def test_wholes_count_by_their_number(mixed):
+    limit(mixed, resources={'test:pool': 1})
+    mixed.lease_of((pools.POOL, {}))
+    with refused('2 resources at'):
+        mixed.lease_of((pools.POOL, {}))
+    mixed.lease_of(gib(6))
+
+
+def test_a_reservation_of_any_type_is_not_enlarged_beyond_the_limit(mixed):
+    limit(mixed, resources={'virtual:floatingip': 2})
+    lease = mixed.lease_of(addresses.asked(2), start=5)
+    with refused('3 floating IPs'):
+        mixed.change(lease, amount=3)
+    mixed.change(lease, amount=1)
+    assert len(mixed.hosts_of(lease)) == 1
+
+
+def test_what_is_used_of_any_type_is_told(mixed):
+    limit(mixed, resources={'virtual:floatingip': 2})
+    mixed.lease_of(addresses.asked(1), gib(2, count=3), start=5)
+    mixed.lease_of((pools.POOL, {}), start=120, end=180)
+    known, used = mixed.leases.limits.used('lessee', mixed.now)
+    assert known.resources == {'virtual:floatingip': 2}
+    assert used.resources == {
+        'virtual:floatingip': 1,
+        'test:pool': 1,
+        'test:pool/STORAGE_GB': 6,
+    }
+    assert (used.hosts, used.slots) == (0, 0)
 
 
 def test_a_lease_too_many_is_refused_and_leaves_nothing(limited):

@@ -40,6 +40,7 @@ from nova_reservations.plugins.resource_types import instance
 from nova_reservations.plugins.resource_types import server
 from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import options
+from nova_reservations.tests.functional.engine import pools
 
 SLOT = 2
 """Seconds: all windows begin and end with a slot, so that many touch."""
@@ -193,6 +194,7 @@ def join(
         SLOTS_OF: JournaledSlots(cloud, opts),
         objects.SERVER: JournaledServer(cloud, opts),
         FLAVORS: JournaledFlavor(cloud, opts),
+        pools.POOL: pools.Pool(cloud, opts),
     }
     for kind in types.values():
         kind.journal = journal
@@ -380,10 +382,17 @@ def repeat(url: str, keys: int) -> list[str]:
 
 
 def within_limits(
-    url: str, attempts: int, allowed: limits.Limits, more: int = 0
+    url: str,
+    attempts: int,
+    allowed: limits.Limits,
+    more: int = 0,
+    wanted: tuple[str, Mapping[str, Any]] | None = None,
 ) -> Counter[str]:
     """Ask so often for a host in a window in which all others want one, and
-    then for it for so many hours more; return how it was answered."""
+    then for it for so many hours more; return how it was answered.
+
+    :param wanted: instead of a host
+    """
     party = join(url, source=lambda _: allowed)
     answers: Counter[str] = Counter()
     now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
@@ -399,7 +408,9 @@ def within_limits(
             start=now,
             end=end,
             before_end=None,
-            reservations=(lease_requests.NewReservation(*ONE_HOST),),
+            reservations=(
+                lease_requests.NewReservation(*(wanted or ONE_HOST)),
+            ),
         )
         try:
             lease = party.leases.create(asked, now)

@@ -9,6 +9,7 @@ import pytest
 
 from nova_reservations.db import project_limits
 from nova_reservations.objects import limits
+from nova_reservations.tests.functional.engine import pools
 from nova_reservations.tests.functional.races import load
 from nova_reservations.tests.functional.races import test_races
 
@@ -31,6 +32,26 @@ def test_64_creates_at_once_never_exceed_a_limit(party, crowd, gates, what):
     allowed = limits.Limits(**{what: 6})
     assert race(crowd, gates, allowed) == {'done': 6, 'OverLimit': 58}
     assert len(test_races.what_is_held(party.database)) == 6
+
+
+@pytest.mark.parametrize(
+    ('params', 'name'),
+    [({}, pools.POOL), ({'size': 1}, f'{pools.POOL}/{pools.GIB}')],
+)
+@test_races.EVERYWHERE
+def test_64_creates_of_another_type_never_exceed_its_limit(
+    party, crowd, gates, params, name
+):
+    """There are more pools, and more GiB, than the project may have."""
+    for number in range(8):
+        party.resources.add(
+            pools.POOL, f'pool {number}', party.database.now(), {pools.GIB: 8}
+        )
+    allowed = limits.Limits(resources={name: 6})
+    answers = race(crowd, gates, allowed, 0, (pools.POOL, params))
+    assert answers == {'done': 6, 'OverLimit': 58}
+    _, used = party.leases.limits.used('p', party.database.now())
+    assert used.resources == {name: 6}
 
 
 def test_who_comes_second_sees_what_the_first_has_not_committed_yet(

@@ -18,7 +18,10 @@ REGISTERED = {
     'reservations:leases': 5,
     'reservations:hosts': 8,
     'reservations:slots': -1,
+    'reservations:virtual:floatingip': 3,
+    'reservations:virtual:network': -1,
 }
+ADDRESSES = {'virtual:floatingip': 3}
 OF_PROJECTS = {'large': {'reservations:hosts': 80, 'servers': 100}}
 
 
@@ -59,11 +62,15 @@ def silence(keystone):
 
 
 def test_what_is_registered_holds_for_all_projects(keystone, source):
-    assert source('small') == limits.Limits(leases=5, hosts=8)
+    assert source('small') == limits.Limits(
+        leases=5, hosts=8, resources=ADDRESSES
+    )
 
 
 def test_a_project_has_limits_of_its_own(keystone, source):
-    assert source('large') == limits.Limits(leases=5, hosts=80)
+    assert source('large') == limits.Limits(
+        leases=5, hosts=80, resources=ADDRESSES
+    )
 
 
 def test_a_change_is_seen_when_the_answer_is_old(keystone, source, clock):
@@ -81,7 +88,9 @@ def test_the_last_answer_holds_while_keystone_is_silent(
     source('small')
     silence(keystone)
     clock.now += 100
-    assert source('small') == limits.Limits(leases=5, hosts=8)
+    assert source('small') == limits.Limits(
+        leases=5, hosts=8, resources=ADDRESSES
+    )
 
 
 def test_a_silent_keystone_is_asked_by_one_request_at_a_time(
