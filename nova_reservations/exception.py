@@ -236,28 +236,33 @@ class SchemaTooOld(SystemExit):
     """The database is older than this code."""
 
 
-class UnknownResourceType(SystemExit):
+class Misconfigured(SystemExit):
+    """The configuration names what is not there, or makes no sense: no
+    process can work with it."""
+
+
+class UnknownResourceType(Misconfigured):
     """The configuration names a resource type that is not installed."""
 
 
-class UnknownEventAction(SystemExit):
+class UnknownEventAction(Misconfigured):
     """The configuration names an event action that is not installed."""
 
 
-class ImpossibleDefaults(SystemExit):
+class ImpossibleDefaults(Misconfigured):
     """The configuration gives servers a lease that they can't have."""
 
 
-class UnknownDrainStrategy(SystemExit):
+class UnknownDrainStrategy(Misconfigured):
     """The configuration names a strategy that is not installed."""
 
 
-class UnknownEnforcement(SystemExit):
+class UnknownEnforcement(Misconfigured):
     """The configuration names enforcement that is not installed, or that can
     not be made."""
 
 
-class UnknownRating(SystemExit):
+class UnknownRating(Misconfigured):
     """The configuration names rating that is not installed, or that can not be
     made."""
 

@@ -27,6 +27,7 @@ from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud import node_stats
 from nova_reservations.cmd import limit_check
+from nova_reservations.cmd import option_check
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
@@ -121,6 +122,12 @@ class Checks(upgradecheck.UpgradeCommands):
             ],
         )
 
+    def options(self) -> Result:
+        failed = [*option_check.failures(self.conf)]
+        if failed:
+            return _result(Code.FAILURE, failed)
+        return _result(Code.WARNING, option_check.warnings(self.conf))
+
     def scheduler(self) -> Result:
         group = self.conf.filter_scheduler
         findings = []
@@ -210,9 +217,8 @@ class Checks(upgradecheck.UpgradeCommands):
             )
         except (
             cfg.Error,
+            exception.Misconfigured,
             exception.SchemaTooOld,
-            exception.UnknownEventAction,
-            exception.UnknownResourceType,
         ) as error:
             return Result(Code.FAILURE, str(error))
         return Result(Code.SUCCESS)
@@ -336,6 +342,10 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def limits(self) -> Result:
         """Ask keystone for limits, where it has them."""
+        if self.options().code == Code.FAILURE:
+            return Result(
+                Code.WARNING, 'Not checked: [reservations] has to be right.'
+            )
         failed = [*limit_check.failures(self.conf)]
         if failed:
             return _result(Code.FAILURE, failed)
@@ -363,6 +373,7 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ('Nova version', nova_version),
         ('nova.conf: scheduler', scheduler),
+        ('nova.conf: reservations', options),
         ('Resource plugins', resources),
         ('api-paste.ini', api),
         ('Database', database),

@@ -164,3 +164,54 @@ def test_a_service_user_is_recommended(checks_of):
     assert checks_of('').service_user().code == status.Code.WARNING
     conf = '[service_user]\nsend_service_user_token = true\n'
     assert checks_of(conf).service_user().code == status.Code.SUCCESS
+
+
+def test_values_that_can_not_be_are_named_and_keep_no_check_from_the_rest(
+    checks_of,
+):
+    checks = checks_of(
+        '[reservations]\nlimits = of-keystone\nmax_open_leases = -5\n'
+    )
+    result = checks.options()
+    assert result.code == status.Code.FAILURE
+    assert "found 'of-keystone'" in result.details
+    assert 'option max_open_leases' in result.details
+    # It is left to be read where it is right.
+    assert checks.limits().code == status.Code.WARNING
+
+
+@pytest.mark.parametrize('section', ['reservations', 'RESERVATIONS'])
+@pytest.mark.parametrize('name', ['max_open_lease', 'max-open-leases'])
+def test_a_misspelt_option_is_named_for_nobody_reads_it(
+    checks_of, section, name
+):
+    result = checks_of(f'[{section}]\n{name} = 3\n').options()
+    assert result.code == status.Code.WARNING
+    assert f'{name} is no option' in result.details
+    assert 'is max_open_leases meant?' in result.details
+
+
+def test_options_are_known_by_their_names(checks_of):
+    conf = '[reservations]\nmax_open_leases = 3\n'
+    assert checks_of(conf).options().code == status.Code.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ('option', 'name'),
+    [
+        ('resource_types', 'physical:hots'),
+        ('rating', 'reservd'),
+        ('enforcement', 'extern'),
+        ('best_effort_strategy', 'nope'),
+    ],
+)
+def test_a_plugin_that_is_missing_fails_a_check_and_not_the_command(
+    tmp_path, checks_of, option, name
+):
+    checks = checks_of(
+        f'[reservations]\nconnection = sqlite:///{tmp_path}/x\n'
+        f'{option} = {name}\n'
+    )
+    result = checks.database()
+    assert result.code == status.Code.FAILURE
+    assert f'{option} names {name}' in result.details

@@ -9,8 +9,8 @@ from oslo_config import fixture as config_fixture
 from oslo_limit import fixture
 import pytest
 
+from nova_reservations import conf as options
 from nova_reservations.cmd import status
-from nova_reservations.conf import limits as options
 from nova_reservations.objects import limits
 
 SUCCESS, WARNING, FAILURE = status.Code
@@ -28,7 +28,7 @@ def oslo_limit():
 @pytest.fixture
 def conf():
     conf = cfg.ConfigOpts()
-    conf.register_opts(options.OPTS, group='reservations')
+    options.register_opts(conf)
     conf([])
     conf.set_override('limits', 'unified', group='reservations')
     return conf
