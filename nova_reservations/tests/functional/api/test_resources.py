@@ -267,8 +267,9 @@ def test_members_see_by_which_properties_they_can_ask(admin, member):
 def test_a_limit_of_hosts_does_not_count_them(admin, member, services):
     add(admin)
     lease(member, 3)
-    used = member('GET', '/limits').json['limits']
-    assert 'SEATS' not in str(used)
+    used = member('GET', '/limits').json['limits']['absolute']
+    assert (used['reservedHostsUsed'], used['reservedSlotsUsed']) == (0, 0)
+    assert used['reservedResourcesUsed'] == {f'{TYPE}/SEATS': 3}
 
 
 def test_operators_see_who_has_which(admin, member, stranger, enrolled):
