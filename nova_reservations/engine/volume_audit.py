@@ -101,6 +101,9 @@ class VolumeAudit:
                 pool.name: _promised(session, pool) for pool in known.values()
             }
         for name, reservation_id, lease_id, project_id in leased:
+            if reservation_id not in promised.get(name, ()):
+                # It has come, or gone, since the first look.
+                continue
             pool = known[name].resource
             made = there.get((reservation_id, pool.uuid))
             count, size_gb = promised[name][reservation_id]

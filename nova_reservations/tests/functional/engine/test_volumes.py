@@ -444,6 +444,24 @@ def test_what_the_project_made_in_place_of_a_volume_is_fine(region):
     assert [size for _, size, _ in there(region)] == [4, 10, 10]
 
 
+def test_the_audit_leaves_what_comes_while_it_looks_to_the_next(
+    region, monkeypatch
+):
+    answer = region.cloud.volumes.find_pools
+
+    def find_pools():
+        monkeypatch.undo()
+        enrol(region, 'storage@files#new')
+        region.lease_of(asked(10, 1, volume_type='new'))
+        region.work()
+        return answer()
+
+    monkeypatch.setattr(region.cloud.volumes, 'find_pools', find_pools)
+    assert findings(region) == []
+    assert there(region) == of('lessee', 10, 1)
+    assert findings(region) == []
+
+
 def test_the_audit_names_pools_that_are_not_what_they_were(region):
     volumes = region.cloud.volumes
     volumes.pools[FAST] = fake_volumes.pool(FAST, 80)
