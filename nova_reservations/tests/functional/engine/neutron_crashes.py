@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that are killed before each step of what they do in Neutron."""
 
-import contextlib
-import itertools
-
 from nova_reservations.testing.region import minutes
-from nova_reservations.testing.steps import Steps
-from nova_reservations.tests.functional.engine import test_crashes
+from nova_reservations.tests.functional.engine import killed_workers
 
 
 def each_is_followed(tell, made, places):
@@ -35,17 +31,4 @@ def each_is_followed(tell, made, places):
         left = sorted(places(region))
         return now, left, [lease['status'] for lease in leases]
 
-    region = tell()
-    region.work()
-    undisturbed = outcome(region)
-    for number in itertools.count(1):
-        region = tell()
-        with Steps(region, number, test_crashes.kill) as steps:
-            victim = region.worker('victim')
-            with contextlib.suppress(test_crashes.Killed):
-                victim.tick(region.now)
-            victim.drain()
-        if not steps.reached:
-            break
-        assert outcome(region, region.worker('other')) == undisturbed
-    assert number >= 3
+    killed_workers.each_is_followed(tell, outcome)

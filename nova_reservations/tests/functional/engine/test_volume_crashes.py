@@ -4,7 +4,6 @@
 What there is at the end must be what there is when nobody is killed.
 """
 
-import contextlib
 import itertools
 
 import pytest
@@ -14,8 +13,7 @@ from nova_reservations.testing import pools
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import there
 from nova_reservations.testing.region import minutes
-from nova_reservations.testing.steps import Steps
-from nova_reservations.tests.functional.engine import test_crashes
+from nova_reservations.tests.functional.engine import killed_workers
 
 pytestmark = pytest.mark.fuzz
 
@@ -86,20 +84,7 @@ def told(make_region):
     'story', [start, growth, refused_start, end, backup, keep, healing]
 )
 def test_another_worker_finishes_what_a_killed_one_began(told, story):
-    region, _ = told(story)
-    region.work()
-    undisturbed = outcome(region)
-    for number in itertools.count(1):
-        region, _ = told(story)
-        with Steps(region, number, test_crashes.kill) as steps:
-            victim = region.worker('victim')
-            with contextlib.suppress(test_crashes.Killed):
-                victim.tick(region.now)
-            victim.drain()
-        if not steps.reached:
-            break
-        assert outcome(region, region.worker('other')) == undisturbed
-    assert number >= 3
+    killed_workers.each_is_followed(lambda: told(story)[0], outcome)
 
 
 def outcome(region, worker=None):

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that are killed before each step, and what others make of it."""
+
+import contextlib
+import itertools
+
+from nova_reservations.testing.steps import Steps
+from nova_reservations.tests.functional.engine import test_crashes
+
+
+def each_is_followed(tell, outcome):
+    """See that another worker ends as one does that nobody kills.
+
+    :param tell: returns another region after the same story
+    :param outcome: returns what comes of a region, with the worker that goes
+        on, if it is not the region's own
+    """
+    region = tell()
+    region.work()
+    undisturbed = outcome(region)
+    for number in itertools.count(1):
+        region = tell()
+        with Steps(region, number, test_crashes.kill) as steps:
+            victim = region.worker('victim')
+            with contextlib.suppress(test_crashes.Killed):
+                victim.tick(region.now)
+            victim.drain()
+        if not steps.reached:
+            break
+        assert outcome(region, region.worker('other')) == undisturbed
+    assert number >= 3
