@@ -94,19 +94,7 @@ def brought_up(
             services.wait_for_answer(api)
         operator = person.Operator(layout.auth_url)
         if not layout.embedded:
-            for service in layout.controllers:
-                services.start(service)
-            # A compute that finds no conductor tries again after 10 s.
-            conductors = [
-                service
-                for service in layout.controllers
-                if service.startswith('nova-conductor')
-            ]
-            services.wait_for(
-                'conductors', operator.conductors, len(conductors)
-            )
-            for service in layout.computes:
-                services.start(service)
+            _start_programs(services, layout, operator)
         services.wait_for(
             'all hosts',
             lambda: _hosts(layout, operator),
@@ -114,6 +102,23 @@ def brought_up(
         )
         _furnish(operator)
         yield services
+
+
+def _start_programs(
+    services: 'Services', layout: lo.Layout, operator: person.Operator
+) -> None:
+    """Start the programs of a Nova that is more than its API."""
+    for service in layout.controllers:
+        services.start(service)
+    # A compute that finds no conductor tries again after 10 s.
+    conductors = [
+        service
+        for service in layout.controllers
+        if service.startswith('nova-conductor')
+    ]
+    services.wait_for('conductors', operator.conductors, len(conductors))
+    for service in layout.computes:
+        services.start(service)
 
 
 def _hosts(layout: lo.Layout, operator: person.Operator) -> list[str]:

@@ -24,7 +24,7 @@ ADMIN = 'admin'
 PROJECTS = 256
 """The number of projects whose tokens are kept."""
 
-_INHERITED = 'scope.OS-INHERIT:inherited_to'
+_INHERITED = 'OS-INHERIT:inherited_to'
 
 _NO_OTHER_SCOPE = dict.fromkeys(
     (
@@ -103,7 +103,10 @@ def have_inherited_role() -> bool:
             interface=['internal', 'public'],
         ).get(
             '/role_assignments',
-            params={'user.id': access.user_id, _INHERITED: 'projects'},
+            params={
+                'user.id': access.user_id,
+                f'scope.{_INHERITED}': 'projects',
+            },
         )
     except ks_exc.ClientException as error:
         raise exception.CloudUnavailable(
@@ -111,9 +114,8 @@ def have_inherited_role() -> bool:
         ) from error
     # What it has in the system comes with each of these lists.
     return any(
-        _INHERITED == f'scope.{key}'
+        _INHERITED in each['scope']
         for each in answer.json()['role_assignments']
-        for key in each['scope']
     )
 
 

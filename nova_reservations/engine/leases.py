@@ -297,12 +297,7 @@ class Leases:
         guard = limits.NOTHING
         if self.limits.source is not None and not changes.only_rename:
             guard = self.limits.guard(self.get(lease_id))
-        if changes.reservations:
-            seen = self.get(lease_id)
-            changes = self.requests.look_up(seen, changes, now)
-            changes = self.shrinking.look(
-                seen, changes, self.requests.new_params(seen, changes), now
-            )
+        changes = self._looked_up(lease_id, changes, now)
         if not dry_run:
             self.enforcement.check_changed(
                 lambda: self.get(lease_id), changes, now
@@ -335,8 +330,31 @@ class Leases:
             raise self.openings.with_end(
                 refusal, self.get(lease_id), changes, now
             ) from refusal
-        if dry_run:
-            return lease
+        if not dry_run:
+            self._tell_change(before, lease)
+        return lease
+
+    def _looked_up(
+        self,
+        lease_id: str,
+        changes: lease_requests.LeaseChanges,
+        now: datetime.datetime,
+    ) -> lease_requests.LeaseChanges:
+        """Ask the cloud for all that is needed, before the transaction.
+
+        :raises: NotFound, InvalidInput, InvalidState
+        """
+        if not changes.reservations:
+            return changes
+        seen = self.get(lease_id)
+        changes = self.requests.look_up(seen, changes, now)
+        return self.shrinking.look(
+            seen, changes, self.requests.new_params(seen, changes), now
+        )
+
+    def _tell_change(
+        self, before: objects.Lease, lease: objects.Lease
+    ) -> None:
         LOG.info(
             'Lease %(lease)s is changed; it is %(status)s from %(start)s '
             'to %(end)s',
@@ -355,7 +373,6 @@ class Leases:
                 notifications.stopped(states.EventType.BEFORE_END),
                 notifications.payload(lease),
             )
-        return lease
 
     def delete(self, lease_id: str, now: datetime.datetime) -> None:
         """Delete the lease: at once if Nova knows nothing of it, else as

@@ -21,6 +21,7 @@ from nova_reservations import objects
 from nova_reservations.engine import resource_types
 from nova_reservations.objects import ids
 from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import complex as complex_types
 
 MOST_RESERVATIONS = 64
@@ -262,13 +263,11 @@ def apply(
         raise exception.Contended
     for item in seen.reservations:
         if item.id in changes.removed and seen.in_nova:
-            raise exception.InvalidState(
-                kind='Reservation',
-                id=item.id,
-                status=item.status,
-                reason=f'as part {item.part_name} of reservation '
-                f'{item.part_of} it can not be left out any more: something '
-                'of the lease is in Nova',
+            raise base.refused_change(
+                item,
+                f'as part {item.part_name} of reservation {item.part_of} it '
+                'can not be left out any more: something of the lease is in '
+                'Nova',
             )
     status = states.Reservation.PENDING
     if seen.status == states.Lease.ACTIVE:

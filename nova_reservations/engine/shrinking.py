@@ -204,7 +204,7 @@ def _parts(
                 _part(session, types, item, asked, params[item.id], names)
             )
         elif names:
-            raise _refusal(
+            raise base.refused_change(
                 item, 'only an active lease has hosts that it could release'
             )
     return [part for part in parts if part is not None]
@@ -258,7 +258,7 @@ def _check_not_held(
     held = changes.held[part.before.id] or 0
     if held > part.wanted:
         had = objects.plural(part.count, 'slot is', 'slots are')
-        raise _refusal(
+        raise base.refused_change(
             part.before,
             f'{held} of its {had} used, and amount is to be {part.wanted}: '
             'delete or migrate servers first',
@@ -290,13 +290,13 @@ def _part(
     if named and 'min' not in asked:
         minimum = min(minimum, maximum, left)
     if not 0 < minimum <= min(maximum, left):
-        raise _refusal(
+        raise base.refused_change(
             item,
             f'{objects.plural(left, "host", "hosts")} would be left of '
             f'{len(held)}, and min is {max(minimum, 1)}',
         )
     if maximum > left and named:
-        raise _refusal(
+        raise base.refused_change(
             item,
             f'max can be {left} at most if '
             f'{objects.plural(len(named), "host is", "hosts are")} released',
@@ -322,7 +322,7 @@ def _named(
     }
     unknown = sorted(set(names) - set(known))
     if unknown:
-        raise _refusal(
+        raise base.refused_change(
             item,
             f'{", ".join(unknown)}: no host of this reservation, or given '
             'back already',
@@ -345,7 +345,7 @@ def _check_alone(
     known = {item.id: item for item in seen.reservations}
     for new in lease.reservations:
         if new.id not in known:
-            raise _refusal(
+            raise base.refused_change(
                 known[str(new.part_of)],
                 'it can not get more parts while something is given back: '
                 'first that, then the other',
@@ -360,7 +360,7 @@ def _check_alone(
             for each, item in ((seen, old), (lease, new))
         ]
         if demands[0] != demands[1] or ends[1] > ends[0]:
-            raise _refusal(
+            raise base.refused_change(
                 old,
                 'it gives something back by a request of its own: first that, '
                 'then what else is to change',
@@ -383,7 +383,7 @@ def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
         if holding.resource.id not in empty
     ]
     if taken:
-        raise _refusal(
+        raise base.refused_change(
             part.before,
             f'servers are on {", ".join(taken)}: delete or migrate them '
             'first, or release another host',
@@ -400,7 +400,7 @@ def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
     )
     chosen += [holding.resource.id for holding in others]
     if len(chosen) < part.count:
-        raise _refusal(
+        raise base.refused_change(
             part.before,
             f'{objects.plural(part.count, "host is", "hosts are")} to be '
             f'given back, and {len(chosen)} of its {len(part.held)} '
@@ -408,14 +408,3 @@ def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
             'migrate servers first',
         )
     return chosen[: part.count]
-
-
-def _refusal(
-    reservation: objects.Reservation, reason: str
-) -> exception.InvalidState:
-    return exception.InvalidState(
-        kind='Reservation',
-        id=reservation.id,
-        status=reservation.status,
-        reason=reason,
-    )

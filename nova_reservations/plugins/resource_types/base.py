@@ -34,6 +34,18 @@ EXPRESSION: Mapping[str, Any] = {
 """Schema of requirements, as ``objects/requirements.py`` reads them."""
 
 
+def refused_change(
+    reservation: objects.Reservation, reason: str
+) -> exception.InvalidState:
+    """Return what is raised for a change that is not possible any more."""
+    return exception.InvalidState(
+        kind='Reservation',
+        id=reservation.id,
+        status=reservation.status,
+        reason=reason,
+    )
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Booking:
     """A reservation with its lease and its resources.

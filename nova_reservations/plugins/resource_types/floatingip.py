@@ -130,12 +130,7 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
             why = 'required_floatingips can only be emptied'
         else:
             return
-        raise exception.InvalidState(
-            kind='Reservation',
-            id=reservation.id,
-            status=reservation.status,
-            reason=why,
-        )
+        raise base.refused_change(reservation, why)
 
     def demand(self, params: Mapping[str, Any]) -> demand.Demand:
         network_id = params['network_id']

@@ -108,11 +108,8 @@ class PhysicalHost(offered.WithServers):
     ) -> None:
         # Its servers would be moved out of it, as those of nobody.
         if consume.of(params) != consume.of(reservation.params):
-            raise exception.InvalidState(
-                kind='Reservation',
-                id=reservation.id,
-                status=reservation.status,
-                reason='consume cannot be updated any more',
+            raise base.refused_change(
+                reservation, 'consume cannot be updated any more'
             )
 
     def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:

@@ -85,12 +85,10 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
         self, reservation: objects.Reservation, params: Mapping[str, Any]
     ) -> None:
         if params != reservation.params:
-            raise exception.InvalidState(
-                kind='Reservation',
-                id=reservation.id,
-                status=reservation.status,
-                reason='its network is there: change its name and its '
-                'description in Neutron',
+            raise base.refused_change(
+                reservation,
+                'its network is there: change its name and its description '
+                'in Neutron',
             )
 
     def demand(self, params: Mapping[str, Any]) -> demand.Demand:

@@ -108,11 +108,8 @@ class Slots(offered.WithServers):
             if name not in CHANGEABLE and value != was.get(name)
         ]
         if fixed:
-            raise exception.InvalidState(
-                kind='Reservation',
-                id=reservation.id,
-                status=reservation.status,
-                reason=f'{", ".join(fixed)} cannot be updated any more',
+            raise base.refused_change(
+                reservation, f'{", ".join(fixed)} cannot be updated any more'
             )
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:

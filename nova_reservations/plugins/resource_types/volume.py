@@ -115,12 +115,7 @@ class Volume(base.ResourceType):
             )
         else:
             return
-        raise exception.InvalidState(
-            kind='Reservation',
-            id=reservation.id,
-            status=reservation.status,
-            reason=why,
-        )
+        raise base.refused_change(reservation, why)
 
     def demand(self, params: Mapping[str, Any]) -> demand.Share:
         wanted = params['volume_type']
