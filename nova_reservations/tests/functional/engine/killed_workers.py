@@ -2,9 +2,9 @@
 """Workers that are killed before each step, and what others make of it."""
 
 import contextlib
-import itertools
 
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_crashes
 
 
@@ -18,7 +18,7 @@ def each_is_followed(tell, outcome):
     region = tell()
     region.work()
     undisturbed = outcome(region)
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = tell()
         with Steps(region, number, test_crashes.kill) as steps:
             victim = region.worker('victim')

@@ -14,6 +14,7 @@ from nova_reservations import exception
 from nova_reservations.testing import addresses
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import clusters
 from nova_reservations.tests.functional.engine import test_crashes
 
@@ -77,7 +78,7 @@ def test_another_worker_finishes_what_a_killed_one_began(told, story):
     region, lease = told(story)
     region.work()
     undisturbed = outcome(region, lease)
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, lease = told(story)
         with Steps(region, number, test_crashes.kill) as steps:
             victim = region.worker('victim')

@@ -7,7 +7,6 @@ must be what there is when nobody is killed.
 """
 
 import contextlib
-import itertools
 import json
 
 import pytest
@@ -18,6 +17,7 @@ from nova_reservations.testing import fake_cloud
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import stories
 
@@ -68,7 +68,7 @@ def test_another_worker_finishes_what_a_killed_one_began(make_region, story):
     region, _ = stories.told(make_region, story)
     region.work()
     undisturbed = outcome(region)
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, _ = stories.told(make_region, story)
         with Steps(region, number, kill) as steps:
             victim = region.worker('victim')
@@ -82,7 +82,7 @@ def test_another_worker_finishes_what_a_killed_one_began(make_region, story):
 
 
 def test_leases_that_start_together_start_whoever_is_killed(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two', 'three')
         leases = [region.lease(start=20, end=200) for _ in range(3)]
         region.forward(until=15)
@@ -107,7 +107,7 @@ def test_leases_that_start_together_start_whoever_is_killed(make_region):
 
 @pytest.mark.parametrize('undo', [True, False])
 def test_a_killed_enrolment_is_finished_by_another(make_region, undo):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one')
         region.cloud.known['two'] = fake_cloud.facts('two')
         if undo:
@@ -130,7 +130,7 @@ def test_a_killed_enrolment_is_finished_by_another(make_region, undo):
 
 
 def test_a_killed_removal_is_finished_by_another(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two')
         (host,) = region.hosts.find(objects.HostQuery(name='two'))
         with Steps(region, number, kill) as steps:

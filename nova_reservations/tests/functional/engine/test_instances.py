@@ -3,7 +3,6 @@
 
 import contextlib
 import dataclasses
-import itertools
 
 import pytest
 
@@ -18,6 +17,7 @@ from nova_reservations.plugins.resource_types import instance
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 
 VIRTUAL = 'virtual:instance'
 FLAVOR = 'flavor:instance'
@@ -341,7 +341,7 @@ def kill(step):
 
 @pytest.mark.fuzz
 def test_another_worker_finishes_a_start_that_a_killed_one_began(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two', types=TYPES)
         lease = region.lease_of(slots(9), start=5, end=60)
         with Steps(region, number, kill) as steps:
@@ -361,7 +361,7 @@ def test_another_worker_finishes_a_start_that_a_killed_one_began(make_region):
 
 @pytest.mark.fuzz
 def test_another_worker_finishes_an_end_that_a_killed_one_began(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two', types=TYPES)
         lease = active(region, *slots(9))
         boot(region, lease)
@@ -391,7 +391,7 @@ def failing(region):
 
 @pytest.mark.fuzz
 def test_another_worker_finishes_a_heal_that_a_killed_one_began(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two', types=TYPES)
         lease, failed = failing(region)
         with Steps(region, number, kill) as steps:

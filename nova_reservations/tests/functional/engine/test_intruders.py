@@ -2,7 +2,6 @@
 """Requests, and other workers, that come between two steps of a worker."""
 
 import contextlib
-import itertools
 import threading
 
 import pytest
@@ -12,6 +11,7 @@ from nova_reservations.db import leases
 from nova_reservations.engine import leftovers
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import stories
 
 pytestmark = pytest.mark.fuzz
@@ -21,7 +21,7 @@ SECONDS = 30
 
 @pytest.mark.parametrize('story', stories.ALL)
 def test_a_lease_deleted_between_two_steps_is_gone(make_region, story):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, lease = stories.told(make_region, story)
 
         def delete(step, region=region, lease=lease):
@@ -52,7 +52,7 @@ def assert_nothing_is_left(region, lease):
 def test_a_lease_changed_between_two_steps_is_what_was_answered(
     make_region, story, changes
 ):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, lease = stories.told(make_region, story)
         answers = []
 
@@ -83,7 +83,7 @@ def test_a_lease_changed_between_two_steps_is_what_was_answered(
 
 
 def test_a_host_swapped_between_two_steps_is_not_in_the_aggregate(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two')
         lease = region.lease(
             start=5, hypervisor_properties='["==","$service_name","one"]'
@@ -105,7 +105,7 @@ def test_a_host_swapped_between_two_steps_is_not_in_the_aggregate(make_region):
 
 
 def test_an_active_lease_ended_while_hosts_are_added_ends(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, lease = stories.told(make_region, stories.update)
         region.now += minutes(1)
 
@@ -159,7 +159,7 @@ class Sleeper:
 def test_a_worker_that_wakes_after_its_successor_changes_nothing(
     make_region, story, until
 ):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, _ = stories.told(make_region, story)
         sleeper = Sleeper(region, number)
         if not sleeper.steps.reached:
@@ -203,7 +203,7 @@ def test_a_lease_whose_worker_hangs_for_minutes_is_taken_over(make_region):
 
 def test_a_late_start_takes_no_host_away_that_was_added_since(make_region):
     one = '["==","$service_name","one"]'
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two', 'three')
         lease = region.lease(resource_properties=one)
         sleeper = Sleeper(region, number)
@@ -227,7 +227,7 @@ def test_a_worker_records_nothing_once_another_has_the_claim(
     make_region, story
 ):
     """Not even if the other one has recorded nothing yet."""
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, lease = stories.told(make_region, story)
         sleeper = Sleeper(region, number)
         if not sleeper.steps.reached:

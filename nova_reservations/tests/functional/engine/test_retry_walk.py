@@ -3,7 +3,6 @@
 
 import contextlib
 import datetime
-import itertools
 
 import pytest
 
@@ -15,6 +14,7 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine.test_instances import slots
 from nova_reservations.tests.functional.engine.test_instances import TYPES
 
@@ -227,7 +227,7 @@ def crash(region, number):
 def test_whenever_a_worker_is_killed_all_get_what_they_waited_for(
     make_region,
 ):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one', 'two', 'three')
         holder = region.lease(start=30, end=90, minimum=3)
         first = region.retry(minimum=2, duration=20)
@@ -249,7 +249,7 @@ def test_whenever_a_worker_is_killed_all_get_what_they_waited_for(
 
 @pytest.mark.fuzz
 def test_whenever_a_worker_is_killed_the_wait_has_its_end(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_region('one')
         region.lease(end=90, start=5)
         lease = region.retry(end=60, retries=2)

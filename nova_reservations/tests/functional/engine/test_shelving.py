@@ -3,7 +3,6 @@
 memory."""
 
 import contextlib
-import itertools
 import uuid
 
 import pytest
@@ -16,6 +15,7 @@ from nova_reservations.plugins.resource_types import server as server_plugin
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 
 TYPES = {objects.SERVER: server_plugin.Server}
 
@@ -436,7 +436,7 @@ def story(make_region, *, kill_at=0):
 
 @pytest.mark.fuzz
 def test_another_worker_finishes_what_a_killed_one_began(make_region):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region, lease, seen, reached = story(make_region, kill_at=number)
         assert region.status(lease) == 'TERMINATED', number
         assert seen[-1] == ['gone', 'gone']

@@ -11,6 +11,7 @@ from nova_reservations.testing.region import minutes
 from nova_reservations.testing.region import NOON
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine.best_effort import draining
 
 
@@ -86,7 +87,7 @@ def test_another_worker_gives_back_what_a_deleted_hunt_took(make_clouds, part):
 
 @pytest.mark.fuzz
 def test_another_worker_undoes_a_hunt_that_is_timed_out(make_clouds):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = make_clouds('green', 'red')
         lease = draining.begun(region)
         region.now = NOON + minutes(0.5)

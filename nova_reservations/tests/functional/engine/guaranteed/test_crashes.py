@@ -2,7 +2,6 @@
 """A nova-api or a worker is killed between any two steps for a place."""
 
 import contextlib
-import itertools
 
 import pytest
 
@@ -10,6 +9,7 @@ from nova_reservations import objects
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Killed
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine.guaranteed import places
 
 
@@ -26,7 +26,7 @@ def ask(region, start):
 @pytest.mark.fuzz
 @pytest.mark.parametrize('start', [0, 3])
 def test_whenever_the_request_dies_its_place_is_resolved(cloud_of, start):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = cloud_of('one')
         with Steps(region, number, kill) as steps:
             ask(region, start)
@@ -51,7 +51,7 @@ def test_whenever_the_request_dies_its_place_is_resolved(cloud_of, start):
 @pytest.mark.fuzz
 @pytest.mark.parametrize('start', [0, 3])
 def test_another_worker_finishes_what_a_killed_one_began(cloud_of, start):
-    for number in itertools.count(1):
+    for number in profile.steps():
         region = cloud_of('one')
         ask(region, start)
         [lease] = region.lease_lists.find(objects.LeaseQuery())
