@@ -45,7 +45,6 @@ from nova_reservations.tests import profile
 hypothesis.settings.register_profile(
     'all', deadline=None, max_examples=profile.ALL
 )
-hypothesis.settings.register_profile('change', deadline=None, max_examples=30)
 hypothesis.settings.register_profile('fast', deadline=None, max_examples=20)
 hypothesis.settings.load_profile('fast')
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of hypothesis's examples, by profile: all of them with
-``--hypothesis-profile=all``, less than a third with ``change``, a fifth by
-itself; and the steps between which something happens."""
+``--hypothesis-profile=all``, a fifth by itself; and the steps between which
+something happens."""
 
 from collections.abc import Iterator
 import itertools
