@@ -32,13 +32,13 @@ class Open:
 
     :ivar slot: what each of them holds; None: it is of whole hosts, and has
         none.
-    :ivar sharers: other projects that may hold some.
+    :ivar shared: whether other projects may hold some.
     """
 
     reservation_id: str
     slots: int
     slot: amounts.Amounts | None
-    sharers: frozenset[str] = frozenset()
+    shared: bool = False
 
 
 class Access:
@@ -238,7 +238,7 @@ class Access:
                         item.id,
                         min(item.slots, slots),
                         demand.slot,
-                        shared.get(item.id, objects.NOBODY).all,
+                        item.id in shared,
                     )
                 )
         return opened

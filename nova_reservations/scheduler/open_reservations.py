@@ -255,7 +255,7 @@ class OpenReservations:
             elif reservation.slots >= wanted:
                 if used is None:
                     used = placement.usages(request_spec.project_id)
-                if reservation.slots - _taken(reservation, used) >= wanted:
+                if _are_free(reservation, wanted, used):
                     yield reservation
 
 
@@ -298,16 +298,21 @@ def in_order(
     return sorted(fitting, key=rank)
 
 
-def _taken(reservation: access.Open, used: Mapping[str, int]) -> int:
-    """Return how many of the reservation's slots are taken.
+def _are_free(
+    reservation: access.Open, wanted: int, used: Mapping[str, int]
+) -> bool:
+    """Return whether so many of its slots are free.
 
     :param used: what the request's project has, by class
     """
     slots = objects.slot_class(reservation.reservation_id)
-    return used.get(slots, 0) + sum(
-        placement.usages(project_id).get(slots, 0)
-        for project_id in sorted(reservation.sharers)
-    )
+    if reservation.slots - used.get(slots, 0) < wanted:
+        return False
+    if not reservation.shared:
+        return True
+    # What is left tells of all who have some, by one question.
+    left = placement.candidates(f'resources={slots}:1').free.values()
+    return sum(host[slots] for host in left) >= wanted
 
 
 def _ask_by_hint(

@@ -212,12 +212,16 @@ class TestSlots:
         usage = region.lease_lists.usage(lease, lease.reservations[0])
         assert usage == {'used': 2, 'servers': [server]}
 
-    def test_slots_that_sharers_hold_are_taken_for_open_ones(self, region):
+    def test_who_uses_open_ones_knows_that_others_may_hold_some(self, region):
         lease = active_slots(region, amount=4, consume='open')
+        assert [one.shared for one in region.access.open_to('lessee')] == [
+            False
+        ]
         share(region, lease)
         assert region.access.open_to('students') == []
-        [opened] = region.access.open_to('lessee')
-        assert opened.sharers == {'students'}
+        assert [one.shared for one in region.access.open_to('lessee')] == [
+            True
+        ]
 
     def test_all_end_with_the_lease(self, region):
         lease = active_slots(region, amount=4)

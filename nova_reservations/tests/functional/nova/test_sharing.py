@@ -5,6 +5,7 @@ land by name, and leave at the end."""
 import datetime
 
 from nova_reservations import objects
+from nova_reservations.cloud import placement
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import test_instances
 
@@ -77,6 +78,44 @@ class SharingTest(test_instances.InstancesTestCase):
         self.others_api.api_get(flavor, **refused)
         self.end(lease)
         self._wait_until_deleted(server)
+
+    def test_with_however_many_it_is_shared_placement_is_asked_once_more(self):
+        self.enrol('host1')
+        lease = self.slots(4, consume='open')
+        asked = self.questions_about_slots()
+        self.boot()
+        alone = len(asked)
+        for number in range(3):
+            self.services.sharing.add(
+                lease.id, self.id_of(lease), f'class-{number}', self.now
+            )
+        self.work()
+        asked.clear()
+        self.boot()
+        self.assertEqual(alone + 1, len(asked))
+        self.boot_in(lease)
+        self.boot()
+        asked.clear()
+        # That its own servers have all of them is known from one.
+        self.assertNotEqual('host1', self.host_of(self.boot()))
+        self.assertEqual(1, len(asked))
+
+    def questions_about_slots(self) -> list[str]:
+        """Return a list that gets each URL by which placement is asked how
+        many slots are free, before a request is sent to any."""
+        asked: list[str] = []
+        request = placement.request
+
+        def counted(method, url, *args, **kwargs):
+            is_of_slots = url.startswith('/allocation_candidates?resources=')
+            if url.startswith('/usages?') or is_of_slots:
+                asked.append(url)
+            return request(method, url, *args, **kwargs)
+
+        self.stub_out(
+            'nova_reservations.cloud.placement.request', counted
+        )
+        return asked
 
     def test_a_server_of_a_former_sharer_is_moved_within_the_lease(self):
         self.enrol('host1', 'host2')
