@@ -342,7 +342,10 @@ class WithLeases(
         self, lease: objects.Lease | None = None, **asked: Any
     ) -> dict[str, Any]:
         """Return a server that runs."""
-        return self._wait_for_state_change(self.post(lease, **asked), 'ACTIVE')
+        # Of one that is made while another is scheduled the other waits, too.
+        return self._wait_for_state_change(
+            self.post(lease, **asked), 'ACTIVE', max_retries=60
+        )
 
     def boot_of_volume(
         self, lease: objects.Lease, **asked: Any
