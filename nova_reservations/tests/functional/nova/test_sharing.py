@@ -112,9 +112,7 @@ class SharingTest(test_instances.InstancesTestCase):
                 asked.append(url)
             return request(method, url, *args, **kwargs)
 
-        self.stub_out(
-            'nova_reservations.cloud.placement.request', counted
-        )
+        self.stub_out('nova_reservations.cloud.placement.request', counted)
         return asked
 
     def test_a_server_of_a_former_sharer_is_moved_within_the_lease(self):
