@@ -70,8 +70,8 @@ class Servers(dict):
 
 
 class Steps:
-    """What the worker of the ending lease writes, to our database and to
-    Nova; boots wait for some of it."""
+    """Writes of the ending lease's worker, to our database and to Nova, some
+    of which boots wait for."""
 
     def __init__(self):
         self._made = 0
@@ -90,7 +90,7 @@ class Steps:
             self._changed.notify_all()
 
     def pauses(self, seed, first=0):
-        """Return what waits for a step at random, or goes on.
+        """Return a pause that waits for a step at random, or goes on.
 
         :param first: how many times it goes on in any case
         """
