@@ -94,8 +94,8 @@ Possible values:
 Seconds that the end of a lease waits for its servers to be gone before the
 lease is put to ERROR. What a reservation has as ``end_grace`` comes on top.
 
-The hosts that are not empty by then stay out of use, and the end goes on as
-soon as they are: an operator finds the reason in the lease's
+The hosts of the lease stay out of use until all of them are empty, and the end
+goes on as soon as they are: an operator finds the reason in the lease's
 ``status_reason``.
 
 Possible values:

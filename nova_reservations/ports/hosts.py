@@ -18,12 +18,14 @@ class ComputeService:
     :ivar up: it has reported in time.
     :ivar gave_up: it was not an administrator who disabled it but Nova
         itself, because it can't work.
+    :ivar gone: Nova has none.
     """
 
     up: bool
     disabled: bool
     forced_down: bool
     gave_up: bool = False
+    gone: bool = False
 
     @property
     def is_working(self) -> bool:
@@ -36,11 +38,18 @@ class ComputeService:
         return self.up and not self.forced_down
 
     @property
+    def is_silent(self) -> bool:
+        """Return whether guests may run there that nobody can be asked about:
+        it has not reported in time, and nobody has said that the host is
+        dead."""
+        return not (self.up or self.forced_down or self.gone)
+
+    @property
     def is_down(self) -> bool:
         return not self.up or self.gave_up
 
 
-GONE = ComputeService(up=False, disabled=False, forced_down=False)
+GONE = ComputeService(up=False, disabled=False, forced_down=False, gone=True)
 """Of a host that Nova does not know."""
 
 

@@ -258,8 +258,13 @@ class Servers(Protocol):
     ) -> Mapping[str, str]:
         """Ask Nova to delete the servers; does not wait.
 
+        Those of a host that is down only if it is forced down: Nova deletes
+        them from its database alone, and trusts that nothing runs there.
+        Where Nova has failed at it, it is asked again after a minute.
+
         :param keep_images: whether what they were shelved as outlives them
-        :returns: server UUID -> why not, of those that Nova refused.
+        :returns: server UUID -> why not, of those that Nova refused, or has
+            failed at.
         """
 
     def stop_servers(

@@ -14,8 +14,6 @@ from nova_reservations import ports
 from nova_reservations.objects import amounts
 from nova_reservations.testing import fake_state
 
-_FAILED = 'Nova has failed at it, and is asked again within a minute'
-
 _AT_REST = frozenset(
     {
         ports.ServerState.SHELVED_OFFLOADED,
@@ -212,10 +210,13 @@ class FakeServers:
         keep_images: bool = False,
         now: datetime.datetime | None = None,
     ) -> Mapping[str, str]:
+        refused = {}
         for server in self._each(servers, check):
-            self._state.write('delete server')
-            self._state.begin(server, 'deleting')
-        return {}
+            if refusal := self._state.why_not_deleted(server, now):
+                refused[server.uuid] = refusal
+                continue
+            self._state.delete(server, now)
+        return refused
 
     def stop_servers(
         self,
@@ -254,7 +255,7 @@ class FakeServers:
             if refusal := (
                 self._state.refusals.get(server.uuid)
                 or self._busy(server)
-                or (_FAILED if begun else None)
+                or (fake_state.FAILED if begun else None)
             ):
                 refused[server.uuid] = refusal
                 continue

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
+import datetime
 import threading
 from typing import Any
 import uuid
@@ -23,6 +24,10 @@ _TASKS = {
     'unshelving': 'active',
 }
 """Task -> the state that it ends in."""
+
+FAILED = 'Nova has failed at it, and is asked again within a minute'
+
+RETRY = datetime.timedelta(minutes=1)
 
 CELL = 'a cell'
 """The cell of hosts of which nothing else is said."""
@@ -46,6 +51,8 @@ class State:
     :ivar homeless: servers that find no place there.
     :ivar images: (server, why) of the snapshots that there are.
     :ivar broken: servers of which no snapshot can be made.
+    :ivar undeletable: servers at whose deletion their hosts fail.
+    :ivar failed_deletions: server -> when that was asked for last.
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
     :ivar cells: service host -> its cell, if not that of all others.
@@ -100,6 +107,8 @@ class State:
         self.homeless: set[str] = set()
         self.images: list[tuple[str, ports.RequestKey]] = []
         self.broken: set[str] = set()
+        self.undeletable: set[str] = set()
+        self.failed_deletions: dict[str, datetime.datetime] = {}
         self.trusted = True
         self.orders: set[tuple[str, ports.RequestKey, str]] = set()
         self.services: dict[str, ports.ComputeService] = {}
@@ -264,6 +273,33 @@ class State:
             )
         else:
             self._finish(server, _TASKS[task])
+
+    def why_not_deleted(
+        self, server: ports.Server, now: datetime.datetime | None
+    ) -> str | None:
+        service = self.services.get(server.host)
+        if service is not None and service.is_silent:
+            return 'its host is down'
+        failed_at = self.failed_deletions.get(server.uuid)
+        if failed_at and now and now - failed_at < RETRY:
+            return FAILED
+        return None
+
+    def delete(
+        self, server: ports.Server, now: datetime.datetime | None
+    ) -> None:
+        """Delete a server, or have its host fail at that."""
+        self.write('delete server')
+        if server.uuid not in self.undeletable:
+            self.begin(server, 'deleting')
+            return
+        if server.uuid not in self.instances:
+            return
+        if now is not None:
+            self.failed_deletions[server.uuid] = now
+        self.instances[server.uuid] = dataclasses.replace(
+            server, state=ports.ServerState.ERROR, task=None
+        )
 
     def _finish(self, server: ports.Server, state: str) -> None:
         if state in ('stopped', 'suspended', 'active'):

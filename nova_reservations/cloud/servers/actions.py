@@ -52,7 +52,11 @@ class Actions:
     ) -> Mapping[str, str]:
         return requests.reasons(
             requests.each(
-                functools.partial(self._delete, keep_images=keep_images),
+                functools.partial(
+                    self._delete,
+                    clock=requests.running(now),
+                    keep_images=keep_images,
+                ),
                 [
                     server
                     for server in servers
@@ -73,8 +77,8 @@ class Actions:
 
         Before the guest is gone Nova would look at all of the server, and do
         nothing; after that the host would delete it twice. Where the host is
-        down Nova would not wait for it any longer; and after a while it is
-        worth to find out whether it knows.
+        down it is not done before that is up again, or forced down; and after
+        a while it is worth to find out whether the host knows.
         """
         return (
             server.is_being_deleted
@@ -97,18 +101,25 @@ class Actions:
         self._nova.compute_api.stop(context, instance)
         return None
 
-    def _delete(self, uuid: str, keep_images: bool = False) -> str | None:
+    def _delete(
+        self, uuid: str, clock: requests.Clock, keep_images: bool = False
+    ) -> str | None:
         context = credentials.context_for_deletions()
         instance = self._nova.get(context, uuid)
         if instance.disable_terminate:
             # Nova would say nothing, and do nothing.
             return 'its termination is disabled'
+        # Decision 0057: doc/source/decisions/0057-a-silent-host-is-not-empty
+        if instance.host and self._nova.host_is_silent(instance.host, clock()):
+            return 'its host is down'
+        if instance_actions.deletion_has_just_failed(context, instance):
+            return instance_actions.FAILED
         instance_actions.end_lost_delete(context, instance)
-        compute_api = self._nova.compute_api
+        compute_api = self._nova.deletions
         if instance.vm_state in ON_A_SHELF:
             # Nova deletes the image of it, too.
             if keep_images:
-                compute_api = self._nova.compute_api_keeping_images
+                compute_api = self._nova.deletions_keeping_images
             elif credentials.are_configured():
                 context = credentials.context()
                 instance = self._nova.get(context, uuid)
@@ -121,7 +132,7 @@ class Actions:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
-            return self._delete(uuid)
+            return self._delete(uuid, request.clock)
         if instance.task_state in SHELVING and not instance_actions.was_lost(
             context, instance, request.key, 'shelve', task_states.SHELVING
         ):
@@ -158,7 +169,7 @@ class Actions:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
-            return self._delete(uuid) or 'is being deleted'
+            return self._delete(uuid, request.clock) or 'is being deleted'
         if instance.task_state in MOVING:
             return 'is being migrated'
         if instance.task_state in SHELVING:

@@ -16,11 +16,15 @@ from nova import context as nova_context
 from nova import objects
 from nova.compute import instance_actions
 from nova.compute import task_states
+from nova.compute import vm_states
 from oslo_utils import timeutils
 
 from nova_reservations import ports
 
 FAILED = 'Nova has failed at it, and is asked again within a minute'
+
+RETRY = 60
+"""Seconds from a deletion at which Nova has failed to the next."""
 
 PATIENCE = 120
 """Seconds after which nothing is under way any more that no host knows."""
@@ -138,6 +142,27 @@ def end_lost_delete(
         for action in newest
     ):
         end_task(instance, task_states.DELETING)
+
+
+def deletion_has_just_failed(
+    context: nova_context.RequestContext, instance: objects.Instance
+) -> bool:
+    """Return whether Nova was asked a moment ago to delete the server, by
+    anybody, and has failed at it.
+
+    As where Neutron does not answer: the host gives up after a while, and the
+    server is as one that nobody has asked for, but in error.
+    """
+    if instance.task_state or instance.vm_state != vm_states.ERROR:
+        return False
+    return any(
+        action.action == instance_actions.DELETE
+        and not timeutils.is_older_than(action.start_time, RETRY)
+        and _failed_at(_events(context, action)) is not None
+        for action in objects.InstanceActionList.get_by_instance_uuid(
+            context, instance.uuid, limit=1
+        )
+    )
 
 
 def was_asked(

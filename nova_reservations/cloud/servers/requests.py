@@ -47,8 +47,11 @@ class Nova:
 
     def __init__(self, hosts: ports.Hosts) -> None:
         self._hosts = hosts
-        self._seen_up: dict[str, tuple[datetime.datetime, bool]] = {}
-        """Host -> the time of the last look at it, and whether it was up."""
+        self._seen: dict[
+            str, tuple[datetime.datetime, ports.ComputeService | None]
+        ] = {}
+        """Host -> the time of the last look at it, and its nova-compute; None
+        where its cell did not answer."""
         self._asking = threading.Lock()
 
     def get(
@@ -83,23 +86,57 @@ class Nova:
         return None
 
     def host_is_up(self, host: str, now: datetime.datetime | None) -> bool:
+        service = self._look(host, now)
+        return service is not None and service.is_heard
+
+    def host_is_silent(self, host: str, now: datetime.datetime | None) -> bool:
+        """Return whether guests may run on the host, and nobody can be asked
+        about them."""
+        service = self._look(host, now)
+        return service is None or service.is_silent
+
+    def _look(
+        self, host: str, now: datetime.datetime | None
+    ) -> ports.ComputeService | None:
         """Ask once for all servers of a host that are looked at together."""
         moment = now or NO_TIME + datetime.timedelta(seconds=time.monotonic())
         with self._asking:
-            asked_at, up = self._seen_up.get(host, (None, False))
+            asked_at, service = self._seen.get(host, (None, None))
             if asked_at is None or abs(moment - asked_at) >= LOOK:
                 service = self._hosts.compute_services(now, [host]).get(host)
-                up = service is not None and service.is_heard
-                self._seen_up[host] = moment, up
-        return up
+                self._seen[host] = moment, service
+        return service
 
     @functools.cached_property
     def compute_api(self) -> api.API:
         return api.API(image_api=images.Images())
 
     @functools.cached_property
-    def compute_api_keeping_images(self) -> api.API:
-        return api.API(image_api=images.Kept())
+    def deletions(self) -> api.API:
+        return _deleting(images.Images())
+
+    @functools.cached_property
+    def deletions_keeping_images(self) -> api.API:
+        return _deleting(images.Kept())
+
+
+class _Fenced:
+    """In place of Nova's service group, for deletions: a host is down if
+    somebody says so, and not because it was not heard in time.
+
+    Nova looks again after us. Where it finds that a host is not heard it
+    would delete its servers from the database alone.
+    """
+
+    @staticmethod
+    def service_is_up(service: objects.Service) -> bool:
+        return not service.forced_down
+
+
+def _deleting(image_api: images.Images) -> api.API:
+    compute_api = api.API(image_api=image_api)
+    compute_api.servicegroup_api = _Fenced()
+    return compute_api
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,7 +159,7 @@ Step = Callable[[Request, str], str | None]
 or why it will not, and raises Failed where it is no use to wait."""
 
 
-def _running(now: datetime.datetime | None) -> Clock:
+def running(now: datetime.datetime | None) -> Clock:
     """Return a clock that shows this time, and goes on from it.
 
     To ask for many servers takes long, and a host may fail meanwhile.
@@ -151,7 +188,7 @@ class Awaited:
         now: datetime.datetime | None = None,
     ) -> ports.Outcome:
         request = Request(
-            key, frozenset(server.host for server in servers), _running(now)
+            key, frozenset(server.host for server in servers), running(now)
         )
         return each(functools.partial(self._step, request), servers, check)
 

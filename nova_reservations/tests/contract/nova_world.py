@@ -212,6 +212,7 @@ class Nova(worlds.World):
                     nova_exception.MigrationPreCheckError(reason='no'),
                 ),
                 ('snapshot', OSError('disk full')),
+                ('destroy', OSError('no answer')),
             ):
                 stack.enter_context(
                     fixtures.MockPatchObject(

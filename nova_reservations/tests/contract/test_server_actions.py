@@ -111,6 +111,10 @@ class TestEach:
             if verb != 'unshelve_servers':
                 waiting, failed = ask(world, verb, server, now=at)
                 assert 'its host is down' in (waiting or failed), verb
+        servers = world.cloud.servers
+        assert servers.delete_servers([before], go_on, now=at) == {
+            server: 'its host is down'
+        }
         assert world.known(server) == before
         assert list(world.images(server)) == []
 
@@ -126,6 +130,37 @@ class TestDelete:
         assert set(world.cloud.servers.gone_servers([server])) == {server}
         assert world.cloud.servers.find_servers([server]) == {}
         assert world.cloud.servers.delete_servers([found], go_on) == {}
+
+    def test_one_whose_host_is_forced_down_is_deleted(self, world):
+        """Somebody knows that nothing runs there any more."""
+        server = world.boot(world.hosts[0])
+        found = world.known(server)
+        world.force_down(world.hosts[0])
+        assert world.cloud.servers.delete_servers([found], go_on) == {}
+        world.eventually(
+            lambda: world.cloud.servers.occupancy(world.hosts)['host1'].empty
+        )
+
+    def test_one_that_can_not_be_is_not_asked_for_at_once_again(self, world):
+        server = world.boot(world.hosts[0])
+        servers = world.cloud.servers
+        with world.failing(server):
+            found = world.known(server)
+            assert servers.delete_servers([found], go_on, now=world.now) == {}
+            until(world, server, 'error', 'host1')
+            found = world.known(server)
+            refused = servers.delete_servers([found], go_on, now=world.now)
+        assert 'Nova has failed at it' in refused[server]
+        assert world.known(server) == found
+
+    def test_one_on_a_shelf_is_deleted_whatever_host_is_down(self, world):
+        server = world.boot(world.hosts[0])
+        world.shelve(server)
+        found = world.known(server)
+        at = world.silent_at()
+        servers = world.cloud.servers
+        assert servers.delete_servers([found], go_on, now=at) == {}
+        world.eventually(lambda: set(servers.gone_servers([server])))
 
     def test_one_on_a_shelf_is_deleted(self, world):
         server = world.boot(world.hosts[0])

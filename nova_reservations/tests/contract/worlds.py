@@ -321,8 +321,10 @@ class Fake(World):
     @contextlib.contextmanager
     def failing(self, server: str) -> Iterator[None]:
         self.cloud.broken.add(server)
+        self.cloud.undeletable.add(server)
         yield
         self.cloud.broken.discard(server)
+        self.cloud.undeletable.discard(server)
 
     def images(self, server: str) -> Sequence[str]:
         return [PROJECT for made, _ in self.cloud.images if made == server]

@@ -168,6 +168,13 @@ def _failure(region):
     return lease
 
 
+def fence(region):
+    """Have somebody see to it that nothing runs on hosts that have failed: no
+    end deletes what may run there unseen."""
+    for host in region.cloud.services:
+        region.cloud.fail(host, forced_down=True)
+
+
 def failure(region):
     """A host that fails, and that nobody has seen to have failed."""
     lease = _failure(region)

@@ -32,6 +32,7 @@ def test_a_lease_deleted_between_two_steps_is_gone(make_region, story):
             region.work()
         if not steps.reached:
             break
+        stories.fence(region)
         region.forward(until=stories.THE_END)
         assert_nothing_is_left(region, lease)
 
@@ -169,6 +170,7 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
         other = region.worker('other')
         region.work(other)
         if until:
+            stories.fence(region)
             region.forward(until=until, by=other)
             up = {'one', 'two', 'three'} - {*region.cloud.services}
             region.lease(end=60, minimum=len(up), project='next')

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nova and placement have nothing left of leases that are over."""
 
+import datetime
 import threading
 from unittest import mock
 
 import fixtures
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
 from nova import exception as nova_exception
+from nova import objects as nova_objects
+from nova import servicegroup
 from nova.compute import api as compute_api
 from nova.compute import manager
 from nova.compute import rpcapi
+from nova.network import neutron
 from nova.scheduler.client import report
 from nova.virt import fake
 
@@ -122,6 +128,97 @@ class EndTest(shared.SharedNova):
         self.end_completely(lease)
         self._wait_until_deleted(server)
         self._assert_nothing_is_left(lease)
+
+    def test_a_server_of_a_host_that_is_not_heard_waits_for_it(self):
+        """Nova would delete it from its database alone, and its guest run on
+        where the next lease is."""
+        lease, server = self._lease_with_server()
+        self._be_silent()
+        for _ in range(3):
+            self.pass_time(seconds=10)
+            ended = self.end(lease)
+            self.assertEqual(states.Lease.TERMINATING, ended.status)
+            self.assertIn(server['id'], ended.status_reason)
+            self.assertIn('its host is down', ended.status_reason)
+        self.assertIsNone(self._task_of(server))
+        self.assertIn(server['id'], self._guests())
+        self._be_heard()
+        self.end_completely(lease)
+        self.assertNotIn(server['id'], self._guests())
+        self._assert_nothing_is_left(lease)
+
+    def test_what_was_asked_of_a_host_before_it_fell_silent_waits_too(self):
+        lease = self._lease_whose_host_was_never_told()
+        self._be_silent()
+        with mock.patch.object(instance_actions, 'PATIENCE', -1):
+            self.pass_time(seconds=10)
+            ended = self.end(lease)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        self.assertIn('its host is down', ended.status_reason)
+        # Until somebody says that nothing runs there.
+        self.stop_host('host1')
+        self.end_completely(lease)
+        self._assert_nothing_is_left(lease)
+
+    def test_a_host_that_falls_silent_between_our_look_and_novas_is_told(self):
+        lease, server = self._lease_with_server()
+        with mock.patch.object(
+            servicegroup.API, 'service_is_up', return_value=False
+        ):
+            self.end(lease)
+        self.end_completely(lease)
+        self.assertNotIn(server['id'], self._guests())
+        self._assert_nothing_is_left(lease)
+
+    def test_what_a_host_fails_to_delete_it_is_asked_for_once_a_minute(self):
+        """As where Neutron does not answer."""
+        lease, server = self._lease_with_server()
+        with mock.patch.object(
+            neutron.API,
+            'deallocate_for_instance',
+            side_effect=ks_exc.HttpError('Neutron is down'),
+        ):
+            self.end(lease)
+            self._wait_for_state_change(server, 'ERROR')
+            self._wait_for_assert(
+                lambda: self.assertIsNone(self._task_of(server))
+            )
+            for _ in range(3):
+                self.pass_time(seconds=10)
+                self.assertIn(
+                    'Nova has failed at it', self.end(lease).status_reason
+                )
+            self.assertEqual(1, self._deletions_of(server))
+        with mock.patch.object(instance_actions, 'RETRY', -1):
+            self.end_completely(lease)
+        self._assert_nothing_is_left(lease)
+
+    def _lease_with_server(self):
+        self.enrol('host1')
+        lease = self.lease()
+        return lease, self.boot(lease)
+
+    def _be_silent(self):
+        """Have host1 be reachable by nobody, and its guests run on."""
+        self._report(datetime.timedelta(days=-100))
+
+    def _be_heard(self):
+        self._report(datetime.timedelta(0))
+
+    def _report(self, ago):
+        service = nova_objects.Service.get_by_id(
+            nova_context.get_admin_context(),
+            self.computes['host1'].service_ref.id,
+        )
+        service.last_seen_up = self.now + ago
+        service.save()
+
+    def _guests(self):
+        return self.computes['host1'].manager.driver.list_instance_uuids()
+
+    def _deletions_of(self, server):
+        actions = self.admin_api.get_instance_actions(server['id'])
+        return [action['action'] for action in actions].count('delete')
 
     def test_a_server_that_is_being_deleted_is_not_looked_at_again(self):
         lease = self._lease_whose_host_was_never_told()

@@ -3,6 +3,8 @@
 
 import datetime
 
+import pytest
+
 from nova_reservations import ports
 from nova_reservations.cloud.servers import requests
 
@@ -48,11 +50,32 @@ def test_who_gives_no_time_has_no_more_looks():
     assert hosts.looks == [None]
 
 
+@pytest.mark.parametrize(
+    'service, is_silent',
+    [
+        (ports.ComputeService(True, False, False), False),
+        (ports.ComputeService(False, False, False), True),
+        (ports.ComputeService(False, True, False), True),
+        (ports.ComputeService(False, False, True), False),
+        (ports.ComputeService(True, False, True), False),
+        (ports.GONE, False),
+        (None, True),
+    ],
+)
+def test_guests_may_run_unseen_where_nobody_is_heard(service, is_silent):
+    hosts = Hosts()
+    hosts.compute_services = lambda now, names: (
+        {} if service is None else dict.fromkeys(names, service)
+    )
+    nova = requests.Nova(hosts)
+    assert nova.host_is_silent('one', NOON) == is_silent
+
+
 def test_the_time_goes_on_from_that_of_the_step(monkeypatch):
     seconds = 5.0
     monkeypatch.setattr(requests.time, 'monotonic', lambda: seconds)
-    clock = requests._running(NOON)
+    clock = requests.running(NOON)
     assert clock() == NOON
     seconds = 95.0
     assert clock() == NOON + 90 * SECOND
-    assert requests._running(None)() is None
+    assert requests.running(None)() is None
