@@ -104,14 +104,18 @@ def _property_ids(
 def find(
     session: orm.Session,
     include_private: bool,
-    resource_type: str = objects.HOST,
+    resource_type: str | None = objects.HOST,
 ) -> list[objects.Property]:
-    """Return all that some resource of the type has."""
+    """Return all that some resource of the type has; None: of any type."""
     given: dict[int, set[str]] = defaultdict(set)
     for row in session.execute(
         sa.select(RESOURCE_PROPERTY.c.property_id, RESOURCE_PROPERTY.c.value)
         .join(RESOURCE, RESOURCE.c.id == RESOURCE_PROPERTY.c.resource_id)
-        .where(RESOURCE.c.resource_type == resource_type)
+        .where(
+            sa.true()
+            if resource_type is None
+            else RESOURCE.c.resource_type == resource_type
+        )
         .distinct()
     ):
         given[row.property_id].add(row.value)
@@ -134,13 +138,17 @@ def find(
 def set_private(
     session: orm.Session, name: str, private: bool, now: datetime.datetime
 ) -> objects.Property:
-    """:raises: NotFound"""
+    """Take a property out of lists that members read, or put it back: that
+    of hosts and of all other resources.
+
+    :raises: NotFound if no resource of any type has it
+    """
     session.execute(
         sa.update(PROPERTY)
         .where(PROPERTY.c.name == name)
         .values(private=private, updated_at=now)
     )
-    for known in find(session, include_private=True):
+    for known in find(session, include_private=True, resource_type=None):
         if known.name == name:
             return known
     raise exception.NotFound(kind='Property', id=name)

@@ -119,11 +119,17 @@ class Resources:
     ) -> list[objects.Property]:
         """Return those that resources of a type have.
 
+        :param include_private: also those that their type hides
         :raises: InvalidInput for a type that has no such resources
         """
         self._check_type(resource_type)
+        kind = resource_types.leasing(self.types, resource_type)
+        hidden = (
+            () if include_private or kind is None else kind.hidden_properties
+        )
         with self.database.reader() as session:
-            return properties_db.find(session, include_private, resource_type)
+            found = properties_db.find(session, include_private, resource_type)
+        return [each for each in found if each.name not in hidden]
 
     def calendar(self, resource_type: str) -> calendar.Calendar:
         """:raises: InvalidInput for a type that has no such resources"""

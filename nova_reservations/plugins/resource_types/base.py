@@ -228,6 +228,9 @@ class ResourceType(abc.ABC):
         resources; None: that of resources.
     :cvar given_properties: those that its resources have by their names, or
         from where they are: nobody sets them to something else.
+    :cvar hidden_properties: those that no request can name, and that tell of
+        what a project may not see: lists of properties have them for
+        administrators alone.
     """
 
     schema: ClassVar[Mapping[str, Any]]
@@ -239,6 +242,7 @@ class ResourceType(abc.ABC):
     wants_lease_servers: ClassVar[bool] = False
     enrolled_by: ClassVar[str | None] = None
     given_properties: ClassVar[Collection[str]] = ()
+    hidden_properties: ClassVar[Collection[str]] = ()
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         self.cloud = cloud

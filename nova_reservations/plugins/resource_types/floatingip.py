@@ -65,6 +65,9 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
         addresses.NETWORK,
         addresses.SUBNET,
     )
+    # Values are networks, which not every project sees. Requests name one as
+    # network_id, and are refused by look_up().
+    hidden_properties: ClassVar[Collection[str]] = given_properties
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': _PROPERTIES,

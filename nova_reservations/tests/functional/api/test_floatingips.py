@@ -70,6 +70,16 @@ def hidden(admin, cloud):
     return made.json['floatingip']['id']
 
 
+def test_networks_are_in_lists_of_properties_for_administrators_alone(
+    hidden, admin, member
+):
+    path = '/resources/properties?resource_type=virtual:floatingip&detail=True'
+    assert member('GET', path).json == {'resource_properties': []}
+    listed = admin('GET', f'{path}&all=True').json['resource_properties']
+    values = {each['property']: each['values'] for each in listed}
+    assert len(values['network_id']) == 2
+
+
 def test_a_project_sees_addresses_of_networks_alone_that_it_sees(
     hidden, admin, member, stranger
 ):

@@ -264,6 +264,18 @@ def test_members_see_by_which_properties_they_can_ask(admin, member):
     assert listed['resource_properties'] == [{'property': 'gpu'}]
 
 
+def test_an_operator_makes_a_property_private_whatever_has_it(admin, member):
+    add(admin, vendor='acme', floor='2')
+    changed = admin(
+        'PATCH', '/os-hosts/properties/vendor', {'private': True}
+    ).json['resource_property']
+    assert changed['private']
+    listed = member('GET', f'/resources/properties{OF_TYPE}').json
+    assert listed['resource_properties'] == [{'property': 'floor'}]
+    listed = admin('GET', f'/resources/properties{OF_TYPE}&all=True').json
+    assert len(listed['resource_properties']) == 2
+
+
 def test_a_limit_of_hosts_does_not_count_them(admin, member, services):
     add(admin)
     lease(member, 3)

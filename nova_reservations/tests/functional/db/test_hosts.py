@@ -149,7 +149,7 @@ def test_properties_are_listed_with_their_values(session):
     assert names == ['gpu', 'rack']
 
 
-def test_a_property_that_no_host_has_is_not_found(session):
+def test_a_property_that_nothing_has_is_not_found(session):
     with pytest.raises(exception.NotFound):
         properties.set_private(session, 'rack', True, NOW)
 
