@@ -9,6 +9,8 @@ from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.cloud import neutron
 
+_FORBIDDEN = 403
+
 _FLOATING = 'network:floatingip'
 """The owner of a port that a floating IP has in its network."""
 
@@ -18,6 +20,12 @@ SHARED = 'access_as_shared'
 
 class Networks:
     """Opens nothing until it is used, and so may be made before a fork."""
+
+    def acts_everywhere(self) -> bool:
+        # Others get lists of what is theirs, with 200: only this one is
+        # refused to them, by the rule that makes Neutron's administrators.
+        answer = neutron.request('GET', '/v2.0/quotas', _FORBIDDEN)
+        return bool(answer.status_code != _FORBIDDEN)
 
     def find_network(
         self, network_id: str, project_id: str | None = None

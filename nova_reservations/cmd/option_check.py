@@ -7,9 +7,14 @@ import pathlib
 
 from oslo_config import cfg
 
+from nova_reservations import conf as configuration
 from nova_reservations.conf import reservations
 
 GROUP = reservations.GROUP.name
+
+SIMILAR = 0.8
+"""How much a section must be like ours to be one that is misspelt: there are
+sections of other packages, which nobody has registered here."""
 
 
 def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
@@ -30,6 +35,14 @@ def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:
         yield f'[{GROUP}] {name} is no option of this version' + (
             f'; is {near[0]} meant?' if near else ''
         )
+    ours = {group.name for group, _ in configuration.list_opts()}
+    for section in sorted(_sections(conf)):
+        # As oslo.config finds it.
+        if section.lower() in ours or section in conf:
+            continue
+        near = difflib.get_close_matches(section.lower(), ours, 1, SIMILAR)
+        if near:
+            yield f'[{section}] is read by nobody; is [{near[0]}] meant?'
 
 
 def _names() -> set[str]:
@@ -45,17 +58,22 @@ def _names() -> set[str]:
 
 
 def _written(conf: cfg.ConfigOpts) -> set[str]:
-    """Return the names that the files of the configuration have."""
-    sections: dict[str, dict[str, list[str]]] = {}
-    for path in _files(conf):
-        cfg.ConfigParser(str(path), sections).parse()
+    """Return the names that the files of the configuration have there."""
     return {
         name
-        for section, options in sections.items()
+        for section, options in _sections(conf).items()
         # As oslo.config finds it.
         if section.lower() == GROUP
         for name in options
     }
+
+
+def _sections(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
+    """Return what the files of the configuration have, by section."""
+    sections: dict[str, dict[str, list[str]]] = {}
+    for path in _files(conf):
+        cfg.ConfigParser(str(path), sections).parse()
+    return sections
 
 
 def _files(conf: cfg.ConfigOpts) -> Iterator[pathlib.Path]:

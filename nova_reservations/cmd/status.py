@@ -27,10 +27,13 @@ from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cloud import node_stats
 from nova_reservations.cmd import limit_check
+from nova_reservations.cmd import neutron_check
 from nova_reservations.cmd import option_check
+from nova_reservations.cmd import option_needs
 from nova_reservations.cmd import process
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
+from nova_reservations.engine import resource_types
 from nova_reservations.objects import pool as pools
 from nova_reservations.objects import states
 from nova_reservations.scheduler.consumers import handler
@@ -123,10 +126,19 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def options(self) -> Result:
-        failed = [*option_check.failures(self.conf)]
+        # What they have together is looked at where each is possible.
+        failed = [*option_check.failures(self.conf)] or [
+            *option_needs.failures(self.conf)
+        ]
         if failed:
             return _result(Code.FAILURE, failed)
-        return _result(Code.WARNING, option_check.warnings(self.conf))
+        return _result(
+            Code.WARNING,
+            [
+                *option_check.warnings(self.conf),
+                *option_needs.warnings(self.conf, self._classes()),
+            ],
+        )
 
     def scheduler(self) -> Result:
         group = self.conf.filter_scheduler
@@ -340,6 +352,13 @@ class Checks(upgradecheck.UpgradeCommands):
             '--user USER member',
         )
 
+    def neutron(self) -> Result:
+        hosts = self.services.hosts
+        leased = resource_types.of_resources(hosts.types)
+        return _result(
+            Code.FAILURE, neutron_check.failures(hosts.cloud, leased)
+        )
+
     def limits(self) -> Result:
         """Ask keystone for limits, where it has them."""
         if self.options().code == Code.FAILURE:
@@ -350,6 +369,22 @@ class Checks(upgradecheck.UpgradeCommands):
         if failed:
             return _result(Code.FAILURE, failed)
         return _result(Code.WARNING, limit_check.warnings(self.conf))
+
+    def _classes(self) -> set[str] | None:
+        """Return the resource classes that are this cloud's own, and types of
+        what is leased as a whole; None if the database does not tell."""
+        if self.database().code != Code.SUCCESS:
+            return None
+        hosts = self.services.hosts
+        types = resource_types.of_resources(hosts.types)
+        return types | {
+            name
+            for resource_type in types - {objects.HOST}
+            for resource in self.services.resources.find(
+                objects.ResourceQuery(resource_type)
+            )
+            for name in resource.inventories
+        }
 
     @functools.cached_property
     def _audit(self) -> audit.Audit:
@@ -384,6 +419,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Before uninstalling', uninstalling),
         ('Service user token', service_user),
         ('Volumes', volumes),
+        ('Neutron', neutron),
         ('Limits in keystone', limits),
     )
 

@@ -62,6 +62,10 @@ class Network:
 class Networks(Protocol):
     """The part of Neutron that floating IPs need."""
 
+    def acts_everywhere(self) -> bool:
+        """Return whether Neutron takes us for an administrator, who sees and
+        makes what is of other projects."""
+
     def find_network(
         self, network_id: str, project_id: str | None = None
     ) -> Network | None:

@@ -36,6 +36,10 @@ class FakeNetworks:
     def __init__(self, state: fake_state.State) -> None:
         self._state = state
 
+    def acts_everywhere(self) -> bool:
+        self._state.check_neutron()
+        return self._state.is_administrator
+
     def find_network(
         self, network_id: str, project_id: str | None = None
     ) -> ports.Network | None:

@@ -84,6 +84,7 @@ class State:
     :ivar without_quota: projects that may have no more floating IPs, nor
         networks.
     :ivar neutron_is_silent: whether Neutron does not answer.
+    :ivar is_administrator: whether Neutron takes us for one.
     """
 
     def __init__(self, known: Mapping[str, objects.HostFacts]) -> None:
@@ -145,6 +146,7 @@ class State:
         self.stuck_ports: set[str] = set()
         self.without_quota: set[str] = set()
         self.neutron_is_silent = False
+        self.is_administrator = True
         self.room = 100
         self._lock = threading.Lock()
 

@@ -142,6 +142,10 @@ def test_a_network_is_shown_with_its_subnets(world):
     assert world.networks.find_network(str(uuid.uuid4())) is None
 
 
+def test_an_administrator_acts_for_all_projects(world):
+    assert world.networks.acts_everywhere()
+
+
 def test_projects_see_external_networks_and_their_own(world):
     own = world.make_own(MINE)
     for project_id in MINE, OTHERS:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import datetime
 
+import pytest
+
 from nova_reservations import hooks
 from nova_reservations import objects
 from nova_reservations.cmd import status
 from nova_reservations.engine import lease_requests
+from nova_reservations.testing import fake_volumes
+from nova_reservations.testing import pools
 from nova_reservations.tests.unit.cmd import test_configuration as files
 
 SUCCESS, WARNING, FAILURE = status.Code
@@ -243,3 +247,44 @@ def test_the_type_of_volumes_that_are_kept_must_be_there(controller):
     assert (code, 'no volume type open' in said) == (FAILURE, True)
     controller.cloud.volumes.add_type('open', pool_name='open')
     assert controller.results()['Volumes'] == (SUCCESS, None)
+
+
+@pytest.mark.parametrize('leased', ['virtual:floatingip', 'virtual:network'])
+def test_neutron_must_answer_and_let_us_act_for_projects(controller, leased):
+    controller.cloud.neutron_is_silent = True
+    assert controller.results()['Neutron'] == (SUCCESS, None)
+    with controller.conf_file.open('a') as file:
+        file.write(f'resource_types = {leased}\n')
+    code, said = controller.results()['Neutron']
+    assert (code, 'the endpoint in [neutron]' in said) == (FAILURE, True)
+    controller.cloud.neutron_is_silent = False
+    controller.cloud.is_administrator = False
+    code, said = controller.results()['Neutron']
+    assert (code, 'openstack role add' in said) == (FAILURE, True)
+    controller.cloud.is_administrator = True
+    assert controller.results()['Neutron'] == (SUCCESS, None)
+
+
+def test_a_price_of_what_nobody_can_lease_is_named(controller):
+    with controller.conf_file.open('a') as file:
+        file.write(
+            'resource_types = physical:host, virtual:volume\n'
+            'rating = reserved\n'
+            'rating_prices = physical:hosts=1, MEMORY_GB=1, VCPU=1, '
+            'servers=1, slots=1, CUSTOM_GPU=1, VOLUME_GB=1\n'
+        )
+    code, said = controller.results()['nova.conf: reservations']
+    assert code == WARNING
+    assert 'of physical:hosts' in said
+    assert 'is physical:host meant?' in said
+    assert 'is MEMORY_MB meant?' in said
+    # No pool has it yet.
+    assert 'of VOLUME_GB' in said
+    assert len(said.splitlines()) == 3
+    controller.cloud.volumes.pools[pools.FAST] = fake_volumes.pool(pools.FAST)
+    services = controller.services()
+    services.resources.add(
+        'virtual:volume', pools.FAST, services.database.now()
+    )
+    _, said = controller.results()['nova.conf: reservations']
+    assert 'VOLUME_GB' not in said

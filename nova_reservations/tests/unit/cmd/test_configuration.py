@@ -197,6 +197,93 @@ def test_options_are_known_by_their_names(checks_of):
 
 
 @pytest.mark.parametrize(
+    ('section', 'code'),
+    [
+        ('reservation', status.Code.WARNING),
+        ('Reservation', status.Code.WARNING),
+        ('reservations', status.Code.SUCCESS),
+        ('RESERVATIONS', status.Code.SUCCESS),
+        ('service_user', status.Code.SUCCESS),
+        ('of_another_package', status.Code.SUCCESS),
+    ],
+)
+def test_a_section_that_nobody_reads_is_named(checks_of, section, code):
+    result = checks_of(f'[{section}]\n').options()
+    assert result.code == code
+    if code == status.Code.WARNING:
+        assert f'[{section}] is read by nobody' in result.details
+        assert 'is [reservations] meant?' in result.details
+
+
+@pytest.mark.parametrize(
+    ('conf', 'said'),
+    [
+        ('resource_types =', 'resource_types is empty'),
+        ('before_end_actions = webhook', 'webhook_addresses, webhook_secret'),
+        ('default_before_end = webhook', 'webhook_addresses, webhook_secret'),
+        (
+            'before_end_actions = webhook\n'
+            'webhook_addresses = https://user:hidden@example.org',
+            'without webhook_secret: nobody is told of an end. Set it,',
+        ),
+        ('before_end_actions = email', 'email_server, email_from, email_to'),
+        (
+            'before_end_actions = email\nemail_server = a\nemail_from = b\n'
+            'email_to = {user}@example.org',
+            'email_to can have {user_id}',
+        ),
+        (
+            'enforcement = external_service',
+            'Set external_service_base_endpoint',
+        ),
+        (
+            'default_reservation = true',
+            'default_reservation needs virtual:server',
+        ),
+    ],
+)
+def test_what_can_not_work_is_named_with_what_to_do(checks_of, conf, said):
+    result = checks_of(f'[reservations]\n{conf}\n').options()
+    assert result.code == status.Code.FAILURE
+    assert said in result.details
+    assert 'hidden' not in result.details
+
+
+@pytest.mark.parametrize(
+    ('conf', 'said'),
+    [
+        ('rating = flat', 'Set rating_flat_price'),
+        ('rating = flat\nrating_flat_price = 0.00', 'Set rating_flat_price'),
+        ('rating = used', 'Set rating_prices'),
+        ('rating_prices = VCPU=1', 'rating_prices is not read'),
+    ],
+)
+def test_a_price_that_has_no_effect_is_named(checks_of, conf, said):
+    result = checks_of(f'[reservations]\n{conf}\n').options()
+    assert result.code == status.Code.WARNING
+    assert said in result.details
+
+
+@pytest.mark.parametrize(
+    'conf',
+    [
+        'rating = flat\nrating_flat_price = 0.50',
+        'rating = used\nrating_prices = VCPU=1',
+        'rating = of_a_plugin\nrating_prices = VCPU=1',
+        'enforcement = external_service\n'
+        'external_service_on_end_endpoint = https://example.org/',
+        'before_end_actions = webhook\nwebhook_secret = a\n'
+        'webhook_addresses = https://example.org/',
+        'before_end_actions = email\nemail_server = a\nemail_from = b\n'
+        'email_to = {user_id}@example.org',
+    ],
+)
+def test_what_is_whole_is_right(checks_of, conf):
+    result = checks_of(f'[reservations]\n{conf}\n').options()
+    assert result.code == status.Code.SUCCESS
+
+
+@pytest.mark.parametrize(
     ('option', 'name'),
     [
         ('resource_types', 'physical:hots'),
