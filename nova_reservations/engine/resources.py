@@ -123,13 +123,14 @@ class Resources:
         :raises: InvalidInput for a type that has no such resources
         """
         self._check_type(resource_type)
-        kind = resource_types.leasing(self.types, resource_type)
-        hidden = (
-            () if include_private or kind is None else kind.hidden_properties
-        )
+        hidden = () if include_private else self._hidden(resource_type)
         with self.database.reader() as session:
             found = properties_db.find(session, include_private, resource_type)
         return [each for each in found if each.name not in hidden]
+
+    def _hidden(self, resource_type: str) -> Collection[str]:
+        kind = resource_types.leasing(self.types, resource_type)
+        return () if kind is None else kind.hidden_properties
 
     def calendar(self, resource_type: str) -> calendar.Calendar:
         """:raises: InvalidInput for a type that has no such resources"""
@@ -168,6 +169,14 @@ class Resources:
         """
         self._check_type(resource_type)
         expression = requirements.parse(required, facts=requirements.OF_OTHERS)
+        # What it counts would tell their values, one comparison after another.
+        if hidden := requirements.keys(expression).intersection(
+            self._hidden(resource_type)
+        ):
+            raise exception.InvalidInput(
+                'Malformed requirements: nothing can be asked by '
+                f'{", ".join(sorted(hidden))}'
+            )
         demand: demands.Ask = demands.Demand(resource_type, 1, 1, expression)
         if resource_class is not None:
             unit = {resource_class: 1}

@@ -80,6 +80,20 @@ def test_networks_are_in_lists_of_properties_for_administrators_alone(
     assert len(values['network_id']) == 2
 
 
+def test_nobody_learns_of_networks_by_comparing_them_with_others(
+    hidden, member
+):
+    """Capacity counts what meets a requirement."""
+    refused = member(
+        'GET',
+        '/resources/capacity?resource_type=virtual:floatingip'
+        '&start=2030-01-01%2008:00&end=2030-01-01%2009:00&step=PT1H'
+        '&resource_properties=[">%3D", "$network_id", "8"]',
+    )
+    assert refused.status_int == 400
+    assert 'can be asked by network_id' in str(refused.json)
+
+
 def test_a_project_sees_addresses_of_networks_alone_that_it_sees(
     hidden, admin, member, stranger
 ):
