@@ -136,7 +136,12 @@ class Checks(upgradecheck.UpgradeCommands):
             Code.WARNING,
             [
                 *option_check.warnings(self.conf),
-                *option_needs.warnings(self.conf, self._classes()),
+                *option_needs.warnings(
+                    self.conf,
+                    self._classes()
+                    if self.conf.reservations.rating_prices
+                    else None,
+                ),
             ],
         )
 

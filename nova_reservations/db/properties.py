@@ -104,21 +104,37 @@ def _property_ids(
 def find(
     session: orm.Session,
     include_private: bool,
-    resource_type: str | None = objects.HOST,
+    resource_type: str = objects.HOST,
 ) -> list[objects.Property]:
-    """Return all that some resource of the type has; None: of any type."""
-    given: dict[int, set[str]] = defaultdict(set)
+    """Return all that some resource of the type has."""
+    return [
+        known
+        for known in _given(session, RESOURCE.c.resource_type == resource_type)
+        if include_private or not known.private
+    ]
+
+
+def _given(
+    session: orm.Session, which: sa.ColumnElement[bool]
+) -> list[objects.Property]:
+    """Return properties with the values that resources have of them.
+
+    :param which: a condition on properties and resources
+    """
+    rows: dict[int, sa.Row[Any]] = {}
+    values: dict[int, set[str]] = defaultdict(set)
     for row in session.execute(
-        sa.select(RESOURCE_PROPERTY.c.property_id, RESOURCE_PROPERTY.c.value)
-        .join(RESOURCE, RESOURCE.c.id == RESOURCE_PROPERTY.c.resource_id)
-        .where(
-            sa.true()
-            if resource_type is None
-            else RESOURCE.c.resource_type == resource_type
+        sa.select(PROPERTY, RESOURCE_PROPERTY.c.value)
+        .join(
+            RESOURCE_PROPERTY, RESOURCE_PROPERTY.c.property_id == PROPERTY.c.id
         )
+        .join(RESOURCE, RESOURCE.c.id == RESOURCE_PROPERTY.c.resource_id)
+        .where(which)
+        .order_by(PROPERTY.c.name)
         .distinct()
     ):
-        given[row.property_id].add(row.value)
+        rows[row.id] = row
+        values[row.id].add(row.value)
     return [
         objects.Property(
             id=row.id,
@@ -126,12 +142,9 @@ def find(
             private=row.private,
             created_at=row.created_at,
             updated_at=row.updated_at,
-            values=tuple(sorted(given[row.id])),
+            values=tuple(sorted(values[row.id])),
         )
-        for row in session.execute(
-            sa.select(PROPERTY).order_by(PROPERTY.c.name)
-        )
-        if row.id in given and (include_private or not row.private)
+        for row in rows.values()
     ]
 
 
@@ -148,7 +161,7 @@ def set_private(
         .where(PROPERTY.c.name == name)
         .values(private=private, updated_at=now)
     )
-    for known in find(session, include_private=True, resource_type=None):
-        if known.name == name:
-            return known
-    raise exception.NotFound(kind='Property', id=name)
+    found = _given(session, PROPERTY.c.name == name)
+    if not found:
+        raise exception.NotFound(kind='Property', id=name)
+    return found[0]
