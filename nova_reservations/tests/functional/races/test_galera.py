@@ -72,16 +72,7 @@ def reserved(behind, monkeypatch):
 
 def request(lease=None):
     hints = {'reservation': [lease.reservations[0].id]} if lease else {}
-    spec = nova_hosts.request(hints=hints)
-    spec.project_id = 'lessee'
-    for attribute in ('root_gb', 'ephemeral_gb', 'swap'):
-        setattr(spec.flavor, attribute, 0)
-    spec.flavor.name = 'small'
-    spec.requested_resources = []
-    spec.requested_destination = None
-    spec.is_bfv = False
-    spec.pci_requests = None
-    return spec
+    return nova_hosts.new_server('lessee', hints)
 
 
 def enforcing(reserved, spec):

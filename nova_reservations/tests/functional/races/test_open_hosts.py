@@ -233,22 +233,6 @@ class Nova:
         self.cloud.instances.pop(server, None)
 
 
-def request(project='lessee', lease=None):
-    """Return the request of a new server, as nova-conductor sends it."""
-    hints = {'reservation': [id_of(lease)]} if lease else {}
-    spec = nova_hosts.request(hints=hints)
-    spec.project_id = project
-    spec.num_instances = 1
-    for attribute in ('root_gb', 'ephemeral_gb', 'swap'):
-        setattr(spec.flavor, attribute, 0)
-    spec.flavor.name = 'small'
-    spec.requested_resources = []
-    spec.requested_destination = None
-    spec.is_bfv = False
-    spec.pci_requests = None
-    return spec
-
-
 def id_of(lease):
     return lease.reservations[0].id
 
@@ -298,8 +282,8 @@ def test_each_leaves_with_the_lease_that_let_it_in_or_stays(
     region.now += regions.minutes(60)
     steps = Steps()
     asked = [
-        *(request() for _ in range(CROWD)),
-        request('others'),
+        *(nova_hosts.new_server('lessee') for _ in range(CROWD)),
+        nova_hosts.new_server('others'),
     ]
     with futures.ThreadPoolExecutor(len(asked), BOOT) as pool:
         boots = [

@@ -50,3 +50,20 @@ def request(
         instance_uuid=str(uuid.uuid4()),
         scheduler_hints=hints or {},
     )
+
+
+def new_server(
+    project_id: str, hints: dict[str, list[str]] | None = None
+) -> objects.RequestSpec:
+    """Return the request of a new server, as nova-conductor sends it."""
+    spec = request(hints=hints)
+    spec.project_id = project_id
+    spec.num_instances = 1
+    for attribute in ('root_gb', 'ephemeral_gb', 'swap'):
+        setattr(spec.flavor, attribute, 0)
+    spec.flavor.name = 'small'
+    spec.requested_resources = []
+    spec.requested_destination = None
+    spec.is_bfv = False
+    spec.pci_requests = None
+    return spec
