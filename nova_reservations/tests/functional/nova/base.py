@@ -103,7 +103,6 @@ class WithLeases(
         )
         self.hear_all_cells()
         super().setUp()
-        # Our time passes in leaps, in which no compute reports.
         # Our time passes in leaps of months, in which no compute reports.
         self.flags(service_down_time=10**9, report_interval=0)
         for host in self.hosts:
