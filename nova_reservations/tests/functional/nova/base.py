@@ -103,8 +103,9 @@ class WithLeases(
         )
         self.hear_all_cells()
         super().setUp()
-        # Our time passes in leaps of months, in which no compute reports.
-        self.flags(service_down_time=10**9, report_interval=0)
+        # Our time passes in leaps of up to a month, in which no compute
+        # reports; one that is to be silent has not for a hundred days.
+        self.flags(service_down_time=5 * 10**6, report_interval=0)
         for host in self.hosts:
             self.start_in_cell(host)
         self.services = bootstrap.build(CONF)
