@@ -35,13 +35,16 @@ class Cordons:
         resource_id: int,
         now: datetime.datetime,
         statuses: Collection[states.Lease],
+        empties: bool | None = None,
     ) -> None:
         """Keep new leases off the resource; give others to leases in these
         states, where that can be.
 
+        :param empties: whether their servers are to leave it, too; None: as
+            was said before
         :raises: NotFound, Contended
         """
-        self._write(resource_id, now, now)
+        self._write(resource_id, now, now, empties)
         with self.database.reader() as session:
             found = tenancy.find(session, resource_id)
         ids = dict.fromkeys(
@@ -57,22 +60,28 @@ class Cordons:
 
         :raises: NotFound, Contended
         """
-        self._write(resource_id, None, now)
+        self._write(resource_id, None, now, False)
 
     def _write(
         self,
         resource_id: int,
         cordoned_at: datetime.datetime | None,
         now: datetime.datetime,
+        empties: bool | None,
     ) -> None:
         def write(_: transactions.Attempt) -> bool:
             with self.database.writer() as session:
                 before = tenancy.cordoned_at(session, resource_id)
+                if empties is not None:
+                    # With the cordon: whoever is killed in between would
+                    # leave a host that leases come to and servers leave.
+                    tenancy.set_emptied(
+                        session, resource_id, now if empties else None, now
+                    )
                 if (before is None) == (cordoned_at is None):
                     return False
                 tenancy.set_cordoned(session, resource_id, cordoned_at, now)
                 if cordoned_at is None:
-                    tenancy.set_emptied(session, resource_id, None, now)
                     capacity.freed(session, now, [resource_id])
                     # Leases that were to have another one have this again.
                     tasks.hurry(session, healing_db.HEAL, now)

@@ -97,12 +97,7 @@ class Maintenance:
             that could not be moved when it was asked for before
         :raises: NotFound, Contended
         """
-        self._check(host_id)
-        with self.database.writer() as session:
-            tenancy.set_emptied(
-                session, host_id, now if moves_servers else None, now
-            )
-        held = self._cordoned(host_id, now, states.OPEN)
+        held = self._cordoned(host_id, now, states.OPEN, moves_servers)
         there = self.cloud.servers.servers_at({held.host.facts.service_host})
         return dataclasses.replace(held, servers=sorted(there)[:MOST])
 
@@ -120,9 +115,10 @@ class Maintenance:
         host_id: int,
         now: datetime.datetime,
         statuses: Collection[states.Lease],
+        empties: bool | None = None,
     ) -> Held:
         self._check(host_id)
-        self.cordons.set(host_id, now, statuses)
+        self.cordons.set(host_id, now, statuses, empties)
         return self._seen(host_id)
 
     def _check(self, host_id: int) -> None:

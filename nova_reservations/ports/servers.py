@@ -373,7 +373,7 @@ class Servers(Protocol):
         now: datetime.datetime,
         check: Check,
     ) -> Mapping[str, str]:
-        """Finish what was begun under the key, and begin nothing.
+        """Finish what was begun under the key, in any attempt; begin nothing.
 
         :returns: server UUID -> what it waits for
         """

@@ -454,7 +454,7 @@ class FakeServers:
             server.uuid: 'is being moved'
             for server in self._each(servers, check)
             if server.task == 'migrating'
-            and (server.uuid, key, 'drain') in self._state.orders
+            and self._state.was_ever_asked(server.uuid, key.reason, 'drain')
         }
 
     def evacuate(

@@ -214,6 +214,12 @@ class State:
             unbuilt=state == 'error',
         )
 
+    def was_ever_asked(self, server: str, reason: str, verb: str) -> bool:
+        return any(
+            (uuid, key.reason, done) == (server, reason, verb)
+            for uuid, key, done in self.orders
+        )
+
     def finish_tasks(self) -> None:
         for name in self.slow_servers & set(self.instances):
             server = self.instances[name]

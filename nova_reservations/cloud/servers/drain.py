@@ -75,7 +75,7 @@ class Drain:
             raise requests.Failed(f'it is in state {instance.vm_state}')
         if refusal := self._nova.busy(instance, now):
             return refusal
-        if _begun(context, instance, key):
+        if _was_begun(context, instance, key):
             raise requests.Failed('Nova has failed to move it')
         if instance.vm_state == vm_states.STOPPED:
             instance_actions.begin(context, instance, key, COLD)
@@ -103,10 +103,19 @@ class Drain:
     ) -> str | None:
         """Bring the move to its end; return what it waits for, None if there
         is nothing to wait for."""
-        begun = _begun(context, instance, key)
+        is_resized = instance.vm_state == vm_states.RESIZED
+        if not is_resized and instance.task_state not in MOVING:
+            return None
+        # An operator may have asked again meanwhile: what was begun for the
+        # first request is brought to its end for any.
+        begun = [
+            verb
+            for verb in (LIVE, COLD)
+            if instance_actions.was_ever_begun(context, instance, key, verb)
+        ]
         if not begun:
             return None
-        if instance.vm_state == vm_states.RESIZED and COLD in begun:
+        if is_resized and COLD in begun:
             if instance.task_state is not None:
                 return f'it is still {instance.task_state}'
             try:
@@ -122,14 +131,12 @@ class Drain:
         return None
 
 
-def _begun(
+def _was_begun(
     context: nova_context.RequestContext,
     instance: objects.Instance,
     key: ports.RequestKey,
-) -> list[str]:
-    """Return how the server was moved under the key, if it was."""
-    return [
-        verb
+) -> bool:
+    return any(
+        instance_actions.was_begun(context, instance, key, verb)
         for verb in (LIVE, COLD)
-        if instance_actions.was_begun(context, instance, key, verb)
-    ]
+    )

@@ -62,6 +62,23 @@ def was_begun(
     return was_asked(context, instance, request_id(instance.uuid, key, verb))
 
 
+def was_ever_begun(
+    context: nova_context.RequestContext,
+    instance: objects.Instance,
+    key: ports.RequestKey,
+    verb: str,
+) -> bool:
+    """Return whether Nova was asked for it under the key, whichever attempt
+    that was."""
+    ours = _prefix(request_id(instance.uuid, key, verb))
+    return any(
+        _prefix(action.request_id or '') == ours
+        for action in objects.InstanceActionList.get_by_instance_uuid(
+            context, instance.uuid
+        )
+    )
+
+
 LOST = datetime.timedelta(seconds=60)
 """The longest time of the first step of a move."""
 

@@ -348,8 +348,10 @@ class TestSuspend:
 
 
 class TestDrain:
+    @pytest.mark.parametrize('key', [KEY, AGAIN], ids=['once', 'again'])
     @pytest.mark.parametrize('state', ['active', 'stopped'])
-    def test_one_is_moved_and_is_as_it_was(self, world, state):
+    def test_one_is_moved_and_is_as_it_was(self, world, state, key):
+        """Also if it is asked for again while it is moved."""
         server = world.boot(world.hosts[0])
         if state == 'stopped':
             world.stop(server)
@@ -360,7 +362,7 @@ class TestDrain:
         def has_settled():
             return (
                 world.cloud.servers.settle_servers(
-                    [left], KEY, world.now, go_on
+                    [left], key, world.now, go_on
                 )
                 == {}
             )
