@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of limits that keystone has."""
+"""The upgrade check of limits: of those that keystone has, and of names of
+what nothing here can hold."""
 
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
+import difflib
 from typing import Any
 
 from oslo_config import cfg
@@ -13,6 +19,10 @@ from nova_reservations.objects import limits
 
 SEE_ALL = frozenset({'admin', 'service'})
 """Roles in a project with which a keystone of late shows limits of all."""
+
+Leasable = Mapping[str, Collection[str]]
+"""Type of resources that can be leased -> the resource classes that there are
+of it."""
 
 NOT_SYSTEM = 'The user of [oslo_limit] has no token of the scope system'
 GRANT = (
@@ -54,8 +64,35 @@ def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
         yield GRANT
 
 
-def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Say what an operator should look at, where nothing has failed."""
+def of_nothing(names: Iterable[str], leasable: Leasable) -> Iterator[str]:
+    """Say which names of limits of others than hosts are those of nothing."""
+    known = [
+        *leasable,
+        *(
+            limits.of_amounts(resource_type, resource_class)
+            for resource_type, classes in leasable.items()
+            for resource_class in classes
+        ),
+    ]
+    for name in sorted({*names}.difference(known)):
+        resource_type, resource_class = limits.parsed(name)
+        what = (
+            f'no {resource_type} that there is has {resource_class}'
+            if resource_type in leasable
+            else f'{resource_type} is no type that can be leased here'
+        )
+        near = difflib.get_close_matches(name, sorted(known), 1)
+        meant = f'; is {near[0]} meant?' if near else ''
+        yield f'{name}, and {what}{meant}'
+
+
+def warnings(
+    conf: cfg.ConfigOpts, leasable: Callable[[], Leasable | None]
+) -> Iterator[str]:
+    """Say what an operator should look at, where nothing has failed.
+
+    :param leasable: returns None if nobody knows
+    """
     if conf.reservations.limits != options.UNIFIED:
         return
     if cfg.CONF.oslo_limit.timeout is None:
@@ -87,6 +124,14 @@ def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:
             '  openstack registered limit create --service nova --region '
             f'REGION --default-limit NUMBER {missing[0]}'
         )
+    others = {
+        name.removeprefix(unified_limits.PREFIX)
+        for name in known.difference(names)
+        if name.startswith(unified_limits.PREFIX)
+    }
+    if others and (found := leasable()) is not None:
+        for name in of_nothing(others, found):
+            yield f'Keystone has a limit {unified_limits.PREFIX}{name}'
 
 
 def _access(enforcer: limit.Enforcer) -> Any:

@@ -10,7 +10,10 @@ import os_resource_classes
 from oslo_config import cfg
 
 from nova_reservations import exception
+from nova_reservations import objects
 from nova_reservations.api.servers import default_lease
+from nova_reservations.cmd import limit_check
+from nova_reservations.conf import limits
 from nova_reservations.objects import usage
 from nova_reservations.objects import usage_reports
 
@@ -33,6 +36,17 @@ _ALWAYS = {
     usage_reports.SERVERS,
 }
 """The classes that usage may have on any cloud, beside those of its own."""
+
+
+_OF_ALL_PROJECTS = (
+    'max_host_hours',
+    'max_open_leases',
+    'max_reserved_hosts',
+    'max_reserved_resources',
+    'max_reserved_slots',
+    'max_waiting_leases',
+)
+"""The options that nobody reads where keystone has the limits of projects."""
 
 
 def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
@@ -79,13 +93,18 @@ def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
         yield str(error)
 
 
+def names_resources(conf: cfg.ConfigOpts) -> bool:
+    """Return whether anything that is said depends on what can be leased."""
+    group = conf.reservations
+    return bool(group.rating_prices or group.max_reserved_resources)
+
+
 def warnings(
-    conf: cfg.ConfigOpts, classes: Collection[str] | None
+    conf: cfg.ConfigOpts, leasable: limit_check.Leasable | None
 ) -> Iterator[str]:
     """Say what has no effect.
 
-    :param classes: the resource classes of what can be leased here, beside
-        those of placement; None: nobody knows
+    :param leasable: what can be leased here; None: nobody knows
     """
     group = conf.reservations
     if group.rating == FLAT and not float(group.rating_flat_price):
@@ -103,8 +122,28 @@ def warnings(
             '[reservations] rating_prices is not read. Set rating to one of '
             f'{", ".join(BY_CLASS)}.'
         )
-    if classes is not None:
-        yield from _unknown_classes(group.rating_prices, {*classes})
+    is_unified = group.limits == limits.UNIFIED
+    for name in _OF_ALL_PROJECTS if is_unified else ():
+        if group[name] not in (-1, {}):
+            yield (
+                f'[reservations] {name} is not read, because of limits = '
+                'unified. Register a limit in keystone, or remove it.'
+            )
+    if leasable is None:
+        return
+    classes = {*leasable}.union(
+        *(
+            classes
+            for resource_type, classes in leasable.items()
+            if resource_type != objects.HOST
+        )
+    )
+    yield from _unknown_classes(group.rating_prices, classes)
+    if not is_unified:
+        for found in limit_check.of_nothing(
+            group.max_reserved_resources, leasable
+        ):
+            yield f'[reservations] max_reserved_resources has {found}'
 
 
 def _unknown_classes(

@@ -138,8 +138,8 @@ class Checks(upgradecheck.UpgradeCommands):
                 *option_check.warnings(self.conf),
                 *option_needs.warnings(
                     self.conf,
-                    self._classes()
-                    if self.conf.reservations.rating_prices
+                    self._leasable()
+                    if option_needs.names_resources(self.conf)
                     else None,
                 ),
             ],
@@ -373,22 +373,28 @@ class Checks(upgradecheck.UpgradeCommands):
         failed = [*limit_check.failures(self.conf)]
         if failed:
             return _result(Code.FAILURE, failed)
-        return _result(Code.WARNING, limit_check.warnings(self.conf))
+        return _result(
+            Code.WARNING, limit_check.warnings(self.conf, self._leasable)
+        )
 
-    def _classes(self) -> set[str] | None:
-        """Return the resource classes that are this cloud's own, and types of
-        what is leased as a whole; None if the database does not tell."""
+    def _leasable(self) -> limit_check.Leasable | None:
+        """Return the types of what can be leased here, and the classes that
+        resources of each have, but for hosts; None if the database does not
+        tell."""
         if self.database().code != Code.SUCCESS:
             return None
-        hosts = self.services.hosts
-        types = resource_types.of_resources(hosts.types)
-        return types | {
-            name
-            for resource_type in types - {objects.HOST}
-            for resource in self.services.resources.find(
-                objects.ResourceQuery(resource_type)
-            )
-            for name in resource.inventories
+        types = resource_types.of_resources(self.services.hosts.types)
+        return {
+            resource_type: frozenset()
+            if resource_type == objects.HOST
+            else {
+                name
+                for resource in self.services.resources.find(
+                    objects.ResourceQuery(resource_type)
+                )
+                for name in resource.inventories
+            }
+            for resource_type in types
         }
 
     @functools.cached_property

@@ -288,3 +288,39 @@ def test_a_price_of_what_nobody_can_lease_is_named(controller):
     )
     _, said = controller.results()['nova.conf: reservations']
     assert 'VOLUME_GB' not in said
+
+
+def test_a_limit_of_what_nobody_can_lease_is_named(controller):
+    with controller.conf_file.open('a') as file:
+        file.write(
+            'resource_types = physical:host, virtual:volume\n'
+            'max_reserved_resources = virtual:volume=1, '
+            'virtual:volume/VOLUME_GB=9, virtual:volumes=1, '
+            'virtual:floatingip=1\n'
+        )
+    code, said = controller.results()['nova.conf: reservations']
+    assert code == WARNING
+    # No pool has it yet.
+    assert 'virtual:volume/VOLUME_GB, and no virtual:volume that' in said
+    assert 'virtual:volumes is no type that can be leased' in said
+    assert 'is virtual:volume meant?' in said
+    assert 'virtual:floatingip is no type' in said
+    assert len(said.splitlines()) == 3
+    controller.cloud.volumes.pools[pools.FAST] = fake_volumes.pool(pools.FAST)
+    services = controller.services()
+    services.resources.add(
+        'virtual:volume', pools.FAST, services.database.now()
+    )
+    _, said = controller.results()['nova.conf: reservations']
+    assert 'VOLUME_GB' not in said
+
+
+def test_limits_that_nobody_reads_are_named(controller):
+    with controller.conf_file.open('a') as file:
+        file.write('limits = unified\nmax_reserved_hosts = 0\n')
+        file.write('max_reserved_resources = virtual:nothing=1\n')
+    code, said = controller.results()['nova.conf: reservations']
+    assert code == WARNING
+    assert 'max_reserved_hosts is not read' in said
+    assert 'max_reserved_resources is not read' in said
+    assert len(said.splitlines()) == 2

@@ -10,6 +10,7 @@ from oslo_limit import fixture
 import pytest
 
 from nova_reservations import conf as options
+from nova_reservations.cmd import limit_check
 from nova_reservations.cmd import status
 from nova_reservations.objects import limits
 
@@ -114,3 +115,27 @@ def test_what_is_not_registered_is_named(conf, keystone):
     assert code == WARNING
     assert 'no registered limit reservations:hosts' in said
     assert 'openstack registered limit create' in said
+
+
+@pytest.mark.parametrize(
+    ('name', 'said'),
+    [
+        ('virtual:floatingips', 'is virtual:floatingip meant?'),
+        ('virtual:floatingip/SEATS', 'that there is has SEATS'),
+        ('hots', 'hots is no type that can be leased here'),
+    ],
+)
+def test_what_keystone_limits_can_be_leased(conf, keystone, name, said):
+    keystone.registered[f'reservations:{name}'] = 1
+    keystone.registered['reservations:virtual:floatingip'] = 1
+    keystone.registered['compute:servers'] = 1
+    [found] = limit_check.warnings(
+        conf, lambda: {'virtual:floatingip': (), 'example:licence': ('SEATS',)}
+    )
+    assert found.startswith(f'Keystone has a limit reservations:{name}, and')
+    assert said in found
+
+
+def test_that_is_not_told_where_the_database_does_not_tell(conf, keystone):
+    keystone.registered['reservations:virtual:nothing'] = 1
+    assert list(limit_check.warnings(conf, lambda: None)) == []
