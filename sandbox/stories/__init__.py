@@ -11,6 +11,7 @@ from sandbox import story
 from sandbox.stories import addresses
 from sandbox.stories import cells
 from sandbox.stories import clients
+from sandbox.stories import dashboard
 from sandbox.stories import default_reservation
 from sandbox.stories import end_actions
 from sandbox.stories import from_outside
@@ -35,6 +36,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'planning': planning.tell,
     'healing': healing.tell,
     'clients': clients.tell,
+    'dashboard': dashboard.tell,
     'metrics': metrics.tell,
     'resources': resources.tell,
     'end-actions': end_actions.tell,
@@ -60,6 +62,7 @@ CELLS: Mapping[str, int] = {'cells': 2}
 
 REAL: Mapping[str, Collection[str]] = {
     'addresses': ('neutron',),
+    'dashboard': ('neutron',),
     'networks': ('neutron',),
     'volumes': ('cinder',),
 }
