@@ -349,7 +349,10 @@ def install(layout: lo.Layout) -> None:
 
 
 def _printed() -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file that the guide prints."""
-    for name in re.findall(r'literalinclude:: (\S+)', _PAGE.read_text()):
+    """Yield the name and the text of each file that the guide prints of this
+    type: it prints others, too."""
+    for name in re.findall(
+        r'literalinclude:: (\S+/licences/\S+)', _PAGE.read_text()
+    ):
         file = _PAGE.parent / name
         yield file.name, file.read_text()
