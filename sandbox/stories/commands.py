@@ -61,7 +61,7 @@ def upgrade_check(etc: pathlib.Path, *more: pathlib.Path) -> str:
     files = [f'--config-file={path}' for path in (etc / 'nova.conf', *more)]
     done = subprocess.run(
         [_CHECK, *files, 'upgrade', 'check'],
-        env=os.environ | {'OS_NOVA_CONFIG_DIR': str(etc)},
+        env=_where(etc),
         capture_output=True,
         text=True,
         check=False,
@@ -74,12 +74,7 @@ def manage(layout: lo.Layout, *words: str) -> subprocess.CompletedProcess[str]:
     """Run nova-reservations-manage where the sandbox's packages are."""
     return subprocess.run(
         [_MANAGE, f'--config-file={layout.etc}/nova.conf', *words],
-        env=os.environ
-        | {
-            'OS_NOVA_CONFIG_DIR': str(layout.etc),
-            'PYTHONPATH': str(layout.site),
-            'XDG_CACHE_HOME': str(layout.directory / 'cache'),
-        },
+        env=_where(layout.etc),
         capture_output=True,
         text=True,
         check=False,
@@ -94,6 +89,7 @@ def metrics(etc: pathlib.Path, file: pathlib.Path) -> None:
     conf = f'--config-file={etc}/nova.conf'
     subprocess.run(
         [_MANAGE, conf, 'metrics', f'--textfile={file}'],
+        env=_where(etc),
         check=True,
         capture_output=True,
     )
@@ -106,8 +102,20 @@ def audit(etc: pathlib.Path, *options: str) -> str:
     """
     done = subprocess.run(
         [_MANAGE, f'--config-file={etc}/nova.conf', 'audit', *options],
+        env=_where(etc),
         capture_output=True,
         text=True,
         check=False,
     )
     return (done.stdout + done.stderr).strip()
+
+
+def _where(etc: pathlib.Path) -> dict[str, str]:
+    """Return the environment of commands: the packages of the sandbox, and
+    its cache, which says what these offer."""
+    layout = lo.Layout.load(etc.parent)
+    return os.environ | {
+        'OS_NOVA_CONFIG_DIR': str(layout.etc),
+        'PYTHONPATH': str(layout.site),
+        'XDG_CACHE_HOME': str(layout.directory / 'cache'),
+    }
