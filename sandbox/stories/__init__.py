@@ -69,6 +69,7 @@ REAL: Mapping[str, Collection[str]] = {
 """The services that are real for the stories that need them."""
 
 PACKAGES: Mapping[str, Callable[[lo.Layout], None]] = {
-    'resources-from-outside': from_outside.install
+    'governed': from_outside.install,
+    'resources-from-outside': from_outside.install,
 }
 """Those who install what Nova must find when it starts."""

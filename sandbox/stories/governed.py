@@ -4,6 +4,7 @@
 from sandbox import ini
 from sandbox import story
 from sandbox.stories import billed
+from sandbox.stories import from_outside
 from sandbox.stories import limiting
 from sandbox.stories import scraped
 from sandbox.stories import sharing
@@ -14,7 +15,10 @@ CONF: ini.Sections = {
     'reservations': {
         **limiting.CONF['reservations'],
         **billed.CONF['reservations'],
+        'resource_types': 'physical:host,virtual:instance,flavor:instance,'
+        f'virtual:server,{from_outside.TYPE}',
     },
+    'licences': from_outside.CONF['licences'],
 }
 
 

@@ -15,6 +15,7 @@ from sandbox import story
 from sandbox.person import body
 from sandbox.stories import cast
 from sandbox.stories import commands
+from sandbox.stories import from_outside
 from sandbox.stories import planned
 from sandbox.story import expect
 from sandbox.story import until
@@ -26,6 +27,7 @@ DEFAULTS = {
     'hosts': 2,
     'slots': 4,
     'host_hours': 30,
+    f'{from_outside.TYPE}/SEATS': 3,
 }
 
 #: What demo has of its own.
@@ -53,6 +55,7 @@ class Limiting(planned.Planned):
         super().__init__(auth_url, timeline)
         self.services = timeline.services
         self.directory = timeline.directory
+        self.auth_url = auth_url
         self.own = ''
         """The id of the limit that demo has of its own."""
 
@@ -61,6 +64,7 @@ class Limiting(planned.Planned):
         self.register()
         self.meet_terms()
         self.meet_numbers()
+        self.meet_seats()
         self.meet_what_waits()
         self.clean_up()
         self.change()
@@ -176,6 +180,49 @@ class Limiting(planned.Planned):
 
     def _delete_last(self) -> None:
         self.delete_lease(self.leases.pop())
+
+    def meet_seats(self) -> None:
+        """Of a type that the core knows nothing of."""
+        name = f'{from_outside.TYPE}/SEATS'
+        (self.directory / 'licences').mkdir()
+        self._resource('create', 'cad', '--inventory', 'SEATS=9')
+        with self.step('3 seats of licences') as seen:
+            seen(cast.refusal(self._ask_seats(4), 403))
+            lease = body(self._ask_seats(3), 201)['lease']
+            self.leases.append(lease['id'])
+            (reservation,) = lease['reservations']
+            change = [{'id': reservation['id'], 'seats': 4}]
+            answer = self.demo.reservation.put(
+                f'/leases/{lease["id"]}', json={'reservations': change}
+            )
+            seen(cast.refusal(answer, 403))
+        with self.step('openstack lease limits show') as seen:
+            (line,) = (
+                each
+                for each in commands.shown_by(
+                    self.auth_url, 'demo', 'lease', 'limits', 'show'
+                )
+                if each['Limit'].startswith(name)
+            )
+            expect('seats', (3, 3), (line['Allowed'], line['Used']))
+            seen(f'{line["Limit"]}: {line["Used"]} of {line["Allowed"]}')
+            self._delete_last()
+        self._resource('delete', 'cad', shows=False)
+
+    def _resource(self, verb: str, *words: str, shows: bool = True) -> None:
+        commands.shown_by(
+            *(self.auth_url, 'admin', 'lease', 'resource', verb),
+            *(from_outside.TYPE, *words),
+            shows=shows,
+        )
+
+    def _ask_seats(self, count: int) -> requests.Response:
+        return self.demo.ask_lease_of(
+            'seats',
+            self.at(3),
+            self.at(4),
+            {'resource_type': from_outside.TYPE, 'seats': count},
+        )
 
     def meet_what_waits(self) -> None:
         with self.step('one lease may wait') as seen:
