@@ -20,13 +20,30 @@ from nova_reservations.db import pages
 from nova_reservations.objects import states
 from nova_reservations.objects import usage as records
 
+ALLOCATION = models.table(models.Allocation)
 LEASE = models.table(models.Lease)
 LEASED = models.table(models.LeasedServer)
 RESERVATION = models.table(models.Reservation)
+RESOURCE = models.table(models.Resource)
 USAGE = models.table(models.ServerUsage)
 
 LETS_IN = states.OPEN | {states.Lease.CREATING}
 """The states of leases of which the record of servers may go on."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stay:
+    """A server that is in a reservation, by the record.
+
+    :ivar id: of its row.
+    :ivar carries: whether it carries its own lease.
+    """
+
+    id: int
+    server_uuid: str
+    reservation_id: str
+    started_at: datetime.datetime
+    carries: bool
 
 
 def admit(
@@ -36,10 +53,11 @@ def admit(
     size: records.Size,
     now: datetime.datetime,
 ) -> None:
-    """Record that the reservation lets the server in, unless that is known.
+    """Record that the reservation lets the server in.
 
-    Of one that was let in with another flavor what it had is over. One that is
-    made before its lease begins counts from the lease's start on.
+    What it had before is over, also if it had the same: who has seen it
+    elsewhere before this ends that, and not what it has from now on. One that
+    is made before its lease begins counts from the lease's start on.
 
     :raises: Conflict if the same server is let in at the same time
     """
@@ -52,7 +70,9 @@ def admit(
     ).first()
     same = dataclasses.asdict(size) | {'reservation_id': reservation_id}
     if known is not None:
-        if all(getattr(known, name) == value for name, value in same.items()):
+        if known.started_at >= now and all(
+            getattr(known, name) == value for name, value in same.items()
+        ):
             return
         _end(session, {known.id: known.started_at}, now)
     is_active = lease.status == states.Lease.ACTIVE
@@ -142,6 +162,33 @@ def leave(
         _end(session, {row.id: row.started_at for row in rows}, now)
 
 
+def move_out(
+    session: orm.Session, stays: Collection[Stay], now: datetime.datetime
+) -> None:
+    """Record that servers are elsewhere; those that were let in again since
+    the stays were read are not."""
+    _end(session, {stay.id: stay.started_at for stay in stays}, now)
+
+
+def places(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> dict[str, set[str]]:
+    """Return reservation id -> the names of the resources that it holds, or
+    has not left yet."""
+    found: dict[str, set[str]] = {}
+    for page in pages.of(reservation_ids):
+        for row in session.execute(
+            sa.select(ALLOCATION.c.reservation_id, RESOURCE.c.name)
+            .join(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
+            .where(
+                ALLOCATION.c.reservation_id.in_(page),
+                ALLOCATION.c.released == sa.false(),
+            )
+        ):
+            found.setdefault(row.reservation_id, set()).add(row.name)
+    return found
+
+
 def forget(session: orm.Session, server_uuids: Collection[str]) -> None:
     """Forget servers that were to be created, and were not."""
     for page in pages.of(server_uuids):
@@ -166,16 +213,19 @@ def of(
     )
 
 
-def watched(
-    session: orm.Session, after: str, limit: int
-) -> list[tuple[str, bool]]:
+def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
     """Return a page of servers that are in a reservation, in the order of
-    their UUIDs, and whether each carries its own lease.
+    their UUIDs.
 
     :param after: the last server of the page before; '' for the first page
     """
-    servers = session.scalars(
-        sa.select(USAGE.c.server_uuid.distinct())
+    rows = session.execute(
+        sa.select(
+            USAGE.c.id,
+            USAGE.c.server_uuid,
+            USAGE.c.reservation_id,
+            USAGE.c.started_at,
+        )
         .where(USAGE.c.ended_at.is_(None), USAGE.c.server_uuid > after)
         .order_by(USAGE.c.server_uuid)
         .limit(limit)
@@ -183,11 +233,20 @@ def watched(
     carriers = set(
         session.scalars(
             sa.select(LEASED.c.server_uuid).where(
-                LEASED.c.server_uuid.in_(servers)
+                LEASED.c.server_uuid.in_({row.server_uuid for row in rows})
             )
         )
     )
-    return [(server, server in carriers) for server in servers]
+    return [
+        Stay(
+            row.id,
+            row.server_uuid,
+            row.reservation_id,
+            row.started_at,
+            row.server_uuid in carriers,
+        )
+        for row in rows
+    ]
 
 
 def _going_on(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that their users delete: one that carries a lease ends it, and none
-uses its reservation any more."""
+"""Servers that their users delete, shelve or have moved: a deleted one that
+carries a lease ends it, and none uses its reservation any more."""
 
+from collections.abc import Collection
 import datetime
 
 from oslo_log import log
@@ -27,8 +28,9 @@ class DeletedServers:
         self.cloud = cloud
 
     def look(self, now: datetime.datetime) -> None:
-        """Take servers that are gone out of their leases, and out of the
-        record; a lease that has none left which carries it is due to end.
+        """Take servers that are gone out of their leases; and out of the
+        record those that are on no host of their reservation, too. A lease
+        that has none left which carries it is due to end.
 
         :raises: CloudUnavailable
         """
@@ -42,13 +44,43 @@ class DeletedServers:
                 watched = server_usage.watched(session, after, PAGE)
             if not watched:
                 return
-            gone = self.cloud.servers.gone_servers(
-                [server for server, carries in watched if not carries]
+            self._look_at([stay for stay in watched if not stay.carries], now)
+            after = watched[-1].server_uuid
+
+    def _look_at(
+        self, stays: Collection[server_usage.Stay], now: datetime.datetime
+    ) -> None:
+        """:param stays: read before Nova is asked: one that is let in after
+        that counts, wherever it was"""
+        seen = self.cloud.servers.heard_servers(
+            [stay.server_uuid for stay in stays]
+        )
+        gone = self.cloud.servers.gone_servers(
+            [
+                stay.server_uuid
+                for stay in stays
+                if stay.server_uuid not in seen
+            ]
+        )
+        settled = [
+            stay
+            for stay in stays
+            if stay.server_uuid in seen and seen[stay.server_uuid].is_settled
+        ]
+        with self.database.reader() as session:
+            places = server_usage.places(
+                session, {stay.reservation_id for stay in settled}
             )
-            if gone:
-                with self.database.writer() as session:
-                    server_usage.leave(session, gone, now)
-            after, _ = watched[-1]
+        elsewhere = [
+            stay
+            for stay in settled
+            if seen[stay.server_uuid].host
+            not in places.get(stay.reservation_id, ())
+        ]
+        if gone or elsewhere:
+            with self.database.writer() as session:
+                server_usage.leave(session, gone, now)
+                server_usage.move_out(session, elsewhere, now)
 
     def _look_at_carriers(self, now: datetime.datetime) -> None:
         after = ''

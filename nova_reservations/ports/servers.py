@@ -73,6 +73,15 @@ class Server:
         return ', '.join(filter(None, (self.state, self.task)))
 
     @property
+    def is_settled(self) -> bool:
+        """It stays where it is: nothing is done to it that moves it, and no
+        resize of it may be reverted."""
+        return self.task is None and self.state not in (
+            ServerState.BUILDING,
+            ServerState.RESIZED,
+        )
+
+    @property
     def is_being_deleted(self) -> bool:
         """Also when its guest is gone, and its host has still to give back
         what it held."""

@@ -47,7 +47,6 @@ from nova_reservations.db import properties
 from nova_reservations.db import purge
 from nova_reservations.db import resources
 from nova_reservations.db import server_failures
-from nova_reservations.db import server_usage
 from nova_reservations.db import slot_servers
 from nova_reservations.db import tasks
 from nova_reservations.db import tenancy
@@ -304,17 +303,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     ),
     lambda session: used.settle(session, MANY, states.Lease.TERMINATING),
     lambda session: usage.end(session, [lease_id(10)], LATER),
-    lambda session: server_usage.begin(session, [lease_id(10)], NOW),
-    lambda session: server_usage.end(
-        session, [lease_id(number) for number in MANY], LATER
-    ),
-    lambda session: server_usage.undo(
-        session, [lease_id(number) for number in MANY]
-    ),
-    lambda session: server_usage.leave(
-        session, [lease_id(number) for number in MANY], NOW
-    ),
-    lambda session: server_usage.forget(session, [lease_id(10)]),
+    *used.WRITES,
     lambda session: used.settle(session, MANY, states.Lease.ACTIVE),
     *parts.WRITES,
 ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queries for the record of what leases had, and the indexes they need."""
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import dataclasses
 import datetime
@@ -27,10 +28,29 @@ QUERY = records.UsageQuery(booking.at(3900), booking.at(3950))
 IDS = [listed.lease_id(number) for number in (6, 7)]
 OF_PROJECT = dataclasses.replace(QUERY, project_id='project-7')
 
+SOME = [listed.lease_id(number) for number in range(1000, 1300)]
+
+WRITES: list[Callable[[orm.Session], object]] = [
+    lambda session: server_usage.begin(
+        session, [listed.lease_id(10)], booking.NOW
+    ),
+    lambda session: server_usage.end(session, SOME, booking.at(1000)),
+    lambda session: server_usage.undo(session, SOME),
+    lambda session: server_usage.leave(session, SOME, booking.NOW),
+    lambda session: server_usage.move_out(
+        session, server_usage.watched(session, '', 50), booking.NOW
+    ),
+    lambda session: server_usage.forget(session, [listed.lease_id(10)]),
+]
+
 OFTEN = {
     'servers of reservations that may be gone': listed.Often(
         lambda session: server_usage.watched(session, '0', 50),
         frozenset(),
+    ),
+    'where servers of reservations may be': listed.Often(
+        lambda session: server_usage.places(session, IDS),
+        frozenset({'uq_nr_allocations_reservation_id_resource_id'}),
     ),
     'whether a server is recorded': listed.Often(
         lambda session: admit(session, 9),

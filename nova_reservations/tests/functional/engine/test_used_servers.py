@@ -51,11 +51,16 @@ def look(region):
     region.work()
 
 
-def test_one_is_recorded_once_however_often_it_is_let_in(region, let_in):
-    let_in('server')
+def test_one_goes_on_once_however_often_it_is_let_in(region, let_in):
+    for _ in range(2):
+        let_in('server')
     region.now += minutes(5)
-    let_in('server')
-    assert used(region) == [('server', 'm1.small', 0, None)]
+    for _ in range(2):
+        let_in('server')
+    assert used(region) == [
+        ('server', 'm1.small', 0, 5),
+        ('server', 'm1.small', 5, None),
+    ]
 
 
 def test_one_that_is_resized_has_two_sizes(region, let_in):
@@ -69,14 +74,45 @@ def test_one_that_is_resized_has_two_sizes(region, let_in):
 
 
 def test_its_use_is_over_when_it_is_seen_to_be_gone(region, lease, let_in):
-    there = region.cloud.boot('one', lease.project_id)
-    gone = region.cloud.boot('one', lease.project_id)
+    [host] = region.hosts_of(lease)
+    there = region.cloud.boot(host, lease.project_id)
+    gone = region.cloud.boot(host, lease.project_id)
     let_in(there)
     let_in(gone)
     del region.cloud.instances[gone]
     region.now += minutes(2)
     look(region)
     assert {row[0]: row[3] for row in used(region)} == {there: None, gone: 2}
+
+
+def test_one_that_is_let_in_while_others_look_for_it_goes_on(
+    region, lease, let_in
+):
+    server = region.cloud.intrude('elsewhere', lease.project_id)
+    let_in(server)
+    region.now += minutes(2)
+    heard_servers = region.cloud.servers.heard_servers
+
+    def and_it_comes(servers):
+        found = heard_servers(servers)
+        let_in(server)
+        return found
+
+    region.cloud.servers.heard_servers = and_it_comes
+    look(region)
+    assert used(region) == [
+        (server, 'm1.small', 0, 2),
+        (server, 'm1.small', 2, None),
+    ]
+
+
+def test_nothing_is_over_where_nova_does_not_tell(region, lease, let_in):
+    server = region.cloud.intrude('elsewhere', lease.project_id)
+    let_in(server)
+    region.now += minutes(2)
+    region.cloud.silent.add(region.cloud.cell_of('elsewhere'))
+    look(region)
+    assert used(region) == [(server, 'm1.small', 0, None)]
 
 
 def test_its_use_is_over_with_the_lease(region, lease, let_in):

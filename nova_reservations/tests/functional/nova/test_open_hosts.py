@@ -10,6 +10,8 @@ import datetime
 from nova.scheduler import host_manager
 from nova.virt import fake
 
+from nova_reservations.db import server_usage
+from nova_reservations.engine import deleted_servers
 from nova_reservations.engine import lease_requests
 from nova_reservations.tests.functional.nova import conductor
 from nova_reservations.tests.functional.nova import test_open_reservations
@@ -205,6 +207,36 @@ class TestMoves(OpenHostsTestCase):
         self.end_completely(lease)
         self._wait_until_deleted(other)
         self.assertEqual('ACTIVE', self.api.get_server(server['id'])['status'])
+
+    def test_it_uses_the_lease_while_it_is_there(self):
+        self.enrol('host1')
+        lease = self.open_hosts()
+        big = self.big()
+        server = self.boot(flavor_id=big)
+        self.assertEqual({server['id']}, self.using(lease))
+        self._shelve_server(server)
+        self.assertEqual(set(), self.using(lease))
+        self._unshelve_server(server)
+        self.assertEqual('host1', self.host_of(server))
+        self.assertEqual({server['id']}, self.using(lease))
+        self._shelve_server(server)
+        other = self.boot(flavor_id=big)
+        self._unshelve_server(server)
+        self.assertIn(self.host_of(server), OUTSIDE)
+        self.assertEqual({other['id']}, self.using(lease))
+
+    def using(self, lease):
+        """Return the servers that use the lease by the record, after a look
+        at where they are."""
+        deleted_servers.DeletedServers(
+            self.services.database, self.services.hosts.cloud
+        ).look(self.services.database.now())
+        with self.services.database.reader() as session:
+            return {
+                stay.server_uuid
+                for stay in server_usage.watched(session, '', 9)
+                if stay.reservation_id == self.id_of(lease)
+            }
 
     def test_one_that_was_ordinary_stays_so(self):
         self.enrol('host1')
