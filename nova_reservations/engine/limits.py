@@ -29,6 +29,7 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
 from nova_reservations.planner import limits as planner
+from nova_reservations.plugins.resource_types import base
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -355,7 +356,11 @@ def _words(types: resource_types.Types, name: str) -> tuple[str, str]:
     if name in _WORDS:
         return _WORDS[name]
     resource_type, resource_class = limits.parsed(name)
-    one, many = resource_types.nouns(types, resource_type)
+    nouns = resource_types.nouns(types, resource_type)
+    if nouns == base.ResourceType.nouns:
+        # A type that has no words of its own is told of by its name.
+        nouns = resource_type, resource_type
+    one, many = nouns
     if resource_class:
         return f'{resource_class} of {many}', f'{resource_class} of {many}'
     return one, many

@@ -91,7 +91,7 @@ def test_reservations_of_one_lease_count_together(mixed):
 def test_amounts_count_in_units_of_their_class(mixed):
     limit(mixed, resources={'test:pool/STORAGE_GB': 5})
     mixed.lease_of(gib(1, count=2), start=30, end=90)
-    with refused('6 STORAGE_GB of resources at 2030-01-01 12:30, 5 allowed'):
+    with refused('6 STORAGE_GB of test:pool at 2030-01-01 12:30, 5 allowed'):
         mixed.lease_of(gib(4))
     mixed.lease_of(gib(3))
     # Of wholes there is another limit.
@@ -101,7 +101,7 @@ def test_amounts_count_in_units_of_their_class(mixed):
 def test_wholes_count_by_their_number(mixed):
     limit(mixed, resources={'test:pool': 1})
     mixed.lease_of((pools.POOL, {}))
-    with refused('2 resources at'):
+    with refused('2 test:pool at'):
         mixed.lease_of((pools.POOL, {}))
     mixed.lease_of(gib(6))
 
