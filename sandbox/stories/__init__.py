@@ -62,6 +62,7 @@ CELLS: Mapping[str, int] = {'cells': 2}
 
 REAL: Mapping[str, Collection[str]] = {
     'addresses': ('neutron',),
+    'clients': ('neutron',),
     'dashboard': ('neutron',),
     'networks': ('neutron',),
     'volumes': ('cinder',),

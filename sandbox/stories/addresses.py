@@ -14,8 +14,6 @@ from sandbox.stories import neutron
 from sandbox.story import expect
 from sandbox.story import until
 
-_SUBNET = '203.0.113.0/24'
-
 #: Outside of the allocation pool.
 _ADDRESSES = ('203.0.113.101', '203.0.113.102', '203.0.113.103')
 
@@ -51,27 +49,7 @@ class _Addresses(neutron.Cast):
 
     def enrol(self) -> None:
         with self.step('there is an external network') as seen:
-            self.network = self.create(
-                self.operator,
-                'network',
-                name='public',
-                **{
-                    'router:external': True,
-                    'provider:network_type': 'flat',
-                    'provider:physical_network': 'public',
-                },
-            )
-            self.create(
-                self.operator,
-                'subnet',
-                network_id=self.network,
-                ip_version=4,
-                cidr=_SUBNET,
-                enable_dhcp=False,
-                allocation_pools=[
-                    {'start': '203.0.113.10', 'end': '203.0.113.99'}
-                ],
-            )
+            self.network = self.external_network()
             seen(self.network)
         with self.step('openstack reservation floatingip create'):
             first, *others = _ADDRESSES

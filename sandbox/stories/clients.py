@@ -12,6 +12,7 @@ from keystoneauth1.identity import v3
 from sandbox import person
 from sandbox import story
 from sandbox.stories import commands
+from sandbox.stories import neutron
 from sandbox.story import expect
 from sandbox.story import until
 
@@ -74,6 +75,59 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
             shows=False,
         )
         expect('hosts', {}, operator.enrolled())
+    _Addresses(auth_url, timeline).tell()
+
+
+class _Addresses(neutron.Cast):
+    """Blazar's commands of floating IPs."""
+
+    resource_type = 'virtual:floatingip'
+
+    def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
+        super().__init__(auth_url, timeline)
+        self._auth_url = auth_url
+
+    def tell(self) -> None:
+        address = '203.0.113.201'
+        network = self.external_network()
+        with self.step('openstack reservation floatingip create') as seen:
+            made = self._run('admin', 'floatingip', 'create', network, address)
+            seen(made['floating_ip_address'])
+        with self.step('openstack reservation floatingip list, show'):
+            listed = self._run('demo', 'floatingip', 'list')
+            known = {each['floating_ip_address']: each for each in listed}
+            key = known[address]['id']
+            shown = self._run('demo', 'floatingip', 'show', key)
+            expect('address', address, shown['floating_ip_address'])
+        with self.step('openstack reservation lease create of an address'):
+            lease = self._run(
+                *('demo', 'lease', 'create', 'an address'),
+                '--reservation=resource_type=virtual:floatingip,'
+                f'network_id={network},amount=1,'
+                f'required_floatingips=["{address}"]',
+            )['id']
+            self.wait_for(lease, 'ACTIVE')
+        with self.step('the address is in Neutron, as clients look for it'):
+            (given,) = self.tagged('floatingips', self.part(lease)['id'])
+            expect('address', address, given['floating_ip_address'])
+        with self.step('one that is leased is not removed') as seen:
+            refused = commands.openstack(
+                *(self._auth_url, 'admin', 'reservation'),
+                *('floatingip', 'delete', key),
+            )
+            if f'Resource {address}' not in refused.stderr:
+                raise person.Unexpected('a refusal', refused)
+            seen(refused.stderr.strip().splitlines()[-1])
+        with self.step('openstack reservation lease, floatingip delete'):
+            self._run('demo', 'lease', 'delete', lease, shows=False)
+            self.wait_until_gone(lease)
+            self._run('admin', 'floatingip', 'delete', key, shows=False)
+            expect('addresses', [], self._run('demo', 'floatingip', 'list'))
+
+    def _run(self, who: str, *words: str, shows: bool = True) -> Any:
+        return commands.shown_by(
+            self._auth_url, who, 'reservation', *words, shows=shows
+        )
 
 
 def _later(date: str) -> str:

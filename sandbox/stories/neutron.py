@@ -29,6 +29,35 @@ class Cast(cast.Cast):
         answer = who.network.post(f'/v2.0/{noun}s', json={noun: fields})
         return str(body(answer, 201)[noun]['id'])
 
+    def external_network(self) -> str:
+        """Return the id of the external network, which an earlier story may
+        have made: 203.0.113.0/24, of which Neutron gives away .10 to .99."""
+        found = body(self.operator.network.get('/v2.0/networks?name=public'))
+        if found['networks']:
+            return str(found['networks'][0]['id'])
+        network = self.create(
+            self.operator,
+            'network',
+            name='public',
+            **{
+                'router:external': True,
+                'provider:network_type': 'flat',
+                'provider:physical_network': 'public',
+            },
+        )
+        self.create(
+            self.operator,
+            'subnet',
+            network_id=network,
+            ip_version=4,
+            cidr='203.0.113.0/24',
+            enable_dhcp=False,
+            allocation_pools=[
+                {'start': '203.0.113.10', 'end': '203.0.113.99'}
+            ],
+        )
+        return network
+
     def part(self, lease: str, resource_type: str | None = None) -> Any:
         """Return the reservation of a type, by default of the story's."""
         (found,) = (
