@@ -54,6 +54,7 @@ generate_request_groups_from_pci_requests(self)
     nova.objects.flavor:Flavor.destroy(self)
     nova.objects.flavor:Flavor.get_by_flavor_id
         (context, flavor_id, read_deleted)
+    nova.objects.flavor:Flavor.get_by_name(context, name)
     nova.objects.flavor:Flavor.remove_access(self, project_id)
     nova.objects.request_spec:RequestGroup is type
   server groups of reservations
@@ -187,9 +188,10 @@ generate_request_groups_from_pci_requests(self)
         {AggregateNameExists, AggregateNotFound, AllocationUpdateFailed,
         BuildRequestNotFound, ComputeHostNotFound, FlavorAccessExists,
         FlavorAccessNotFound, FlavorExists, FlavorIdExists, FlavorNotFound,
-        InstanceGroupIdExists, InstanceGroupNotFound, InstanceMappingNotFound,
-        InstanceNotFound, MigrationNotFoundByStatus, NovaException,
-        PolicyNotAuthorized, RequestFilterFailed, RequestSpecNotFound} is type
+        FlavorNotFoundByName, InstanceGroupIdExists, InstanceGroupNotFound,
+        InstanceMappingNotFound, InstanceNotFound, MigrationNotFoundByStatus,
+        NovaException, PolicyNotAuthorized, RequestFilterFailed,
+        RequestSpecNotFound} is type
   commands of ours
     nova.config:parse_args is function
     nova.monkey_patch:patch is function

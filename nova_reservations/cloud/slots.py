@@ -46,7 +46,7 @@ class Slots:
     def find_flavor(
         self, flavor_id: str, project_id: str
     ) -> ports.KnownFlavor:
-        flavor = _find_flavor(flavor_id)
+        flavor = _find_flavor(flavor_id) or _find_named(flavor_id)
         if (
             flavor is None
             or flavor.disabled
@@ -272,6 +272,15 @@ def _holders(
         host.name: consumers
         for host, consumers in zip(hosts, found, strict=True)
     }
+
+
+def _find_named(name: str) -> nova_objects.Flavor | None:
+    try:
+        return nova_objects.Flavor.get_by_name(
+            nova_context.get_admin_context(), name
+        )
+    except nova_exception.FlavorNotFoundByName:
+        return None
 
 
 def _find_flavor(flavor_id: str) -> nova_objects.Flavor | None:

@@ -54,7 +54,8 @@ class Slots(Protocol):
     """The resource classes, flavors and server groups of reservations."""
 
     def find_flavor(self, flavor_id: str, project_id: str) -> KnownFlavor:
-        """Return a flavor that the project may use.
+        """Return a flavor that the project may use, by its id or, where none
+        has that, its name.
 
         :raises: CloudRefused if there is none, or if what it asks for can't
             be counted

@@ -17,7 +17,15 @@ class FakeSlots:
     def find_flavor(
         self, flavor_id: str, project_id: str
     ) -> ports.KnownFlavor:
-        known = self._state.known_flavors.get(flavor_id)
+        known = self._state.known_flavors.get(flavor_id) or next(
+            (
+                each
+                for each in self._state.known_flavors.values()
+                if each.name == flavor_id
+            ),
+            None,
+        )
+        flavor_id = known.id if known else flavor_id
         users = self._state.flavor_projects.get(flavor_id, ())
         if known is None or not (known.is_public or project_id in users):
             raise exception.CloudRefused(

@@ -58,7 +58,7 @@ class FlavorInstance(slots.Slots):
             raise exception.InvalidInput(str(error)) from error
         return {
             **asked,
-            'flavor_id': flavor_id,
+            'flavor_id': known.id,
             'source': {'name': known.name, 'is_public': known.is_public},
             'flavor': dataclasses.asdict(known.flavor),
             'amounts': dict(known.amounts),

@@ -44,6 +44,20 @@ class TestFlavors:
         assert found.amounts == {'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1}
         assert found.required == found.forbidden == frozenset()
 
+    def test_one_is_found_by_its_name(self, world):
+        world.make_flavor('small')
+        found = world.cloud.slots.find_flavor('small', worlds.OTHERS)
+        assert found.name != 'small'
+        assert (
+            world.cloud.slots.find_flavor(found.name, worlds.OTHERS) == found
+        )
+
+    def test_one_of_some_projects_is_theirs_by_its_name_too(self, world):
+        world.make_flavor('mine', worlds.PROJECT)
+        found = world.cloud.slots.find_flavor('mine', worlds.PROJECT)
+        with pytest.raises(exception.CloudRefused):
+            world.cloud.slots.find_flavor(found.name, worlds.OTHERS)
+
     def test_one_that_is_not_there_is_refused(self, cloud):
         with pytest.raises(exception.CloudRefused):
             cloud.slots.find_flavor('gone', worlds.PROJECT)
@@ -61,6 +75,10 @@ class TestFlavors:
         world.cloud.slots.allow_flavor(slots, go_on)
         with pytest.raises(exception.CloudRefused):
             world.cloud.slots.find_flavor(RESERVATION, worlds.PROJECT)
+        with pytest.raises(exception.CloudRefused):
+            world.cloud.slots.find_flavor(
+                f'reservation:{RESERVATION}', worlds.PROJECT
+            )
 
 
 class TestSlots:

@@ -274,7 +274,7 @@ class Fake(World):
     def make_flavor(self, flavor_id: str, *projects: str) -> None:
         self.cloud.known_flavors[flavor_id] = ports.KnownFlavor(
             flavor_id,
-            flavor_id,
+            f'name of {flavor_id}',
             not projects,
             SLOT,
             {'VCPU': 1, 'MEMORY_MB': 512, 'DISK_GB': 1},
