@@ -160,7 +160,7 @@ class LeaseLists:
         self, lease: objects.Lease, reservation: objects.Reservation
     ) -> Mapping[str, Any]:
         """Return the present use of the lease's reservation, by its type:
-        nothing if Nova does not answer."""
+        nothing if the cloud does not tell."""
         kind = self.types.get(reservation.resource_type)
         if kind is None or reservation.status != states.Reservation.ACTIVE:
             return {}
@@ -184,7 +184,10 @@ class LeaseLists:
                     for project_id in sorted(sharers.all)
                 )
             return found
-        except exception.CloudUnavailable as error:
+        except (
+            exception.CloudRefused,
+            exception.CloudUnavailable,
+        ) as error:
             LOG.warning(
                 'The use of reservation %(id)s is not known: %(reason)s',
                 {'id': reservation.id, 'reason': error},

@@ -434,7 +434,7 @@ class ResourceType(abc.ABC):
 
         :param resources: what it has, or has not left yet
         :param servers: UUIDs of those that use it without having asked
-        :raises: CloudUnavailable
+        :raises: CloudRefused, CloudUnavailable; nothing is shown then
         """
         return {}
 
