@@ -16,6 +16,7 @@ from nova_reservations.cloud import networks
 from nova_reservations.cloud import segments
 from nova_reservations.cloud import servers
 from nova_reservations.cloud import slots
+from nova_reservations.cloud import stacks
 from nova_reservations.cloud import volumes
 from nova_reservations.cloud.notifier import notify
 from nova_reservations.cloud.notifier import sent
@@ -46,6 +47,7 @@ class NovaCloud:
         self.networks = networks.Networks()
         self.segments = segments.Segments()
         self.volumes = volumes.Volumes()
+        self.stacks = stacks.Stacks()
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of a part, for plugins of version 0.1."""

@@ -6,6 +6,7 @@ user's token when a lease ends.
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 import functools
 from typing import Any
 
@@ -65,36 +66,44 @@ def plugin_for(project_id: str) -> Any:
 
 
 def act_for(project_id: str) -> bool:
-    """Return whether there are tokens of a project: keystone gives them to
-    who has a role there. It is asked each time: a token that is kept may be
-    of a role that was taken away since.
+    """Return whether there are tokens of a project.
+
+    :raises: CloudUnavailable
+    """
+    return roles_in(project_id) is not None
+
+
+def roles_in(project_id: str) -> Collection[str] | None:
+    """Return the roles that tokens of a project have; None: keystone gives
+    none to who has no role there. It is asked each time: a token that is kept
+    may be of a role that was taken away since.
 
     :raises: CloudUnavailable
     """
     if not are_configured():
-        return False
+        return None
     try:
-        plugin_for(project_id).get_auth_ref(
+        access = plugin_for(project_id).get_auth_ref(
             loading.load_session_from_conf_options(CONF, GROUP)
         )
     except ks_exc.Unauthorized:
         # Or the credentials are no good at all.
         _access()
-        return False
+        return None
     except ks_exc.ClientException as error:
         raise exception.CloudUnavailable(
             service='Keystone', reason=error
         ) from error
-    return True
+    return tuple(access.role_names)
 
 
-def have_inherited_role() -> bool:
-    """Return whether the credentials have a role that projects inherit.
+def inherited_roles() -> Collection[str]:
+    """Return the roles of the credentials that projects inherit.
 
     :raises: CloudUnavailable if keystone does not tell
     """
     if not are_configured():
-        return False
+        return ()
     access = _access()
     try:
         answer = adapter.Adapter(
@@ -106,6 +115,7 @@ def have_inherited_role() -> bool:
             params={
                 'user.id': access.user_id,
                 f'scope.{_INHERITED}': 'projects',
+                'include_names': 'true',
             },
         )
     except ks_exc.ClientException as error:
@@ -113,10 +123,11 @@ def have_inherited_role() -> bool:
             service='Keystone', reason=error
         ) from error
     # What it has in the system comes with each of these lists.
-    return any(
-        _INHERITED in each['scope']
+    return {
+        each['role']['name']
         for each in answer.json()['role_assignments']
-    )
+        if _INHERITED in each['scope']
+    }
 
 
 def context() -> nova_context.RequestContext:

@@ -45,7 +45,7 @@ class Volumes:
         return credentials.act_for(project_id)
 
     def acts_everywhere(self) -> bool:
-        return credentials.have_inherited_role()
+        return bool(credentials.inherited_roles())
 
     def find_pools(self) -> Mapping[str, ports.VolumePool]:
         answer = _request(

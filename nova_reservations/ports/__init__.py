@@ -46,6 +46,10 @@ from nova_reservations.ports.servers import ServerState
 from nova_reservations.ports.slots import KnownFlavor
 from nova_reservations.ports.slots import ReservedSlots
 from nova_reservations.ports.slots import Slots
+from nova_reservations.ports.stacks import Stack
+from nova_reservations.ports.stacks import StackResource
+from nova_reservations.ports.stacks import Stacks
+from nova_reservations.ports.stacks import Template
 from nova_reservations.ports.volumes import Backup
 from nova_reservations.ports.volumes import ReservedVolumes
 from nova_reservations.ports.volumes import Volume
@@ -92,7 +96,11 @@ __all__ = [
     'ServerState',
     'Servers',
     'Slots',
+    'Stack',
+    'StackResource',
+    'Stacks',
     'Subnet',
+    'Template',
     'Volume',
     'VolumePool',
     'VolumeType',
@@ -101,7 +109,7 @@ __all__ = [
 
 
 class Cloud(Protocol):
-    """The six parts of the cloud; a user of only one may take that alone."""
+    """The eight parts of the cloud; a user of only one may take that alone."""
 
     @property
     def hosts(self) -> Hosts: ...
@@ -123,6 +131,9 @@ class Cloud(Protocol):
 
     @property
     def volumes(self) -> Volumes: ...
+
+    @property
+    def stacks(self) -> Stacks: ...
 
 
 class Notifier(Protocol):

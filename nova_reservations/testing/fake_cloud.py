@@ -15,6 +15,7 @@ from nova_reservations.testing import fake_networks
 from nova_reservations.testing import fake_segments
 from nova_reservations.testing import fake_servers
 from nova_reservations.testing import fake_slots
+from nova_reservations.testing import fake_stacks
 from nova_reservations.testing import fake_state
 from nova_reservations.testing import fake_volumes
 
@@ -60,3 +61,4 @@ class FakeCloud(fake_state.State):
         self.networks = fake_networks.FakeNetworks(self)
         self.segments = fake_segments.FakeSegments(self)
         self.volumes = fake_volumes.FakeVolumes(self)
+        self.stacks = fake_stacks.FakeStacks(self)

@@ -85,6 +85,12 @@ class State:
         networks.
     :ivar neutron_is_silent: whether Neutron does not answer.
     :ivar is_administrator: whether Neutron takes us for one.
+    :ivar stacks_made: name -> stack, whoever's it is.
+    :ivar stack_templates: name -> the template that it was made of.
+    :ivar heat_is_silent: whether Heat does not answer.
+    :ivar heat_is_quick: whether Heat does at once what it is asked for.
+    :ivar without_role: projects that there are no tokens of.
+    :ivar roles: those of the tokens of all others.
     """
 
     def __init__(self, known: Mapping[str, objects.HostFacts]) -> None:
@@ -147,6 +153,12 @@ class State:
         self.without_quota: set[str] = set()
         self.neutron_is_silent = False
         self.is_administrator = True
+        self.stacks_made: dict[str, ports.Stack] = {}
+        self.stack_templates: dict[str, dict[str, Any]] = {}
+        self.heat_is_silent = False
+        self.heat_is_quick = False
+        self.without_role: set[str] = set()
+        self.roles = ['member', 'reader']
         self.room = 100
         self._lock = threading.Lock()
 
@@ -155,6 +167,13 @@ class State:
         if self.neutron_is_silent:
             raise exception.CloudUnavailable(
                 service='Neutron', reason='it does not answer'
+            )
+
+    def check_heat(self) -> None:
+        """:raises: CloudUnavailable while Heat does not answer"""
+        if self.heat_is_silent:
+            raise exception.CloudUnavailable(
+                service='Heat', reason='it does not answer'
             )
 
     def cell_of(self, host: str) -> str:

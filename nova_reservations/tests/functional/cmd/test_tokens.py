@@ -16,6 +16,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.cloud import credentials
+from nova_reservations.cloud import stacks
 from nova_reservations.cloud import volumes
 
 OWN, LESSEE, STRANGER = 'own', 'lessee', 'stranger'
@@ -54,8 +55,14 @@ class Keystone:
         if self.is_broken:
             return '500 Internal Server Error', {}
         if path == '/v3/role_assignments':
-            of_system = {'scope': {'system': {'all': True}}}
-            inherited = {'scope': {'OS-INHERIT:inherited_to': 'projects'}}
+            of_system = {
+                'scope': {'system': {'all': True}},
+                'role': {'id': 'id of reader', 'name': 'reader'},
+            }
+            inherited = {
+                'scope': {'OS-INHERIT:inherited_to': 'projects'},
+                'role': {'id': 'id of member', 'name': 'member'},
+            }
             there = [of_system] + [inherited] * self.inherited
             return '200 OK', {'role_assignments': there}
         project_id = asked['auth']['scope']['project']['id']
@@ -143,6 +150,12 @@ def test_a_role_that_was_taken_away_is_missed_at_once(
     assert volumes.Volumes().acts_for(LESSEE)
     keystone.roles.discard(LESSEE)
     assert not volumes.Volumes().acts_for(LESSEE)
+
+
+def test_the_roles_of_a_token_are_told(keystone: Keystone) -> None:
+    assert stacks.Stacks().roles_in(LESSEE) == ('member',)
+    assert stacks.Stacks().roles_in(STRANGER) is None
+    assert stacks.Stacks().inherited_roles() == {'member'}
 
 
 def test_a_token_is_of_the_project_alone(keystone: Keystone) -> None:

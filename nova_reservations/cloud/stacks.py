@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks of Heat, which is asked as the project whose they are."""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import functools
+import json
+from typing import Any
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading
+import nova.conf
+import requests
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.cloud import credentials
+
+CONF = nova.conf.CONF
+
+TIMEOUT = 60
+"""Seconds after which an answer is given up: a preview asks other services for
+all that a template names."""
+
+LARGEST = 4 << 20
+"""Bytes of an answer: a template of a few lines can have one without end."""
+
+_PREFIX = 'reservation-'
+_PAGE = 200
+_PIECE = 1 << 16
+_GONE = 404
+_CONFLICT = 409
+_REFUSED = (400, 401, 403, 404, 409, 413)
+
+
+class Stacks:
+    """Opens nothing until it is used, and so may be made before a fork."""
+
+    def roles_in(self, project_id: str) -> Collection[str] | None:
+        return credentials.roles_in(project_id)
+
+    def inherited_roles(self) -> Collection[str]:
+        return credentials.inherited_roles()
+
+    def preview(
+        self, template: ports.Template, project_id: str
+    ) -> list[ports.StackResource]:
+        answer = _request(
+            'POST',
+            '/stacks/preview',
+            project_id,
+            *_REFUSED,
+            body={'stack_name': f'{_PREFIX}preview', **_of(template)},
+        )
+        _done('The template', answer)
+        return [
+            ports.StackResource(
+                each['resource_name'],
+                each['resource_type'],
+                each.get('properties') or {},
+                each.get('parent_resource'),
+            )
+            for each in _flat(answer.found['stack']['resources'])
+        ]
+
+    def find(self, reservation_id: str, project_id: str) -> ports.Stack | None:
+        # A single one would come with all outputs, which Heat asks others for.
+        named = {'name': f'{_PREFIX}{reservation_id}'}
+        found = _request('GET', '/stacks', project_id, params=named)
+        for each in found.found['stacks']:
+            return _stack(each, project_id)
+        return None
+
+    def find_marked(self, project_id: str) -> list[ports.Stack]:
+        params = {'tags': ports.TAG, 'limit': str(_PAGE)}
+        found: list[ports.Stack] = []
+        while True:
+            page = _request('GET', '/stacks', project_id, params=params).found[
+                'stacks'
+            ]
+            found += [_stack(each, project_id) for each in page]
+            if len(page) < _PAGE:
+                return found
+            params['marker'] = page[-1]['id']
+
+    def create(
+        self,
+        template: ports.Template,
+        project_id: str,
+        mark: ports.Mark,
+        check: ports.Check,
+    ) -> None:
+        check()
+        answer = _request(
+            'POST',
+            '/stacks',
+            project_id,
+            *_REFUSED,
+            body={
+                'stack_name': f'{_PREFIX}{mark.reservation_id}',
+                'tags': ','.join(mark.tags),
+                # What has failed is looked at, and then deleted.
+                'disable_rollback': True,
+                **_of(template),
+            },
+        )
+        if answer.status != _CONFLICT:
+            _done('The stack', answer)
+
+    def suspend(self, stack: ports.Stack, check: ports.Check) -> None:
+        check()
+        answer = _request(
+            'POST',
+            f'/stacks/{stack.name}/{stack.id}/actions',
+            stack.project_id,
+            *_REFUSED,
+            body={'suspend': None},
+        )
+        if answer.status not in (_GONE, _CONFLICT):
+            _done('The stack', answer)
+
+    def delete(self, stack: ports.Stack, check: ports.Check) -> None:
+        check()
+        answer = _request(
+            'DELETE',
+            f'/stacks/{stack.name}/{stack.id}',
+            stack.project_id,
+            *_REFUSED,
+        )
+        if answer.status not in (_GONE, _CONFLICT):
+            _done('The stack', answer)
+
+
+def _of(template: ports.Template) -> dict[str, Any]:
+    return {
+        'template': template.text,
+        'parameters': dict(template.parameters),
+    }
+
+
+def _flat(resources: Any) -> Iterator[Any]:
+    """Yield the resources of a preview, where each nested stack is a list."""
+    for each in resources:
+        if isinstance(each, list):
+            yield from _flat(each)
+        else:
+            yield each
+
+
+def _stack(found: Mapping[str, Any], project_id: str) -> ports.Stack:
+    action, _, status = found['stack_status'].partition('_')
+    tags = frozenset(found.get('tags') or ())
+    return ports.Stack(
+        id=found['id'],
+        project_id=project_id,
+        words=tags,
+        is_tagged=ports.TAG in tags,
+        name=found['stack_name'],
+        action=action,
+        status=status,
+        reason=found.get('stack_status_reason') or '',
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    text: str
+
+    @property
+    def found(self) -> Any:
+        return json.loads(self.text)
+
+
+def _request(
+    method: str,
+    url: str,
+    project_id: str,
+    *also: int,
+    params: Mapping[str, Any] | None = None,
+    body: Any = None,
+) -> _Answer:
+    """Return Heat's answer.
+
+    :param also: the statuses beside 200, 201, 202 and 204 that the caller is
+        prepared for
+    :raises: CloudUnavailable
+    :raises: CloudRefused if there is no token of the project, or the answer
+        is too large
+    """
+    try:
+        answer = _read(
+            _client(project_id).request(
+                url,
+                method,
+                params=params,
+                json=body,
+                timeout=TIMEOUT,
+                stream=True,
+                # That would read all of it.
+                log=False,
+            )
+        )
+    except ks_exc.Unauthorized as error:
+        if credentials.act_for(project_id):
+            raise _unavailable(error) from error
+        raise exception.CloudRefused(
+            what='A token of the project',
+            reason='[service_user] of Nova has no role in it',
+        ) from error
+    except (
+        ks_exc.ClientException,
+        requests.exceptions.RequestException,
+    ) as error:
+        raise _unavailable(error) from error
+    if answer.status not in (200, 201, 202, 204, *also):
+        raise _unavailable(
+            f'{method} {url} was answered with {answer.status}: '
+            f'{answer.text[:500]}'
+        )
+    return answer
+
+
+def _read(answer: requests.Response) -> _Answer:
+    """:raises: CloudRefused if it is too large"""
+    found = bytearray()
+    with answer:
+        for piece in answer.iter_content(_PIECE):
+            found += piece
+            if len(found) > LARGEST:
+                raise exception.CloudRefused(
+                    what='The answer of Heat',
+                    reason=f'it has more than {LARGEST >> 20} MiB: less is to '
+                    'be asked for at once',
+                )
+    return _Answer(answer.status_code, found.decode(errors='replace'))
+
+
+def _unavailable(reason: object) -> exception.CloudUnavailable:
+    return exception.CloudUnavailable(service='Heat', reason=reason)
+
+
+def _done(what: str, answer: _Answer) -> None:
+    """:raises: CloudRefused if Heat has not done it"""
+    if answer.status < 400:
+        return
+    try:
+        told = answer.found
+        reason = (told.get('error') or told)['message']
+    except (AttributeError, KeyError, TypeError, ValueError):
+        reason = f'the answer was {answer.status}'
+    raise exception.CloudRefused(what=what, reason=reason)
+
+
+@functools.lru_cache(maxsize=credentials.PROJECTS)
+def _client(project_id: str) -> adapter.Adapter:
+    """Return what asks Heat as a project; it keeps its token until shortly
+    before that expires.
+
+    :raises: CloudUnavailable if there are no credentials
+    """
+    auth = credentials.plugin_for(project_id)
+    if auth is None:
+        raise _unavailable('[service_user] of nova.conf has no credentials')
+    return adapter.Adapter(
+        loading.load_session_from_conf_options(
+            CONF, credentials.GROUP, auth=auth
+        ),
+        service_type='orchestration',
+        interface=['internal', 'public'],
+        # Nova has no options for Heat; this is the region that it is in.
+        region_name=CONF.placement.region_name,
+        raise_exc=False,
+    )

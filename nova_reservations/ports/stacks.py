@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks of Heat, which leases have made for their projects."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+from typing import Protocol
+
+from nova_reservations.ports.calls import Check
+from nova_reservations.ports.made import Made
+from nova_reservations.ports.made import Mark
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Template:
+    """:ivar text: as Heat reads it.
+
+    :ivar parameters: name -> value.
+    """
+
+    text: str
+    parameters: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StackResource:
+    """A resource that a template would make.
+
+    :ivar kind: such as ``OS::Nova::Server``.
+    :ivar properties: as Heat has resolved them; None: it is not known yet.
+    :ivar parent: the resource of the template that makes it; None: it is of
+        the template itself.
+    """
+
+    name: str
+    kind: str
+    properties: Mapping[str, Any]
+    parent: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stack(Made):
+    """:ivar action: the last that was asked of it, such as ``CREATE``.
+
+    :ivar status: how that goes: ``IN_PROGRESS``, ``COMPLETE`` or ``FAILED``.
+    :ivar reason: of that, in Heat's words.
+    """
+
+    name: str
+    action: str
+    status: str
+    reason: str = ''
+
+    @property
+    def state(self) -> str:
+        """Both, as Heat shows them."""
+        return f'{self.action}_{self.status}'
+
+
+class Stacks(Protocol):
+    """The part of Heat that leases of stacks need; all of it is asked as the
+    project, with a token that is good for that alone."""
+
+    def roles_in(self, project_id: str) -> Collection[str] | None:
+        """Return the roles that tokens of the project have; None: there are
+        no such tokens."""
+
+    def inherited_roles(self) -> Collection[str]:
+        """Return the roles that we have in projects to come too."""
+
+    def preview(
+        self, template: Template, project_id: str
+    ) -> Collection[StackResource]:
+        """Return all that a template would make, in nested stacks too.
+
+        :raises: CloudRefused if Heat can not read it, the project may not, or
+            it makes more than can be looked at
+        """
+
+    def find(self, reservation_id: str, project_id: str) -> Stack | None:
+        """Return the stack of a reservation.
+
+        :raises: CloudRefused if there are no tokens of the project
+        """
+
+    def find_marked(self, project_id: str) -> Collection[Stack]:
+        """Return all stacks of reservations in a project.
+
+        :raises: CloudRefused if there are no tokens of the project
+        """
+
+    def create(
+        self, template: Template, project_id: str, mark: Mark, check: Check
+    ) -> None:
+        """Have Heat make the stack of a reservation; it is not there yet when
+        this returns. One that is there already is fine.
+
+        :raises: CloudRefused
+        """
+
+    def suspend(self, stack: Stack, check: Check) -> None:
+        """Have Heat suspend a stack; where it has something else to do first
+        nothing happens. One that is gone is fine.
+
+        :raises: CloudRefused
+        """
+
+    def delete(self, stack: Stack, check: Check) -> None:
+        """Have Heat delete a stack; one that is gone is fine.
+
+        :raises: CloudRefused
+        """
