@@ -31,6 +31,7 @@ from nova_reservations.cmd import neutron_check
 from nova_reservations.cmd import option_check
 from nova_reservations.cmd import option_needs
 from nova_reservations.cmd import process
+from nova_reservations.cmd import stack_check
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
 from nova_reservations.engine import resource_types
@@ -357,6 +358,15 @@ class Checks(upgradecheck.UpgradeCommands):
             '--user USER member',
         )
 
+    def stacks(self) -> Result:
+        hosts = self.services.hosts
+        failed = [*stack_check.failures(hosts.cloud, hosts.types)]
+        if failed:
+            return _result(Code.FAILURE, failed)
+        return _result(
+            Code.WARNING, stack_check.warnings(hosts.cloud, hosts.types)
+        )
+
     def neutron(self) -> Result:
         hosts = self.services.hosts
         leased = resource_types.of_resources(hosts.types)
@@ -430,6 +440,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Before uninstalling', uninstalling),
         ('Service user token', service_user),
         ('Volumes', volumes),
+        ('Stacks', stacks),
         ('Neutron', neutron),
         ('Limits in keystone', limits),
     )

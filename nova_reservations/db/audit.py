@@ -226,6 +226,39 @@ def held_by_the_dead(session: orm.Session) -> list[str]:
     )
 
 
+def projects(session: orm.Session, resource_type: str) -> list[str]:
+    """Return the projects that have leases with a resource of a type, over or
+    not."""
+    return list(
+        session.scalars(
+            sa.select(LEASE.c.project_id)
+            .distinct()
+            .join(RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
+            .where(RESERVATION.c.resource_type == resource_type)
+            .order_by(LEASE.c.project_id)
+        )
+    )
+
+
+def active(
+    session: orm.Session, resource_type: str, project_id: str
+) -> list[tuple[str, str]]:
+    """Return (reservation id, lease id) of all active ones of a type."""
+    return [
+        (row.id, row.lease_id)
+        for row in session.execute(
+            sa.select(RESERVATION.c.id, RESERVATION.c.lease_id)
+            .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
+            .where(
+                LEASE.c.project_id == project_id,
+                RESERVATION.c.resource_type == resource_type,
+                RESERVATION.c.status == states.Reservation.ACTIVE,
+                LEASE.c.status == states.Lease.ACTIVE,
+            )
+        )
+    ]
+
+
 def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
     """Return those of the ids that are of reservations."""
     return set(

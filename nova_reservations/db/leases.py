@@ -99,6 +99,16 @@ def get_all(
     return meeting(session, LEASE.c.id.in_(lease_ids))
 
 
+def of_reservations(
+    session: orm.Session, reservation_ids: Collection[str]
+) -> list[objects.Lease]:
+    """Return the leases of those of the reservations that exist."""
+    theirs = sa.select(RESERVATION.c.lease_id).where(
+        RESERVATION.c.id.in_(reservation_ids)
+    )
+    return meeting(session, LEASE.c.id.in_(theirs))
+
+
 def of_series(session: orm.Session, series_id: str) -> list[objects.Lease]:
     """Return those of its leases that exist, in the order of their start."""
     found = meeting(session, LEASE.c.series_id == series_id)

@@ -21,6 +21,7 @@ from nova_reservations.db import tasks
 from nova_reservations.engine import address_audit
 from nova_reservations.engine import leftovers
 from nova_reservations.engine import segment_audit
+from nova_reservations.engine import stack_audit
 from nova_reservations.engine import volume_audit
 from nova_reservations.engine.findings import Finding
 from nova_reservations.engine.findings import written
@@ -38,6 +39,7 @@ class Audit:
         self.addresses = address_audit.AddressAudit(database, cloud)
         self.segments = segment_audit.SegmentAudit(database, cloud)
         self.volumes = volume_audit.VolumeAudit(database, cloud)
+        self.stacks = stack_audit.StackAudit(database, cloud)
 
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
@@ -55,6 +57,7 @@ class Audit:
             *self.addresses.findings(now),
             *self.segments.findings(now),
             *self.volumes.findings(now),
+            *self.stacks.findings(),
             *self.of_leftovers(),
         ]
 

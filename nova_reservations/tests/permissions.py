@@ -41,6 +41,7 @@ ELSEWHERE = {
             'virtual:instance',
             'virtual:network',
             'virtual:server',
+            'virtual:stack',
             'virtual:volume',
         )
     },

@@ -249,6 +249,28 @@ def test_the_type_of_volumes_that_are_kept_must_be_there(controller):
     assert controller.results()['Volumes'] == (SUCCESS, None)
 
 
+def test_stacks_need_a_role_of_members_that_projects_inherit(controller):
+    cloud = controller.cloud
+    cloud.without_role.add('lessee')
+    assert controller.results()['Stacks'] == (SUCCESS, None)
+    with controller.conf_file.open('a') as file:
+        file.write('resource_types = virtual:stack, flavor:instance\n')
+    code, said = controller.results()['Stacks']
+    assert (code, 'openstack role add' in said) == (WARNING, True)
+    cloud.without_role.clear()
+    assert controller.results()['Stacks'] == (SUCCESS, None)
+    cloud.roles.append('admin')
+    code, said = controller.results()['Stacks']
+    assert (code, 'none is made: admin' in said) == (FAILURE, True)
+
+
+def test_servers_of_stacks_need_their_type(controller):
+    with controller.conf_file.open('a') as file:
+        file.write('resource_types = virtual:stack\n')
+    code, said = controller.results()['Stacks']
+    assert (code, 'lacks flavor:instance' in said) == (FAILURE, True)
+
+
 @pytest.mark.parametrize('leased', ['virtual:floatingip', 'virtual:network'])
 def test_neutron_must_answer_and_let_us_act_for_projects(controller, leased):
     controller.cloud.neutron_is_silent = True

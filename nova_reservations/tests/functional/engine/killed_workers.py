@@ -3,17 +3,20 @@
 
 import contextlib
 
+from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import test_crashes
 
 
-def each_is_followed(tell, outcome):
+def each_is_followed(tell, outcome, looks=1):
     """See that another worker ends as one does that nobody kills.
 
     :param tell: returns another region after the same story
     :param outcome: returns what comes of a region, with the worker that goes
         on, if it is not the region's own
+    :param looks: how often the one looks that is killed, about a second after
+        each other
     """
     region = tell()
     region.work()
@@ -22,9 +25,13 @@ def each_is_followed(tell, outcome):
         region = tell()
         with Steps(region, number, test_crashes.kill) as steps:
             victim = region.worker('victim')
-            with contextlib.suppress(test_crashes.Killed):
-                victim.tick(region.now)
-            victim.drain()
+            for look in range(looks):
+                region.now += minutes(0.02 if look else 0)
+                with contextlib.suppress(test_crashes.Killed):
+                    victim.tick(region.now)
+                victim.drain()
+                if steps.reached:
+                    break
         if not steps.reached:
             break
         assert outcome(region, region.worker('other')) == undisturbed

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The upgrade check of Heat, where stacks can be leased."""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+
+from nova_reservations import exception
+from nova_reservations import ports
+from nova_reservations.engine import stack_audit
+from nova_reservations.plugins.resource_types import stack
+from nova_reservations.plugins.resource_types import stack_parts
+
+
+def failures(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:
+    """Say why no stack is made, wherever it is.
+
+    :param types: that are switched on
+    """
+    if stack_audit.STACK not in types:
+        return
+    if stack_parts.SLOTS not in types:
+        yield (
+            f'[reservations] resource_types has {stack_audit.STACK} and lacks '
+            f'{stack_parts.SLOTS}, of which the servers of stacks are: add it.'
+        )
+        return
+    try:
+        roles = cloud.stacks.inherited_roles()
+    except exception.CloudUnavailable as error:
+        yield str(error)
+        return
+    wider = sorted(role for role in roles if role.lower() in stack.WIDER)
+    if wider:
+        yield (
+            'Projects inherit a role of the user in [service_user] with which '
+            'stacks could do what their owners may not, so that none is made: '
+            f'{", ".join(wider)}. Give it member instead: openstack role '
+            'remove --inherited, and add --inherited'
+        )
+
+
+def warnings(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:
+    """Say in which projects no stack is made."""
+    if stack_audit.STACK in types and not cloud.stacks.inherited_roles():
+        yield (
+            'The user in [service_user] has no role that projects inherit, '
+            'so that stacks can be leased in no project but those in which '
+            'it has one: openstack role add --inherited --domain DOMAIN '
+            '--user USER member'
+        )

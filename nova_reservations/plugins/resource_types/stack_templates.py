@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of Heat, as far as stacks of leases may have them.
+
+Heat makes such a stack with a token of ours. Whatever is not known here is
+refused, so that nothing of a template is done as another user than its own.
+
+Decision 0058: doc/source/decisions/0058-stacks
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import json
+from typing import Any
+
+import yaml
+
+from nova_reservations import exception
+
+SERVER = 'OS::Nova::Server'
+VOLUME = 'OS::Cinder::Volume'
+ADDRESS = 'OS::Neutron::FloatingIP'
+ASSOCIATION = 'OS::Neutron::FloatingIPAssociation'
+GROUP = 'OS::Heat::ResourceGroup'
+
+TYPES = frozenset(
+    {
+        SERVER,
+        VOLUME,
+        ADDRESS,
+        ASSOCIATION,
+        GROUP,
+        'OS::Cinder::VolumeAttachment',
+        'OS::Heat::CloudConfig',
+        'OS::Heat::MultipartMime',
+        'OS::Heat::RandomString',
+        'OS::Heat::SoftwareConfig',
+        'OS::Heat::Value',
+        'OS::Neutron::Net',
+        'OS::Neutron::Port',
+        'OS::Neutron::Router',
+        'OS::Neutron::RouterInterface',
+        'OS::Neutron::SecurityGroup',
+        'OS::Neutron::SecurityGroupRule',
+        'OS::Neutron::Subnet',
+    }
+)
+"""What belongs to the project and to no user, makes no other stack, and takes
+no place that was not asked for."""
+
+_PROPERTIES = {
+    # Without key_name: a key is its user's. Without what leads elsewhere than
+    # to the promised place: availability_zone and scheduler_hints.
+    SERVER: frozenset(
+        {
+            'admin_pass',
+            'block_device_mapping_v2',
+            'config_drive',
+            'diskConfig',
+            'flavor',
+            'flavor_update_policy',
+            'image',
+            'image_update_policy',
+            'metadata',
+            'name',
+            'networks',
+            'personality',
+            'security_groups',
+            'tags',
+            'user_data',
+            'user_data_format',
+            'user_data_update_policy',
+        }
+    ),
+    GROUP: frozenset(
+        {
+            'count',
+            'index_var',
+            'removal_policies',
+            'removal_policies_mode',
+            'resource_def',
+        }
+    ),
+}
+"""Type -> the properties that it may have; those of others are its own."""
+
+_HINTS = {
+    'key_name': 'keys are of users, and Heat would look for one of ours: '
+    'have user_data add yours',
+    'availability_zone': 'its place is where the lease has one for it',
+    'scheduler_hints': 'its place is where the lease has one for it',
+}
+
+_SECTIONS = frozenset(
+    {
+        'conditions',
+        'description',
+        'heat_template_version',
+        'outputs',
+        'parameter_groups',
+        'parameters',
+        'resources',
+    }
+)
+
+_CONSTRAINTS = ('cinder.', 'glance.', 'neutron.', 'nova.flavor')
+"""How names of custom constraints may begin: for each Heat asks somebody."""
+
+_WITHOUT_EXTERNAL_ID = frozenset(
+    {'2013-05-23', '2014-10-16', '2015-04-30', '2015-10-15', '2016-04-08'}
+)
+
+_LATE = frozenset({'get_attr', 'get_resource'})
+"""Functions that have no value before there is a stack."""
+
+_DEEPEST = 64
+"""Levels of lists and mappings within each other."""
+
+Resources = Mapping[str, Mapping[str, Any]]
+
+
+def read(text: str) -> dict[str, Any]:
+    """Return a template, all of which may be created.
+
+    What Heat is sent is what this returns, not the text, which it might read
+    in another way.
+
+    :raises: InvalidInput
+    """
+    try:
+        found = _parse(text)
+        _check_nesting(found)
+        # As JSON has it: names are strings, and there are no other objects.
+        template: dict[str, Any] = json.loads(
+            json.dumps(found, allow_nan=False)
+        )
+    except (TypeError, ValueError, yaml.YAMLError) as error:
+        raise exception.InvalidInput(
+            f'The template can not be read: {error}'
+        ) from error
+    _check(template)
+    return template
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise _nested() from None
+    except ValueError:
+        _check_events(text)
+        return yaml.load(text, _Loader)  # noqa: S506
+
+
+def _check_events(text: str) -> None:
+    """Refuse YAML that would be larger than its text, or nested more deeply
+    than can be read.
+
+    :raises: InvalidInput
+    """
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise exception.InvalidInput(
+                f'The template has an alias of YAML, *{event.anchor}: write '
+                'out what it stands for'
+            )
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise _nested()
+
+
+def _check_nesting(found: Any) -> None:
+    """:raises: InvalidInput"""
+    level = [found]
+    for _ in range(_DEEPEST):
+        level = [
+            child
+            for each in level
+            if isinstance(each, dict | list)
+            for child in (each.values() if isinstance(each, dict) else each)
+        ]
+    if level:
+        raise _nested()
+
+
+def _nested() -> exception.InvalidInput:
+    return exception.InvalidInput(
+        'The template can not be read: it has more than '
+        f'{_DEEPEST} levels of lists and mappings'
+    )
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """Reads what Heat reads."""
+
+
+# As Heat reads them.
+_Loader.add_constructor(
+    'tag:yaml.org,2002:timestamp', yaml.SafeLoader.construct_yaml_str
+)
+
+
+def _check(template: Any) -> None:
+    """:raises: InvalidInput"""
+    if not isinstance(template, dict) or not isinstance(
+        template.get('heat_template_version'), str
+    ):
+        raise exception.InvalidInput(
+            'The template has no heat_template_version: only HOT, the '
+            'language of Heat, is understood here'
+        )
+    for name in sorted(template.keys() - _SECTIONS):
+        raise exception.InvalidInput(
+            f'The template has a section {name}, which is not understood here'
+        )
+    if not isinstance(template.get('resources'), dict):
+        raise exception.InvalidInput('The template has no resources')
+    for key, _ in _mappings(template):
+        if key == 'get_file':
+            raise exception.InvalidInput(
+                'The template has get_file, and no files come with it: write '
+                'their content into the template, or into a parameter'
+            )
+    _check_parameters(template.get('parameters'))
+    for name, definition in template['resources'].items():
+        _check_resource(name, definition)
+
+
+def _mappings(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the items of all mappings, however deep."""
+    if isinstance(value, dict):
+        yield from value.items()
+        for each in value.values():
+            yield from _mappings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _mappings(each)
+
+
+def _check_parameters(parameters: Any) -> None:
+    """:raises: InvalidInput"""
+    for key, value in _mappings(parameters):
+        if key == 'custom_constraint' and not str(value).startswith(
+            _CONSTRAINTS
+        ):
+            raise exception.InvalidInput(
+                f'The template has the custom_constraint {value}: only those '
+                f'of {", ".join(_CONSTRAINTS)} are allowed here'
+            )
+
+
+def _check_resource(name: str, definition: Any) -> None:
+    """:raises: InvalidInput"""
+    kind = _check_definition(name, definition)
+    if kind != GROUP:
+        return
+    properties = definition.get('properties') or {}
+    within = properties.get('resource_def')
+    if _check_definition(f'resource_def of {name}', within) == GROUP:
+        raise exception.InvalidInput(
+            f'Resource {name} is a group of groups, which is not allowed here'
+        )
+    _refuse_unknown(name, 'count', properties.get('count'))
+
+
+def _check_definition(name: str, definition: Any) -> str:
+    """Return the type of a resource.
+
+    :raises: InvalidInput
+    """
+    kind = definition.get('type') if isinstance(definition, dict) else None
+    if not isinstance(kind, str) or kind not in TYPES:
+        raise exception.InvalidInput(
+            f'Resource {name} has the type {kind}, which a lease can not '
+            f'have: {", ".join(sorted(TYPES))} are possible'
+        )
+    properties = definition.get('properties') or {}
+    if not isinstance(properties, dict):
+        raise exception.InvalidInput(
+            f'The properties of resource {name} are none'
+        )
+    allowed = _PROPERTIES.get(kind, properties.keys())
+    for each in sorted(properties.keys() - allowed):
+        raise exception.InvalidInput(
+            f'Resource {name} has {each}, which a {kind} of a lease can not '
+            f'have: {_HINTS.get(each, "leave it out")}'
+        )
+    return kind
+
+
+def _refuse_unknown(name: str, key: str, value: Any) -> None:
+    """Refuse a property that is not known before the stack is made.
+
+    :raises: InvalidInput
+    """
+    if any(each in _LATE for each, _ in _mappings(value)):
+        raise exception.InvalidInput(
+            f'The {key} of {name} is not known before the stack is made: '
+            'write it, or give it by a parameter'
+        )
+
+
+def created(template: Mapping[str, Any]) -> Resources:
+    """Return name -> definition of what Heat would create, but for what is in
+    groups: not of what is there already and has an external_id."""
+    return {
+        name: definition
+        for name, definition in template['resources'].items()
+        if 'external_id' not in definition
+    }
+
+
+def check_adoptable(
+    template: Mapping[str, Any],
+    name: str,
+    sizes: Collection[str],
+    others: Collection[str],
+) -> None:
+    """Refuse a resource that can not be replaced by what a lease has made.
+
+    :param sizes: the properties that say what is to be made
+    :param others: all others that it may have
+    :raises: InvalidInput
+    """
+    version = template['heat_template_version']
+    if version in _WITHOUT_EXTERNAL_ID:
+        raise exception.InvalidInput(
+            f'A template of version {version} can not have {name} from a '
+            'lease: use heat_template_version 2016-10-14 or a later one'
+        )
+    definition = template['resources'][name]
+    properties = definition.get('properties') or {}
+    for each in sorted(properties.keys() - {*sizes, *others}):
+        raise exception.InvalidInput(
+            f'Resource {name} has {each}, which what the lease has for it '
+            'can not have: leave it out'
+        )
+    if definition.get('depends_on'):
+        raise exception.InvalidInput(
+            f'Resource {name} has depends_on, but is there before all '
+            'others: leave it out'
+        )
+    for each in sizes:
+        _refuse_unknown(name, each, properties.get(each))
+
+
+def adopt(
+    template: Mapping[str, Any], made: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a template whose resources are there in part: Heat has them, and
+    does not create or delete them.
+
+    :param made: name of a resource -> the ID of what there is
+    """
+    resources = dict(template['resources'])
+    for name, external_id in made.items():
+        definition = resources[name]
+        properties = definition.get('properties') or {}
+        resources[name] = {
+            **_kept(definition, ('type', 'condition')),
+            'external_id': external_id,
+        }
+        if definition['type'] == ADDRESS and 'port_id' in properties:
+            resources[_free(f'{name}-association', resources)] = {
+                **_kept(definition, ('condition',)),
+                'type': ASSOCIATION,
+                'properties': {
+                    'floatingip_id': {'get_resource': name},
+                    **_kept(properties, ('port_id', 'fixed_ip_address')),
+                },
+            }
+    return {**template, 'resources': resources}
+
+
+def _kept(found: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    return {key: found[key] for key in keys if key in found}
+
+
+def _free(name: str, resources: Collection[str]) -> str:
+    while name in resources:
+        name += '-'
+    return name
