@@ -319,8 +319,13 @@ def _heat(layout: lo.Layout) -> ini.Sections:
         'paste_deploy': {
             'api_paste_config': f'{layout.etc}/heat-api-paste.ini'
         },
-        # A stack of a lease outlives the token that made it.
-        'trustee': ini.credentials(layout, 'heat'),
+        # A stack of a lease outlives the token that made it. Trusts have a
+        # scope of their own.
+        'trustee': {
+            name: value
+            for name, value in ini.credentials(layout, 'heat').items()
+            if not name.startswith('project')
+        },
     }
 
 
@@ -365,6 +370,7 @@ def _nova(layout: lo.Layout) -> ini.Sections:
             + ',virtual:floatingip,virtual:network,network'
             * ('neutron' in layout.real)
             + ',virtual:volume' * ('cinder' in layout.real)
+            + ',virtual:stack' * ('heat' in layout.real)
         },
         'service_user': ini.credentials(layout, 'nova')
         | {'send_service_user_token': True},

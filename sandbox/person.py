@@ -70,6 +70,7 @@ class Person:
         self.reservation = self._adapter('reservation')
         self.network = self._adapter('network')
         self.volume = self._adapter('block-storage', '3.60')
+        self.orchestration = self._adapter('orchestration')
 
     def _adapter(
         self, service_type: str, microversion: str | None = None

@@ -25,6 +25,7 @@ from sandbox.stories import networks
 from sandbox.stories import planning
 from sandbox.stories import resources
 from sandbox.stories import server_lease
+from sandbox.stories import stack
 from sandbox.stories import volumes
 
 STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
@@ -44,6 +45,7 @@ STORIES: Mapping[str, Callable[[str, story.Timeline], None]] = {
     'addresses': addresses.tell,
     'networks': networks.tell,
     'volumes': volumes.tell,
+    'stack': stack.tell,
     'governed': governed.tell,
     'resources-from-outside': from_outside.tell,
 }
@@ -66,6 +68,7 @@ REAL: Mapping[str, Collection[str]] = {
     'dashboard': ('neutron',),
     'networks': ('neutron',),
     'volumes': ('cinder',),
+    'stack': ('heat', 'neutron', 'cinder'),
 }
 """The services that are real for the stories that need them."""
 
