@@ -32,6 +32,7 @@ from nova_reservations.cmd import option_check
 from nova_reservations.cmd import option_needs
 from nova_reservations.cmd import process
 from nova_reservations.cmd import stack_check
+from nova_reservations.cmd import volume_check
 from nova_reservations.db import migration
 from nova_reservations.engine import audit
 from nova_reservations.engine import resource_types
@@ -336,27 +337,10 @@ class Checks(upgradecheck.UpgradeCommands):
         hosts = self.services.hosts
         if pools.VOLUME not in hosts.types:
             return Result(Code.SUCCESS)
-        try:
-            everywhere = hosts.cloud.volumes.acts_everywhere()
-            known = {each.name for each in hosts.cloud.volumes.find_types()}
-        except exception.CloudUnavailable as error:
-            return Result(Code.FAILURE, str(error))
-        kept = self.conf.reservations.kept_volume_type
-        if kept and kept not in known:
-            return Result(
-                Code.FAILURE,
-                f'Cinder has no volume type {kept}, which [reservations] '
-                'kept_volume_type names.',
-            )
-        if everywhere:
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.WARNING,
-            'The user in [service_user] has no role that projects inherit, '
-            'so that volumes can be leased in no project but those in which '
-            'it has one: openstack role add --inherited --domain DOMAIN '
-            '--user USER member',
-        )
+        failed = [*volume_check.failures(hosts.cloud, self.conf)]
+        if failed:
+            return _result(Code.FAILURE, failed)
+        return _result(Code.WARNING, volume_check.warnings(hosts.cloud))
 
     def stacks(self) -> Result:
         hosts = self.services.hosts
