@@ -149,11 +149,8 @@ class _Stacks(neutron.Cast):
             },
             'port': {
                 'type': 'OS::Neutron::Port',
-                'depends_on': ['leg'],
-                'properties': {
-                    'network': {'get_resource': 'net'},
-                    'fixed_ips': [{'subnet': {'get_resource': 'subnet'}}],
-                },
+                'depends_on': ['subnet'],
+                'properties': {'network': {'get_resource': 'net'}},
             },
             'address': {
                 'type': 'OS::Neutron::FloatingIP',

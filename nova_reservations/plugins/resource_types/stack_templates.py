@@ -22,6 +22,7 @@ VOLUME = 'OS::Cinder::Volume'
 ADDRESS = 'OS::Neutron::FloatingIP'
 ASSOCIATION = 'OS::Neutron::FloatingIPAssociation'
 GROUP = 'OS::Heat::ResourceGroup'
+_LEG = 'OS::Neutron::RouterInterface'
 
 TYPES = frozenset(
     {
@@ -39,7 +40,7 @@ TYPES = frozenset(
         'OS::Neutron::Net',
         'OS::Neutron::Port',
         'OS::Neutron::Router',
-        'OS::Neutron::RouterInterface',
+        _LEG,
         'OS::Neutron::SecurityGroup',
         'OS::Neutron::SecurityGroupRule',
         'OS::Neutron::Subnet',
@@ -337,11 +338,6 @@ def check_adoptable(
             f'Resource {name} has {each}, which what the lease has for it '
             'can not have: leave it out'
         )
-    if definition.get('depends_on'):
-        raise exception.InvalidInput(
-            f'Resource {name} has depends_on, but is there before all '
-            'others: leave it out'
-        )
     for each in sizes:
         _refuse_unknown(name, each, properties.get(each))
 
@@ -352,8 +348,16 @@ def adopt(
     """Return a template whose resources are there in part: Heat has them, and
     does not create or delete them.
 
+    A floating IP leads to its port by a resource of its own, which waits for
+    what the other would have waited for.
+
     :param made: name of a resource -> the ID of what there is
     """
+    legs = [
+        name
+        for name, definition in template['resources'].items()
+        if definition['type'] == _LEG
+    ]
     resources = dict(template['resources'])
     for name, external_id in made.items():
         definition = resources[name]
@@ -366,12 +370,18 @@ def adopt(
             resources[_free(f'{name}-association', resources)] = {
                 **_kept(definition, ('condition',)),
                 'type': ASSOCIATION,
+                'depends_on': [*_depends_on(definition), *legs],
                 'properties': {
                     'floatingip_id': {'get_resource': name},
                     **_kept(properties, ('port_id', 'fixed_ip_address')),
                 },
             }
     return {**template, 'resources': resources}
+
+
+def _depends_on(definition: Mapping[str, Any]) -> list[Any]:
+    found = definition.get('depends_on') or []
+    return found if isinstance(found, list) else [found]
 
 
 def _kept(found: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:

@@ -130,7 +130,6 @@ class TestVolumes:
             (disk(10, image='an image'), 'disk has image'),
             (disk(None), 'disk has no size'),
             (disk({'get_attr': ['one', 'x']}), 'size of disk is not known'),
-            ({**disk(10), 'depends_on': 'one'}, 'disk has depends_on'),
             (group(2, disk(10)), 'Group disk has a OS::Cinder::Volume'),
         ],
     )
@@ -170,6 +169,7 @@ class TestAddresses:
         active(region, self.RESOURCES)
         assert sent(region)['x-association'] == {
             'type': 'OS::Neutron::FloatingIPAssociation',
+            'depends_on': [],
             'properties': {
                 'floatingip_id': {'get_resource': 'x'},
                 'port_id': {'get_resource': 'port'},

@@ -213,6 +213,7 @@ def test_what_is_adopted_keeps_its_condition_and_no_properties():
             fixed_ip_address='f',
         ),
         'condition': 'wanted',
+        'depends_on': 'other',
     }
     found = stack_templates.adopt(
         {
@@ -220,6 +221,7 @@ def test_what_is_adopted_keeps_its_condition_and_no_properties():
                 'volume': volume,
                 'address': address,
                 'address-association': {'type': 'OS::Heat::Value'},
+                'leg': {'type': 'OS::Neutron::RouterInterface'},
             }
         },
         {'volume': 'id-v', 'address': 'id-a'},
@@ -236,8 +238,10 @@ def test_what_is_adopted_keeps_its_condition_and_no_properties():
             'external_id': 'id-a',
         },
         'address-association': {'type': 'OS::Heat::Value'},
+        'leg': {'type': 'OS::Neutron::RouterInterface'},
         'address-association-': {
             'type': stack_templates.ASSOCIATION,
+            'depends_on': ['other', 'leg'],
             'condition': 'wanted',
             'properties': {
                 'floatingip_id': {'get_resource': 'address'},
