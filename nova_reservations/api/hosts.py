@@ -34,6 +34,9 @@ FLAVOR = 'flavor:instance'
 """The type of resource whose slots are counted."""
 CALENDAR_LENGTH = datetime.timedelta(days=28)
 
+_INSTANT = datetime.timedelta(seconds=1)
+"""All dates are of whole seconds."""
+
 
 def index(
     req: api_request.LeaseRequest, query: dict[str, str]
@@ -132,8 +135,23 @@ def allocations(
 ) -> listing.Listing:
     req.context.can(policies.ALLOCATIONS)
     return list_allocations(
-        req, query, req.services.hosts.allocations, 'service_name'
+        req,
+        query,
+        req.services.hosts.allocations,
+        'service_name',
+        _named(req, query['host']) if 'host' in query else None,
     )
+
+
+def _named(req: api_request.LeaseRequest, host: str) -> list[int]:
+    """:raises: NotFound"""
+    hosts = req.services.hosts
+    if host.isascii() and host.isdigit():
+        return [hosts.get(key_of(host)).id]
+    found = hosts.find(objects.HostQuery(name=host))
+    if not found:
+        raise exception.NotFound(kind='Host', id=host)
+    return [each.id for each in found]
 
 
 def list_allocations(
@@ -141,8 +159,11 @@ def list_allocations(
     query: dict[str, str],
     lists: allocation_lists.AllocationLists,
     name_key: str,
+    resource_ids: Collection[int] | None = None,
 ) -> listing.Listing:
-    """:param name_key: of the name of each resource"""
+    """:param name_key: of the name of each resource
+    :param resource_ids: those that are listed; None: all
+    """
     now = req.now()
     asked = _allocation_query(query, now)
     limit = int(query['limit']) if 'limit' in query else None
@@ -150,6 +171,7 @@ def list_allocations(
         now,
         dataclasses.replace(
             asked,
+            resource_ids=resource_ids,
             # One more than wanted tells whether there is a next page.
             limit=None if limit is None else limit + 1,
             marker=int(query.get('marker', 0)),
@@ -199,7 +221,12 @@ def _allocation_query(
         dates.parse(query[key], now) if key in query else None
         for key in ('start', 'end')
     )
-    if end is not None:
+    if 'at' in query:
+        if start or end:
+            raise exception.InvalidInput('give at, or start and end')
+        start = dates.parse(query['at'], now)
+        end = start + _INSTANT
+    elif end is not None:
         start = start or now
         _check_order(start, end)
     return objects.AllocationQuery(
@@ -217,6 +244,7 @@ ALLOCATIONS = Action(
     allocations,
     query=schemas.ALLOCATIONS,
     response=schemas.ALLOCATIONS_RESPONSE,
+    refusals=(404,),
 )
 
 

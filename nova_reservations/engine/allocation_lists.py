@@ -47,7 +47,11 @@ class AllocationLists:
         while left is None or left > 0:
             size = PAGE if left is None else min(left, PAGE)
             with self.database.reader() as session:
-                ids = self.ids(session, after, size)
+                ids = (
+                    self.ids(session, after, size)
+                    if query.resource_ids is None
+                    else _next(query.resource_ids, after, size)
+                )
                 found = self._of(session, ids, query, now)
             yield found
             if len(ids) < size:
@@ -97,3 +101,7 @@ class AllocationLists:
         ):
             found[allocation.resource_id].append(allocation)
         return found
+
+
+def _next(ids: Collection[int], after: int, size: int) -> list[int]:
+    return [number for number in sorted(ids) if number > after][:size]

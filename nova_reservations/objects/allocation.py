@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocations: resources, or shares of them, that reservations hold."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -30,6 +31,7 @@ class AllocationQuery:
 
     :ivar start: the time that they overlap, from then until end; without any
         of the filters, all that are not over.
+    :ivar resource_ids: those of these hosts.
     :ivar limit: how many hosts.
     :ivar marker: the id of the last host of the page before.
     """
@@ -38,6 +40,7 @@ class AllocationQuery:
     reservation_id: str | None = None
     start: datetime.datetime | None = None
     end: datetime.datetime | None = None
+    resource_ids: Collection[int] | None = None
     limit: int | None = None
     marker: int = 0
 

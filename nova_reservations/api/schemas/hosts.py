@@ -126,10 +126,23 @@ _SELECTED = {
         'description': 'only what overlaps the time from start, or now, '
         'until then',
     },
+    'at': {
+        **parameters.DATE,
+        'description': 'only what there is at that instant; without start '
+        'and end',
+    },
 }
 ALLOCATION = validation.Schema(parameters.optional(**_SELECTED))
+PAGE_OF_ALLOCATIONS = {'limit': parameters.LIMIT, 'marker': ID, **_SELECTED}
 ALLOCATIONS = validation.Schema(
-    parameters.optional(limit=parameters.LIMIT, marker=ID, **_SELECTED)
+    parameters.optional(
+        host={
+            **parameters.NAME,
+            'description': 'only of this host: its number, service host or '
+            'hypervisor hostname',
+        },
+        **PAGE_OF_ALLOCATIONS,
+    )
 )
 
 CALENDAR_HOSTS = 100

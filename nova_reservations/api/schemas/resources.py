@@ -161,7 +161,7 @@ ALLOCATIONS = validation.Schema(
         **hosts.ALLOCATIONS.schema,
         'properties': {
             'resource_type': _TYPE,
-            **hosts.ALLOCATIONS.schema['properties'],
+            **hosts.PAGE_OF_ALLOCATIONS,
         },
         'required': ['resource_type'],
     }

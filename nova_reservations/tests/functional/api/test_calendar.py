@@ -42,6 +42,50 @@ def test_allocations_of_a_window_are_those_that_overlap_it(
     assert found == [lease['id']] * there
 
 
+@pytest.mark.parametrize(
+    ('at', 'there'), [('09:59', 0), ('10:00', 1), ('10:59', 1), ('11:00', 0)]
+)
+def test_those_of_an_instant_are_told_of_one_host(
+    admin, member, enrolled, at, there
+):
+    lease = member.lease(start_date='2050-01-01 10:00')
+    asked = f'/os-hosts/allocations?at=2050-01-01 {at}'
+    every = admin('GET', asked).json['allocations']
+    [name] = {
+        each['service_name'] for each in every if each['reservations']
+    } or {every[0]['service_name']}
+    for host in (
+        name,
+        *(
+            each['resource_id']
+            for each in every
+            if each['service_name'] == name
+        ),
+    ):
+        answer = admin('GET', f'{asked}&host={host}')
+        assert held(answer) == [lease['id']] * there
+        assert len(answer.json['allocations']) == 1
+    others = admin('GET', f'{asked}&host={name}&marker=999').json
+    assert others['allocations'] == []
+
+
+@pytest.mark.parametrize(
+    ('query', 'status', 'said'),
+    [
+        ('host=moon', 404, 'Host moon'),
+        ('host=999999999', 404, 'Host 999999999'),
+        ('host=99999999999', 404, 'Host 99999999999'),
+        ('at=now&end=2050-01-01 10:00', 400, 'give at, or start and end'),
+    ],
+)
+def test_what_is_no_host_and_no_instant_is_refused(
+    admin, enrolled, query, status, said
+):
+    answer = admin('GET', f'/os-hosts/allocations?{query}')
+    assert answer.status_int == status
+    assert said in answer.json['error_message']
+
+
 def test_what_is_over_is_in_windows_of_its_time(
     admin, member, enrolled, clock, workers
 ):
