@@ -37,6 +37,7 @@ class StackAudit:
             before = self._active(project_id)
             try:
                 found = self.cloud.stacks.find_marked(project_id)
+                lacking = self._lacking(before, found, project_id)
             except exception.CloudRefused as error:
                 yield Finding(
                     f'Stacks of leases of project {project_id} can not be '
@@ -44,9 +45,8 @@ class StackAudit:
                 )
                 continue
             # Others have come, or gone, meanwhile.
-            yield from self._of_active(
-                before & self._active(project_id), found
-            )
+            active = before & self._active(project_id)
+            yield from self._of_active(active, lacking, found)
             yield from self._of_leftovers(found)
 
     def _active(self, project_id: str) -> set[tuple[str, str]]:
@@ -54,22 +54,42 @@ class StackAudit:
         with self.database.reader() as session:
             return set(audit.active(session, STACK, project_id))
 
+    def _lacking(
+        self,
+        active: Collection[tuple[str, str]],
+        found: Collection[ports.Stack],
+        project_id: str,
+    ) -> set[str]:
+        """Return the reservations whose stack is not in Heat: their owners
+        may have taken its tags, with an update that names none.
+
+        :raises: CloudRefused, CloudUnavailable
+        """
+        known = {each.reservation_id for each in found}
+        return {
+            reservation_id
+            for reservation_id, _ in active
+            if reservation_id not in known
+            and self.cloud.stacks.find(reservation_id, project_id) is None
+        }
+
     def _of_active(
         self,
         active: Collection[tuple[str, str]],
+        lacking: Collection[str],
         found: Collection[ports.Stack],
     ) -> Iterator[Finding]:
         known = {each.reservation_id: each for each in found}
         for reservation_id, lease_id in sorted(active):
             stack = known.get(reservation_id)
-            if stack is None:
+            if reservation_id in lacking:
                 yield Finding(
                     f'Lease {lease_id} is active, and the stack of its '
                     f'reservation {reservation_id} is gone from Heat: its '
                     'owner has deleted it, or somebody else; the lease holds '
                     'its places until it is deleted too'
                 )
-            elif stack.status == 'FAILED':
+            elif stack is not None and stack.status == 'FAILED':
                 yield Finding(
                     f'Lease {lease_id} is active, and its stack {stack.id} is '
                     f'{stack.state} in Heat: {stack.reason}'

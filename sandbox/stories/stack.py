@@ -30,6 +30,7 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.trust_no_administrator()
     lease = told.lease()
     told.use(lease)
+    told.change()
     told.end(lease)
     told.suspend()
     told.keep()
@@ -163,6 +164,13 @@ class _Stacks(neutron.Cast):
                 'type': 'OS::Cinder::Volume',
                 'properties': {'size': {'get_param': 'size'}},
             },
+            'attachment': {
+                'type': 'OS::Cinder::VolumeAttachment',
+                'properties': {
+                    'instance_uuid': {'get_resource': 'one'},
+                    'volume_id': {'get_resource': 'disk'},
+                },
+            },
             # By its name: Heat finds it.
             'one': _server(
                 'large', networks=[{'port': {'get_resource': 'port'}}]
@@ -204,7 +212,32 @@ class _Stacks(neutron.Cast):
         with self.step('the volume of the lease is the only one') as seen:
             (volume,) = self._volumes()
             expect('id', volume['id'], self._made('disk'))
+            (attached,) = volume['attachments']
+            expect('server', self._made('one'), attached['server_id'])
             seen(volume['volume_type'])
+
+    def change(self) -> None:
+        with self.step('demo changes the stack, which it has then') as seen:
+            (stack,) = self._stacks()
+            resources = body(
+                self.demo.orchestration.get(f'{_path(stack)}/template')
+            )
+            named = {'value': 'more'}
+            resources['outputs'] = {'more': named}
+            changed = {'template': resources, 'parameters': self._parameters}
+            answer = self.demo.orchestration.put(_path(stack), json=changed)
+            # With words that are no JSON.
+            expect('status', 202, answer.status_code)
+            (stack,) = until(
+                'changed',
+                self._stacks,
+                lambda found: found[0]['stack_status'] == 'UPDATE_COMPLETE',
+                60,
+            )
+            seen(f'{stack["stack_status"]}, tags {stack["tags"]}')
+            told = commands.audit(self.etc)
+            if 'Heat' in told:
+                raise person.Unexpected('nothing of Heat', told)
 
     def end(self, lease: str) -> None:
         with self.step('at the end it is deleted, and all of it') as seen:
@@ -350,6 +383,16 @@ class _Stacks(neutron.Cast):
         wanted = {'resource_type': 'virtual:volume', 'name': _POOL}
         body(self.operator.reservation.post('/resources', json=wanted), 201)
 
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            'image': self.demo.ingredients['imageRef'],
+            'small': self.small,
+            'large': 'large',
+            'network': self.network,
+            'size': 10,
+        }
+
     def _ask(
         self,
         resources: Resources,
@@ -359,13 +402,7 @@ class _Stacks(neutron.Cast):
     ) -> requests.Response:
         """Ask for a stack, from now on or in an hour."""
         kinds = {'size': 'number'}
-        parameters = {
-            'image': self.demo.ingredients['imageRef'],
-            'small': self.small,
-            'large': 'large',
-            'network': self.network,
-            'size': 10,
-        }
+        parameters = self._parameters
         template = {
             'heat_template_version': '2018-08-31',
             'parameters': {

@@ -244,6 +244,14 @@ class TestAudit:
         assert 'gone from Heat' in finding.problem
         assert finding.repair is None
 
+    def test_one_that_has_lost_its_tags_is_there(self, region):
+        active(region)
+        [(name, made)] = region.cloud.stacks_made.items()
+        region.cloud.stacks_made[name] = dataclasses.replace(
+            made, words=frozenset(), is_tagged=False
+        )
+        assert not found(region)
+
     def test_one_that_has_failed_is_told(self, region):
         active(region)
         [(name, made)] = region.cloud.stacks_made.items()
