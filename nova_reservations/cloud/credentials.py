@@ -70,20 +70,20 @@ def act_for(project_id: str) -> bool:
 
     :raises: CloudUnavailable
     """
-    return roles_in(project_id) is not None
+    return access_in(project_id) is not None
 
 
-def roles_in(project_id: str) -> Collection[str] | None:
-    """Return the roles that tokens of a project have; None: keystone gives
-    none to who has no role there. It is asked each time: a token that is kept
-    may be of a role that was taken away since.
+def access_in(project_id: str) -> Any:
+    """Return a token of a project, with its roles and its catalog; None:
+    keystone gives none to who has no role there. It is asked each time: a
+    token that is kept may be of a role that was taken away since.
 
     :raises: CloudUnavailable
     """
     if not are_configured():
         return None
     try:
-        access = plugin_for(project_id).get_auth_ref(
+        return plugin_for(project_id).get_auth_ref(
             loading.load_session_from_conf_options(CONF, GROUP)
         )
     except ks_exc.Unauthorized:
@@ -94,7 +94,19 @@ def roles_in(project_id: str) -> Collection[str] | None:
         raise exception.CloudUnavailable(
             service='Keystone', reason=error
         ) from error
-    return tuple(access.role_names)
+
+
+def services() -> Collection[str]:
+    """Return the types of what is in keystone's catalog.
+
+    :raises: CloudUnavailable
+    """
+    return services_of(_access()) if are_configured() else ()
+
+
+def services_of(access: Any) -> Collection[str]:
+    """Return the types of what is in the catalog of a token."""
+    return {each['type'] for each in access.service_catalog.catalog}
 
 
 def inherited_roles() -> Collection[str]:

@@ -39,8 +39,16 @@ _REFUSED = (400, 401, 403, 404, 409, 413)
 class Stacks:
     """Opens nothing until it is used, and so may be made before a fork."""
 
-    def roles_in(self, project_id: str) -> Collection[str] | None:
-        return credentials.roles_in(project_id)
+    def standing_in(self, project_id: str) -> ports.Standing | None:
+        access = credentials.access_in(project_id)
+        if access is None:
+            return None
+        return ports.Standing(
+            tuple(access.role_names), credentials.services_of(access)
+        )
+
+    def services(self) -> Collection[str]:
+        return credentials.services()
 
     def inherited_roles(self) -> Collection[str]:
         return credentials.inherited_roles()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.engine import stack_audit
-from nova_reservations.plugins.resource_types import stack
 from nova_reservations.plugins.resource_types import stack_parts
+from nova_reservations.plugins.resource_types import stack_tokens
 
 
 def failures(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:
@@ -26,16 +26,24 @@ def failures(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:
         return
     try:
         roles = cloud.stacks.inherited_roles()
+        services = cloud.stacks.services()
     except exception.CloudUnavailable as error:
         yield str(error)
         return
-    wider = sorted(role for role in roles if role.lower() in stack.WIDER)
+    wider = stack_tokens.wider(roles)
     if wider:
         yield (
             'Projects inherit a role of the user in [service_user] with which '
             'stacks could do what their owners may not, so that none is made: '
             f'{", ".join(wider)}. Give it member instead: openstack role '
             'remove --inherited, and add --inherited'
+        )
+    if stack_tokens.are_handed_on(services):
+        yield (
+            'This cloud has Mistral, so that no stack is made: a workflow '
+            "that a stack's owner has put into it could do all that "
+            f'[service_user] may. Take {stack_audit.STACK} out of '
+            '[reservations] resource_types.'
         )
 
 

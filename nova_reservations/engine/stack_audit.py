@@ -16,6 +16,7 @@ from nova_reservations.engine import identity
 from nova_reservations.engine.findings import Finding
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import stack as stacks
+from nova_reservations.plugins.resource_types import stack_tokens
 
 STACK = 'virtual:stack'
 
@@ -127,6 +128,8 @@ class StackAudit:
                 )
 
     def _delete(self, stack: ports.Stack) -> None:
+        """:raises: CloudRefused, CloudUnavailable"""
+        stack_tokens.check(self.cloud.stacks, stack.project_id)
         self.cloud.stacks.delete(stack, check=lambda: None)
 
 

@@ -49,6 +49,7 @@ from nova_reservations.ports.slots import Slots
 from nova_reservations.ports.stacks import Stack
 from nova_reservations.ports.stacks import StackResource
 from nova_reservations.ports.stacks import Stacks
+from nova_reservations.ports.stacks import Standing
 from nova_reservations.ports.stacks import Template
 from nova_reservations.ports.volumes import Backup
 from nova_reservations.ports.volumes import ReservedVolumes
@@ -99,6 +100,7 @@ __all__ = [
     'Stack',
     'StackResource',
     'Stacks',
+    'Standing',
     'Subnet',
     'Template',
     'Volume',

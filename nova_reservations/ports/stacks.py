@@ -24,6 +24,19 @@ class Template:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Standing:
+    """The contents of our tokens of a project.
+
+    :ivar roles: their names.
+    :ivar services: types of what is in keystone's catalog, such as
+        ``compute``.
+    """
+
+    roles: Collection[str]
+    services: Collection[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class StackResource:
     """A resource that a template would make.
 
@@ -62,9 +75,18 @@ class Stacks(Protocol):
     """The part of Heat that leases of stacks need; all of it is asked as the
     project, with a token that is good for that alone."""
 
-    def roles_in(self, project_id: str) -> Collection[str] | None:
-        """Return the roles that tokens of the project have; None: there are
-        no such tokens."""
+    def standing_in(self, project_id: str) -> Standing | None:
+        """Return what tokens of the project have; None: there are no such
+        tokens.
+
+        :raises: CloudUnavailable
+        """
+
+    def services(self) -> Collection[str]:
+        """Return the types of what is in keystone's catalog for ourselves.
+
+        :raises: CloudUnavailable
+        """
 
     def inherited_roles(self) -> Collection[str]:
         """Return the roles that we have in projects to come too."""

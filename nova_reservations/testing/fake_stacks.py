@@ -18,10 +18,13 @@ class FakeStacks:
     def __init__(self, state: fake_state.State) -> None:
         self._state = state
 
-    def roles_in(self, project_id: str) -> list[str] | None:
+    def standing_in(self, project_id: str) -> ports.Standing | None:
         if project_id in self._state.without_role:
             return None
-        return self._state.roles
+        return ports.Standing(self._state.roles, self._state.catalog)
+
+    def services(self) -> list[str]:
+        return self._state.catalog
 
     def inherited_roles(self) -> list[str]:
         return [] if self._state.without_role else self._state.roles

@@ -91,6 +91,7 @@ class State:
     :ivar heat_is_quick: whether Heat does at once what it is asked for.
     :ivar without_role: projects that there are no tokens of.
     :ivar roles: those of the tokens of all others.
+    :ivar catalog: the types of services in these tokens.
     """
 
     def __init__(self, known: Mapping[str, objects.HostFacts]) -> None:
@@ -159,6 +160,7 @@ class State:
         self.heat_is_quick = False
         self.without_role: set[str] = set()
         self.roles = ['member', 'reader']
+        self.catalog = ['compute', 'identity', 'orchestration']
         self.room = 100
         self._lock = threading.Lock()
 

@@ -23,6 +23,7 @@ from nova_reservations.plugins.resource_types import complex as complex_types
 from nova_reservations.plugins.resource_types import end_actions
 from nova_reservations.plugins.resource_types import stack_parts
 from nova_reservations.plugins.resource_types import stack_templates
+from nova_reservations.plugins.resource_types import stack_tokens
 
 LOG = log.getLogger(__name__)
 
@@ -36,9 +37,6 @@ END_ACTIONS = {
     KEEP: end_actions.MIGRATE,
 }
 """At the end of a lease -> what is done to the servers of its stack."""
-
-WIDER = frozenset({'admin', 'manager', 'service'})
-"""Roles of keystone's own with which more is allowed than a member may."""
 
 _PROPERTIES = {
     'template': {
@@ -93,7 +91,7 @@ class Stack(complex_types.Complex):
         """
         if 'template' not in asked:
             return asked
-        why_not = self._why_not(project_id)
+        why_not = stack_tokens.why_not(self.cloud.stacks, project_id)
         if why_not is not None:
             raise exception.InvalidInput(
                 f'Stacks can not be made in this project: {why_not}; ask the '
@@ -126,19 +124,6 @@ class Stack(complex_types.Complex):
             if addresses.FLOATING_IP in switched_on
             else [],
         }
-
-    def _why_not(self, project_id: str) -> str | None:
-        """Return why nothing may be created in a project; None: it may."""
-        roles = self.cloud.stacks.roles_in(project_id)
-        if roles is None:
-            return '[service_user] of Nova has no role in it'
-        wider = sorted(role for role in roles if role.lower() in WIDER)
-        if wider:
-            return (
-                '[service_user] of Nova may do more in it than its members, '
-                f'by role {", ".join(wider)}'
-            )
-        return None
 
     def _flavors(
         self, found: Collection[ports.StackResource], project_id: str
@@ -220,12 +205,10 @@ class Stack(complex_types.Complex):
         return None
 
     def _create(self, booking: base.Booking) -> None:
-        """:raises: CloudRefused"""
+        """:raises: CloudRefused, CloudUnavailable"""
         params = booking.reservation.params
         # A role may have come, or gone, since the lease was asked for.
-        why_not = self._why_not(booking.lease.project_id)
-        if why_not is not None:
-            raise exception.CloudRefused(what='A stack', reason=why_not)
+        stack_tokens.check(self.cloud.stacks, booking.lease.project_id)
         try:
             template = stack_templates.read(params['template'])
         except exception.InvalidInput as error:
@@ -335,6 +318,8 @@ class Stack(complex_types.Complex):
             return None
         if (found.action, found.status) == ('DELETE', 'IN_PROGRESS'):
             return base.Waiting('Heat deletes its stack')
+        # Its owner may have put into it whatever Heat knows.
+        stack_tokens.check(self.cloud.stacks, booking.lease.project_id)
         return _ENDS[action](self.cloud.stacks, found, booking.check)
 
     def usage(

@@ -262,6 +262,10 @@ def test_stacks_need_a_role_of_members_that_projects_inherit(controller):
     cloud.roles.append('admin')
     code, said = controller.results()['Stacks']
     assert (code, 'none is made: admin' in said) == (FAILURE, True)
+    cloud.roles.remove('admin')
+    cloud.catalog.append('workflowv2')
+    code, said = controller.results()['Stacks']
+    assert (code, 'has Mistral' in said) == (FAILURE, True)
 
 
 def test_servers_of_stacks_need_their_type(controller):

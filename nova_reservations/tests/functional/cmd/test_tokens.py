@@ -15,6 +15,7 @@ from oslo_config import cfg
 import pytest
 
 from nova_reservations import exception
+from nova_reservations import ports
 from nova_reservations.cloud import credentials
 from nova_reservations.cloud import stacks
 from nova_reservations.cloud import volumes
@@ -152,10 +153,13 @@ def test_a_role_that_was_taken_away_is_missed_at_once(
     assert not volumes.Volumes().acts_for(LESSEE)
 
 
-def test_the_roles_of_a_token_are_told(keystone: Keystone) -> None:
-    assert stacks.Stacks().roles_in(LESSEE) == ('member',)
-    assert stacks.Stacks().roles_in(STRANGER) is None
+def test_what_a_token_has_is_told(keystone: Keystone) -> None:
+    assert stacks.Stacks().standing_in(LESSEE) == ports.Standing(
+        ('member',), {'identity'}
+    )
+    assert stacks.Stacks().standing_in(STRANGER) is None
     assert stacks.Stacks().inherited_roles() == {'member'}
+    assert stacks.Stacks().services() == {'identity'}
 
 
 def test_a_token_is_of_the_project_alone(keystone: Keystone) -> None:
@@ -197,4 +201,5 @@ def test_without_credentials_there_is_no_token(
     assert nova.conf.CONF.service_user.auth_type is None
     assert not volumes.Volumes().acts_for(LESSEE)
     assert not volumes.Volumes().acts_everywhere()
+    assert not stacks.Stacks().services()
     _forget()

@@ -213,6 +213,11 @@ class TestRequest:
         region.cloud.roles = ['member', role]
         assert f'by role {role}' in refusal(region, SERVERS)
 
+    @pytest.mark.parametrize('service', ['workflow', 'workflowv2'])
+    def test_nobody_gets_a_token_of_ours_by_a_workflow(self, region, service):
+        region.cloud.catalog.append(service)
+        assert 'this cloud has Mistral' in refusal(region, SERVERS)
+
     @pytest.mark.parametrize('kind', ['OS::Nova::KeyPair', GROUP])
     def test_what_an_operator_has_a_type_mean_is_looked_at(self, region, kind):
         region.cloud.stacks.preview = lambda *_: [

@@ -8,6 +8,7 @@ import dataclasses
 
 import pytest
 
+from nova_reservations import exception
 from nova_reservations import ports
 from nova_reservations.engine import audit
 from nova_reservations.engine import identity
@@ -120,6 +121,22 @@ class TestEnd:
         region.forward(until=62)
         assert region.status(lease) == 'TERMINATED'
 
+    @pytest.mark.parametrize('way', ['role', 'service'])
+    @pytest.mark.parametrize('end_action', ['delete', 'suspend'])
+    def test_one_is_left_if_its_owner_could_get_more_by_it(
+        self, region, way, end_action
+    ):
+        lease = active(region, end_action=end_action)
+        if way == 'role':
+            region.cloud.roles.append('admin')
+        else:
+            region.cloud.catalog.append('workflowv2')
+        region.forward(until=61)
+        assert region.status(lease) == 'TERMINATED'
+        assert not region.cloud.aggregate_hosts
+        [made] = region.cloud.stacks_made.values()
+        assert made.state == 'CREATE_COMPLETE'
+
     @pytest.mark.parametrize('way', ['slow', 'silent', 'without a role'])
     def test_its_places_come_free_whatever_heat_does(self, region, way):
         lease = active(region)
@@ -224,6 +241,10 @@ class TestAudit:
             f'Stack {left.popitem()[1].id} of project lessee is of '
             f'reservation {lease.reservations[0].id}, whose lease is over'
         )
+        region.cloud.catalog.append('workflowv2')
+        with pytest.raises(exception.CloudRefused, match='has Mistral'):
+            finding.repair()
+        region.cloud.catalog.remove('workflowv2')
         finding.repair()
         region.cloud.stacks.finish()
         assert not found(region)
