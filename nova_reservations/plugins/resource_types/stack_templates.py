@@ -117,6 +117,15 @@ _LATE = frozenset({'get_attr', 'get_resource'})
 _DEEPEST = 64
 """Levels of lists and mappings within each other."""
 
+_UNREADABLE = (
+    TypeError,
+    ValueError,
+    yaml.YAMLError,
+    # What PyYAML raises for !!int, !!float and !!bool of what is none.
+    ArithmeticError,
+    LookupError,
+)
+
 Resources = Mapping[str, Mapping[str, Any]]
 
 
@@ -131,11 +140,12 @@ def read(text: str) -> dict[str, Any]:
     try:
         found = _parse(text)
         _check_nesting(found)
-        # As JSON has it: names are strings, and there are no other objects.
+        # As JSON has it: names are strings, and there are no other objects;
+        # and as it is sent, which not every string of Python can be.
         template: dict[str, Any] = json.loads(
-            json.dumps(found, allow_nan=False)
+            json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
         )
-    except (TypeError, ValueError, yaml.YAMLError) as error:
+    except _UNREADABLE as error:
         raise exception.InvalidInput(
             f'The template can not be read: {error}'
         ) from error
@@ -193,8 +203,12 @@ def _nested() -> exception.InvalidInput:
     )
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Reads what Heat reads."""
+_SafeLoader: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    """Reads what Heat reads, and by the same means: libyaml takes a tenth of
+    the time, in which nova-api does nothing else."""
 
 
 # As Heat reads them.
