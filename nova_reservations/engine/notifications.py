@@ -149,7 +149,7 @@ def _held(held: objects.HeldResources) -> dict[str, Any]:
 
 def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
     return {
-        **reservation.params,
+        **reservation.told,
         'id': reservation.id,
         'lease_id': reservation.lease_id,
         'resource_type': reservation.resource_type,

@@ -11,6 +11,10 @@ from nova_reservations.objects import names
 from nova_reservations.objects import reasons
 from nova_reservations.objects import states
 
+_UNTOLD = frozenset({'template', 'parameters'})
+"""Params that are their owner's own words: long ones, with what the servers of
+a stack are told in private."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Event:
@@ -66,6 +70,15 @@ class Reservation:
         return tuple(
             server.uuid for server in self.servers if not server.released
         )
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Return what was asked, as other services are told of it."""
+        return {
+            name: value
+            for name, value in self.params.items()
+            if name not in _UNTOLD
+        }
 
     @property
     def is_open(self) -> bool:

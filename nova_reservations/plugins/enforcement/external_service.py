@@ -202,7 +202,7 @@ def _shown(planned: base.Planned) -> dict[str, Any]:
 def _reservations(planned: base.Planned) -> list[dict[str, Any]]:
     return [
         {
-            **item.params,
+            **item.told,
             'id': item.id,
             'resource_type': item.resource_type,
             'allocations': _hosts(planned.hosts.get(item.id, ())),

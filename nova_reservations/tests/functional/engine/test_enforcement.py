@@ -14,7 +14,9 @@ from nova_reservations.objects import states
 from nova_reservations.plugins.enforcement import base
 from nova_reservations.plugins.enforcement import external_service
 from nova_reservations.testing import options
+from nova_reservations.testing import stacks
 from nova_reservations.tests.examples import scarce
+from nova_reservations.tests.functional.engine import stack_leases
 from nova_reservations.tests.functional.engine import test_limits
 
 
@@ -102,6 +104,20 @@ def test_a_service_is_asked_with_the_hosts_that_a_lease_would_get(
     assert (reservation['min'], reservation['max']) == (2, 2)
     named = {each['service_name'] for each in reservation['allocations']}
     assert named == governed.hosts_of(lease)
+
+
+def test_nobody_is_told_what_the_template_of_a_stack_says(
+    make_region, service
+):
+    region = stack_leases.region_of(make_region)
+    enforce(region, external(service.url))
+    one = stacks.server(user_data='private')
+    lease = stack_leases.active(region, {'one': one})
+    assert service.told
+    told = json.dumps([service.told, region.notes])
+    assert lease.reservations[0].id in told
+    assert 'private' not in told
+    assert 'id-small' in told
 
 
 def test_what_it_denies_is_refused_in_its_words(governed, service):
