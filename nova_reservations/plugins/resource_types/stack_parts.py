@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
+import hashlib
 from typing import Any
 
 from nova_reservations import exception
@@ -163,7 +164,7 @@ def of_servers(
     """Return a part for each flavor."""
     return [
         complex_types.Part(
-            f'servers of {flavor_id}'[:_LETTERS],
+            _fitting(f'servers of {flavor_id}'),
             SLOTS,
             {
                 'flavor_id': flavor_id,
@@ -228,5 +229,14 @@ def _alike(
 ) -> dict[str, Sizes]:
     found: dict[str, Sizes] = defaultdict(list)
     for each in sorted(wanted, key=lambda each: str(each['name'])):
-        found[name(each)[:_LETTERS]].append(each)
-    return found
+        found[name(each)].append(each)
+    return {_fitting(key): alike for key, alike in found.items()}
+
+
+def _fitting(name: str) -> str:
+    """Return the name of a part: what is too long must not be that of
+    another one."""
+    if len(name) <= _LETTERS:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f'{name[: _LETTERS - 9]} {digest}'
