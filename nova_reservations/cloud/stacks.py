@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import dataclasses
 import functools
 import json
+import threading
 from typing import Any
 
 from keystoneauth1 import adapter
@@ -25,6 +26,13 @@ TIMEOUT = 60
 """Seconds after which an answer is given up: a preview asks other services for
 all that a template names."""
 
+AT_ONCE = 4
+"""Requests that a process waits for at the same time: a Heat that hangs must
+not have all threads in which leases start and end."""
+
+PATIENCE = 2
+"""Seconds that a request waits for its turn."""
+
 LARGEST = 4 << 20
 """Bytes of an answer: a template of a few lines can have one without end."""
 
@@ -34,6 +42,8 @@ _PIECE = 1 << 16
 _GONE = 404
 _CONFLICT = 409
 _REFUSED = (400, 401, 403, 404, 409, 413)
+
+_turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class Stacks:
@@ -199,6 +209,8 @@ def _request(
     :raises: CloudRefused if there is no token of the project, or the answer
         is too large
     """
+    if not _turns.acquire(timeout=PATIENCE):
+        raise _unavailable(f'{AT_ONCE} others wait for it')
     try:
         answer = _read(
             _client(project_id).request(
@@ -224,6 +236,8 @@ def _request(
         requests.exceptions.RequestException,
     ) as error:
         raise _unavailable(error) from error
+    finally:
+        _turns.release()
     if answer.status not in (200, 201, 202, 204, *also):
         raise _unavailable(
             f'{method} {url} was answered with {answer.status}: '

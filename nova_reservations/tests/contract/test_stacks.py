@@ -6,11 +6,14 @@ The resources of templates are such that Heat has by itself.
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from concurrent import futures
 import json
+import threading
 import time
 from typing import Any
 import uuid
 
+from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import token_endpoint
 import pytest
 
@@ -222,6 +225,46 @@ def test_an_answer_without_end_is_not_read(
     monkeypatch.setattr(stacks, 'LARGEST', 1000)
     with pytest.raises(exception.CloudRefused, match='more than'):
         asked.stacks.preview(template(), MINE)
+
+
+class _Hanging:
+    """A client whose requests wait, and have no answer."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+        self.over = threading.Event()
+
+    def request(self, *_: object, **__: object) -> Any:
+        self.asked.release()
+        self.over.wait()
+        raise ks_exc.ConnectTimeout
+
+
+@pytest.mark.functional
+def test_a_heat_that_hangs_holds_up_a_few_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hanging = _Hanging()
+    monkeypatch.setattr(stacks, '_client', lambda _: hanging)
+    monkeypatch.setattr(stacks, 'PATIENCE', 0)
+    heat = stacks.Stacks()
+    with futures.ThreadPoolExecutor() as pool:
+        waiting = [
+            pool.submit(heat.find_marked, MINE) for _ in range(stacks.AT_ONCE)
+        ]
+        try:
+            for _ in waiting:
+                hanging.asked.acquire()
+            with pytest.raises(exception.CloudUnavailable, match='others'):
+                heat.find_marked(MINE)
+        finally:
+            hanging.over.set()
+    errors = {type(each.exception()) for each in waiting}
+    assert errors == {exception.CloudUnavailable}
+    # It is asked again.
+    with pytest.raises(exception.CloudUnavailable):
+        heat.find_marked(MINE)
+    assert hanging.asked.acquire(timeout=0)
 
 
 @pytest.mark.functional
