@@ -163,13 +163,7 @@ def settle(
     """
     ids = [item.id for lease in leases for item in lease.reservations]
     holdings = held(
-        session,
-        [
-            item.id
-            for lease in leases
-            if lease.status == states.Lease.ACTIVE and not lease.is_window
-            for item in lease.reservations
-        ],
+        session, [item.id for lease in leases for item in lease.recorded]
     )
     known = going_on(session, ids)
     begins = _begins(session, leases, holdings.keys() - known.keys(), now)
@@ -318,6 +312,7 @@ def _begins(
     begins = {
         item.id: start.updated_at
         for lease in leases
+        if lease.status == states.Lease.ACTIVE
         for item in lease.reservations
         if item.id in unknown
         and (start := lease.event(states.EventType.START)) is not None

@@ -32,7 +32,8 @@ class Kind(enum.Enum):
 _TABLES = {Kind.HELD: USAGE, Kind.SERVERS: SERVER_USAGE}
 
 _GO_ON = {
-    Kind.HELD: frozenset({states.Lease.ACTIVE}),
+    # Parts are held before all of their lease is.
+    Kind.HELD: states.LETTING_IN,
     Kind.SERVERS: server_usage.LETS_IN,
 }
 """The states of leases of which rows may go on."""

@@ -153,7 +153,7 @@ class Held:
             if then is not None:
                 then(session)
             recorded = leases.get(session, before.id)
-            if before.status == states.Lease.ACTIVE:
+            if before.recorded or recorded.recorded:
                 usage.settle(session, [recorded], now)
         self.lease = recorded
         if recorded.status != before.status:

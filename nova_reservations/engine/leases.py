@@ -319,7 +319,7 @@ class Leases:
                     replanning.Replan.of(attempt),
                 )
                 lease = leases.get(session, lease_id)
-                if lease.status == states.Lease.ACTIVE:
+                if lease.recorded:
                     usage.settle(session, [lease], now)
                 self.limits.check_changed(guard, session, before, lease, now)
                 return seen, lease

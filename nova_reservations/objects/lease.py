@@ -187,6 +187,22 @@ class Lease:
         return self.by_default and self.server_reservation is None
 
     @property
+    def recorded(self) -> tuple[Reservation, ...]:
+        """Those of its reservations that count as held: all of them while it
+        is active, and its parts from when servers may land in them."""
+        if self.is_window:
+            return ()
+        if self.status == states.Lease.ACTIVE:
+            return self.reservations
+        return tuple(
+            item
+            for item in self.reservations
+            if self.status == states.Lease.STARTING
+            and item.part_of is not None
+            and item.status == states.Reservation.ACTIVE
+        )
+
+    @property
     def is_used(self) -> bool:
         """Return whether servers may be on its resources.
 

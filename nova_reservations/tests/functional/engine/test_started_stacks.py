@@ -4,6 +4,7 @@
 Decision 0058: doc/source/decisions/0058-stacks
 """
 
+from collections import Counter
 import dataclasses
 
 import pytest
@@ -14,8 +15,12 @@ from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.testing import stacks
+from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 from nova_reservations.testing.stacks import STACK
+from nova_reservations.tests.functional.engine import recorded
 from nova_reservations.tests.functional.engine import stack_leases
+from nova_reservations.tests.functional.engine import test_used_servers
 from nova_reservations.tests.functional.engine.stack_leases import active
 from nova_reservations.tests.functional.engine.stack_leases import ask
 from nova_reservations.tests.functional.engine.stack_leases import SERVERS
@@ -51,6 +56,32 @@ class TestStart:
         region.forward(until=2)
         assert not region.cloud.stacks_made
         assert not region.cloud.aggregate_hosts
+
+    @pytest.mark.parametrize('way', ['complete', 'late', 'deleted'])
+    def test_slots_count_from_when_servers_land_in_them(self, region, way):
+        lease = ask(region)
+        region.work()
+        slots = region.see(lease).reservations[1]
+        region.access.record_use(
+            'server', slots.id, test_used_servers.SMALL, region.now
+        )
+        region.forward(until=20)
+        assert region.status(lease) == 'STARTING'
+        if way == 'complete':
+            region.cloud.stacks.finish()
+        elif way == 'deleted':
+            region.delete(lease)
+        region.cloud.heat_is_quick = True
+        region.forward(until=70)
+        lasted = 20 if way == 'deleted' else 60
+        held = Counter()
+        for row in recorded.rows(region):
+            assert row.started_at == NOON
+            assert row.ended_at == NOON + minutes(lasted)
+            held[row.resource_class] += row.amount
+        assert held['slots'] == 3
+        [(_, _, began, ended)] = test_used_servers.used(region)
+        assert (began, ended) == (0, lasted)
 
     def test_one_that_heat_refuses_fails(self, region):
         lease = ask(region)
