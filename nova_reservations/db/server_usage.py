@@ -66,21 +66,33 @@ def admit(
     if lease is None:
         return
     known = session.execute(
-        sa.select(USAGE).where(USAGE.c.goes_on == server_uuid)
-    ).first()
-    same = dataclasses.asdict(size) | {'reservation_id': reservation_id}
-    if known is not None:
-        if known.started_at >= now and all(
-            getattr(known, name) == value for name, value in same.items()
-        ):
-            return
-        _end(session, {known.id: known.started_at}, now)
+        sa.select(USAGE).where(
+            USAGE.c.server_uuid == server_uuid,
+            sa.or_(USAGE.c.goes_on.is_not(None), USAGE.c.ended_at.is_(None)),
+        )
+    ).all()
+    same = dataclasses.asdict(size) | {
+        'reservation_id': reservation_id,
+        'goes_on': server_uuid,
+        'ended_at': None,
+    }
+    if any(
+        row.started_at >= now
+        and all(getattr(row, name) == value for name, value in same.items())
+        for row in known
+    ):
+        return
+    _end(
+        session,
+        {row.id: row.started_at for row in known if row.ended_at is None},
+        now,
+    )
+    _unmark(session, [row.id for row in known if row.ended_at is not None])
     is_active = lease.status == states.Lease.ACTIVE
     session.execute(
         sa.insert(USAGE).values(
             **same,
             server_uuid=server_uuid,
-            goes_on=server_uuid,
             lease_id=lease.id,
             project_id=lease.project_id,
             user_id=lease.user_id,
@@ -115,6 +127,15 @@ def _held_lease(
         .where(LEASE.c.id == lease_id, LEASE.c.status.in_(sorted(LETS_IN)))
         .with_for_update(read=True)
     ).first()
+
+
+def _unmark(session: orm.Session, ids: Collection[int]) -> None:
+    """Let rows that have ended be no obstacle: a worker of a release that does
+    not know the mark has ended them."""
+    if ids:
+        session.execute(
+            sa.update(USAGE).where(USAGE.c.id.in_(ids)).values(goes_on=None)
+        )
 
 
 def begin(

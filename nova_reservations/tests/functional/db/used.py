@@ -54,7 +54,7 @@ OFTEN = {
     ),
     'whether a server is recorded': listed.Often(
         lambda session: admit(session, 9),
-        frozenset({'uq_nr_server_usage_goes_on'}),
+        frozenset({'ix_nr_server_usage_server'}),
     ),
     'the servers of a lease': listed.Often(
         lambda session: server_usage.of(session, IDS),
