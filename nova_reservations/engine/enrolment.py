@@ -308,9 +308,12 @@ class Enrolment:
                 reason='it is drainable: take it out of the aggregate '
                 f'{self.options.best_effort_aggregate}',
             )
+        is_marked = host.facts.uuid in self.cloud.hosts.pool_generations()
         closing = transactions.retry(lambda _: self._close(host, now))
-        # What is on a host that was never reservable is ordinary servers.
-        if host.reservable:
+        # What is on a host that was never reservable is ordinary servers; so
+        # it is on one that is open: it was removed after the backup that this
+        # database was restored from.
+        if host.reservable and is_marked:
             self._check_empty(host, closing, now)
         self._withdraw(host, closing)
         LOG.info(

@@ -133,6 +133,14 @@ class TestRemoval:
             )
         region.lease(minimum=3)
 
+    def test_a_host_that_is_open_is_removed_whatever_is_on_it(self, region):
+        region.cloud.boot('two', 'somebody', 'a server')
+        region.cloud.marked.remove('two')
+        region.hosts.enrolment.remove(host_named(region, 'two').id, region.now)
+        assert not region.hosts.is_enrolled('two')
+        assert region.cloud.marked == region.cloud.pool == {'one', 'three'}
+        assert 'a server' in region.cloud.instances
+
     def test_an_unknown_host_is_not_found(self, region):
         with pytest.raises(exception.NotFound):
             region.hosts.enrolment.remove(99, region.now)
@@ -295,11 +303,12 @@ class TestFacts:
         assert (facts.free_memory_mb, facts.free_disk_gb) == (1, 1)
 
     def test_aggregates_of_no_lease_are_swept_away(self, region):
+        deleted = region.lease(start=60, end=90)
+        region.delete(deleted)
+        left_behind = deleted.reservations[0].id
         lease = region.active_lease()
-        region.cloud.aggregate_hosts['left behind'] = {'one'}
-        region.cloud.aggregates.sign(
-            'left behind', identity.of(region.database)
-        )
+        region.cloud.aggregate_hosts[left_behind] = {'one'}
+        region.cloud.aggregates.sign(left_behind, identity.of(region.database))
         region.now += minutes(1)
         region.work()
         assert set(region.cloud.aggregate_hosts) == {lease.reservations[0].id}
