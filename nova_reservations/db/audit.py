@@ -125,6 +125,33 @@ def regather(
     )
 
 
+def idle(session: orm.Session) -> set[str]:
+    """Return the service hosts of the pool that no lease has which has begun,
+    and is not over."""
+    had = (
+        sa.exists()
+        .where(
+            ALLOCATION.c.resource_id == RESOURCE.c.id,
+            ALLOCATION.c.released == sa.false(),
+        )
+        .where(
+            RESERVATION.c.id == ALLOCATION.c.reservation_id,
+            LEASE.c.id == RESERVATION.c.lease_id,
+            LEASE.c.status != states.Lease.PENDING,
+        )
+    )
+    return set(
+        session.scalars(
+            sa.select(RESOURCE.c.name).where(
+                RESOURCE.c.resource_type == objects.HOST,
+                RESOURCE.c.role == states.Role.POOL,
+                RESOURCE.c.reservable == sa.true(),
+                ~had,
+            )
+        )
+    )
+
+
 def doubled(session: orm.Session) -> list[tuple[str, str, str]]:
     """Return (resource name, reservation id, reservation id) where two hold
     one resource at the same instant, one of them exclusively."""

@@ -51,6 +51,7 @@ class Audit:
         return [
             *self.of_leases(now),
             *self.of_pool(),
+            *self.of_idle_hosts(),
             *self.of_donors(now),
             *self.of_aggregates(now),
             *self.of_slots(now),
@@ -163,6 +164,26 @@ class Audit:
                 'this is the database that is in use, add it, and remove it '
                 'if you do not want it'
             )
+
+    def of_idle_hosts(self) -> Iterator[Finding]:
+        """Yield servers on hosts that no lease has now.
+
+        Their lease is missing in a database that was restored; or they came
+        past the scheduler.
+        """
+        with self.database.reader() as session:
+            idle = audit.idle(session)
+        there = self.cloud.servers.servers_at(idle)
+        with self.database.reader() as session:
+            # A lease may have begun before the look.
+            idle &= audit.idle(session)
+        for uuid, server in sorted(there.items()):
+            if server.host in idle:
+                yield Finding(
+                    f'Server {uuid} of project {server.project_id} is on host '
+                    f'{server.host}, which no lease has now: move or delete '
+                    'it, or the next lease there finds it'
+                )
 
     def of_donors(self, now: datetime.datetime) -> Iterator[Finding]:
         """Yield errors of hosts that may be emptied for leases.

@@ -135,6 +135,26 @@ def test_a_host_that_left_the_pool_comes_back(region, auditor):
     assert region.cloud.pool == {'one', 'two', 'three'}
 
 
+def test_a_server_on_a_host_that_no_lease_has_is_named(region, auditor):
+    """It came past the scheduler, or its lease is lost."""
+    server = region.cloud.intrude('two', 'somebody')
+    [finding] = auditor.findings(region.now)
+    assert (
+        f'Server {server} of project somebody is on host two, which no lease '
+        'has now' in finding.problem
+    )
+    assert finding.repair is None
+
+
+def test_a_server_on_a_host_of_a_lease_is_of_its_end(region, auditor):
+    lease = region.active_lease(minimum=3)
+    region.cloud.intrude('two', 'somebody')
+    assert problems(auditor, region.now) == []
+    region.forward(until=80)
+    assert region.status(lease) == 'ERROR'
+    assert problems(auditor, region.now) == []
+
+
 def test_an_availability_zone_of_the_pool_is_named(region, auditor):
     region.cloud.pool_zone = 'az1'
     [finding] = auditor.findings(region.now)
