@@ -6,6 +6,7 @@ Every function joins the caller's transaction.
 Decision 0040: doc/source/decisions/0040-the-record-of-what-was-held
 """
 
+from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 import datetime
@@ -19,6 +20,7 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import lease_pages
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.objects import states
 
 DELETED = models.table(models.DeletedLease)
@@ -70,6 +72,21 @@ def get(session: orm.Session, lease_id: str) -> objects.Lease:
     if row is None:
         raise exception.NotFound(kind='Lease', id=lease_id)
     return _lease(row)
+
+
+def had(session: orm.Session, reservation_ids: Collection[str]) -> set[str]:
+    """Return those of the ids that are of reservations of deleted leases; all
+    of these leases are read for it."""
+    text = sa.cast(DELETED.c.document, sa.Text)
+    found: set[str] = set()
+    for some in pages.of(reservation_ids):
+        for document in session.scalars(
+            sa.select(DELETED.c.document).where(
+                sa.or_(*(text.contains(f'"{key}"') for key in some))
+            )
+        ):
+            found.update(item['id'] for item in document['reservations'])
+    return found.intersection(reservation_ids)
 
 
 def page(

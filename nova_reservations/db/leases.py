@@ -442,14 +442,21 @@ def insert_event(session: orm.Session, event: objects.Event) -> None:
 def in_nova(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> set[str]:
-    """Return those of the reservations that may have something in Nova."""
+    """Return those of the reservations that may have something in Nova.
+
+    That is of all leases that are not over: one that has not begun, by a
+    database that was restored from a backup, may have begun since then.
+    """
     return set(
         session.scalars(
             sa.select(RESERVATION.c.id)
             .join(LEASE, LEASE.c.id == RESERVATION.c.lease_id)
             .where(
                 RESERVATION.c.id.in_(reservation_ids),
-                LEASE.c.in_nova == sa.true(),
+                sa.or_(
+                    LEASE.c.in_nova == sa.true(),
+                    LEASE.c.status.not_in(states.OVER),
+                ),
             )
         )
     )

@@ -194,6 +194,9 @@ class Audit:
             known = drainable_hosts.find(session)
             unneeded = drainable_hosts.unneeded(session)
         marked = self.cloud.hosts.pool_generations() if known else {}
+        in_use = set().union(
+            *self.cloud.aggregates.lease_aggregates().values()
+        )
         for drainable in known:
             host = drainable.resource
             if drainable.fenced_for and host.uuid not in marked:
@@ -203,7 +206,12 @@ class Audit:
                     'on it',
                     self._call(self.cloud.aggregates.mark, host),
                 )
-            if not drainable.fenced_for and host.uuid in marked:
+            if (
+                not drainable.fenced_for
+                and host.uuid in marked
+                # Else its reservation is told of.
+                and host.name not in in_use
+            ):
                 yield Finding(
                     f'Host {host.name} has the trait of the pool, though it '
                     'is fenced for no lease, so no server can land on it',

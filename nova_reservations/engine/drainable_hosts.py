@@ -142,7 +142,9 @@ class DrainableHosts:
         and remove it from others.
 
         A worker that was stopped in mid-action, and woke after another had
-        finished, may leave a mark, or take one away.
+        finished, may leave a mark, or take one away. A host that a reservation
+        has in Nova stays closed: where the database was restored, its lease
+        may be missing here.
 
         :raises: CloudUnavailable
         """
@@ -151,10 +153,15 @@ class DrainableHosts:
         if not known:
             return
         marked = self.cloud.hosts.pool_generations()
-        for drainable in known:
-            if (drainable.resource.uuid in marked) == bool(
-                drainable.fenced_for
-            ):
+        wrong = [
+            drainable
+            for drainable in known
+            if (drainable.resource.uuid in marked)
+            != bool(drainable.fenced_for)
+        ]
+        in_use = self._in_use() if wrong else set()
+        for drainable in wrong:
+            if not drainable.fenced_for and drainable.resource.name in in_use:
                 continue
             self._mark(drainable.resource, bool(drainable.fenced_for))
             # Another lease, or the end of one, may have come between.
@@ -162,6 +169,10 @@ class DrainableHosts:
                 host = hosts.by_uuid(session, drainable.resource.uuid)
             if host is not None and host.fenced_for != drainable.fenced_for:
                 self._mark(drainable.resource, bool(host.fenced_for))
+
+    def _in_use(self) -> set[str]:
+        """Return the service hosts that reservations have in Nova."""
+        return set().union(*self.cloud.aggregates.lease_aggregates().values())
 
     def _mark(self, host: objects.Resource, fenced: bool) -> None:
         LOG.warning(

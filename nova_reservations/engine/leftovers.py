@@ -9,6 +9,7 @@ bears the name of its database.
 Decision 0024: doc/source/decisions/0024-leftovers-bear-a-name
 """
 
+from collections.abc import Collection
 import dataclasses
 
 from oslo_log import log
@@ -16,6 +17,7 @@ from oslo_log import log
 from nova_reservations import ports
 from nova_reservations.db import api
 from nova_reservations.db import audit
+from nova_reservations.db import deleted_leases
 from nova_reservations.db import leases
 from nova_reservations.engine import identity
 
@@ -93,7 +95,7 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
 
 
 def sweep(database: api.Database, cloud: ports.Cloud) -> None:
-    """Delete leftovers of leases of this database, if they are few.
+    """Delete leftovers of leases that this database had, if they are few.
 
     The first time after an upgrade gives the aggregates of all leases the
     name of the database, and takes nothing away.
@@ -108,13 +110,14 @@ def sweep(database: api.Database, cloud: ports.Cloud) -> None:
     if found.unmarked:
         return
     ours = [leftover for leftover in found.leftovers if leftover.ours]
-    if len(ours) > FEW:
+    if len(ours) > FEW or not _are_known(database, ours):
         LOG.error(
-            '%(count)d reservations in Nova are of no lease any more, which '
-            'are too many for leftovers of stopped workers: nothing is '
-            'deleted. If the database was restored, these are of leases made '
-            'since its backup. See "nova-reservations-manage audit"; with '
-            '--repair it deletes them: %(ids)s',
+            '%(count)d reservations in Nova are of no lease any more. They '
+            'are too many for leftovers of stopped workers, or this database '
+            'never had some of their leases: nothing is deleted. If the '
+            'database was restored, these are of leases made since its '
+            'backup. See "nova-reservations-manage audit"; with --repair it '
+            'deletes them: %(ids)s',
             {
                 'count': len(ours),
                 'ids': ', '.join(leftover.reservation_id for leftover in ours),
@@ -128,6 +131,16 @@ def sweep(database: api.Database, cloud: ports.Cloud) -> None:
             leftover.reservation_id,
         )
         take_away(leftover, cloud)
+
+
+def _are_known(
+    database: api.Database, leftovers: Collection[Leftover]
+) -> bool:
+    """Return whether this database has, or had, the leases of all of these."""
+    ids = {leftover.reservation_id for leftover in leftovers}
+    with database.reader() as session:
+        ids -= audit.reservations(session, ids)
+        return ids == deleted_leases.had(session, ids)
 
 
 def take_away(leftover: Leftover, cloud: ports.Cloud) -> None:

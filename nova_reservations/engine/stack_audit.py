@@ -116,7 +116,11 @@ class StackAudit:
             )
             if str(stack.reservation_id) in known:
                 lease, item = known[str(stack.reservation_id)]
-                if not lease.in_nova and not _is_kept(item):
+                if (
+                    lease.status in states.OVER
+                    and not lease.in_nova
+                    and not _is_kept(item)
+                ):
                     yield Finding(
                         f'{told}, whose lease is over',
                         functools.partial(self._delete, stack),

@@ -7,8 +7,11 @@ an empty one all are, and in yesterday's backup those of today.
 Issue 13, item 11.
 """
 
+import dataclasses
+
 import pytest
 
+from nova_reservations.db import deleted_leases
 from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.engine import leftovers
@@ -34,13 +37,33 @@ def ours(region):
 
 
 @pytest.fixture
-def leave(cloud, ours):
+def lose(cloud, ours):
     """Have reservations of our database be in Nova that it does not know."""
 
-    def leave(*names):
+    def lose(*names):
         for name in names:
             cloud.aggregate_hosts[name] = {'one'}
             cloud.aggregates.sign(name, ours)
+
+    return lose
+
+
+@pytest.fixture
+def leave(region, lose):
+    """Have reservations of deleted leases be in Nova."""
+
+    def leave(*names):
+        lease = region.lease(start=600, end=660)
+        [reservation] = lease.reservations
+        with region.database.writer() as session:
+            for name in names:
+                of_it = dataclasses.replace(reservation, id=name)
+                deleted = dataclasses.replace(
+                    lease, id=f'lease of {name}', reservations=(of_it,)
+                )
+                deleted_leases.keep(session, deleted, region.now)
+        region.delete(lease)
+        lose(*names)
 
     return leave
 
@@ -110,13 +133,23 @@ def test_slots_that_are_held_are_known_next_time(cloud, sweep, leave):
 
 
 def test_a_restored_database_disbands_no_leases_of_today(
-    cloud, sweep, leave, caplog
+    cloud, sweep, lose, caplog
 ):
-    leave(*'abcd')
+    lose(*'abcd')
     sweep()
     assert set(cloud.aggregate_hosts) == set('abcd')
     assert 'If the database was restored' in caplog.text
     assert 'a, b, c, d' in caplog.text
+
+
+def test_nor_if_they_are_few(cloud, sweep, leave, lose, caplog):
+    """It took away three at most, and with them who had which hosts."""
+    leave('a')
+    lose('b')
+    for _ in range(2):
+        sweep()
+    assert set(cloud.aggregate_hosts) == {'a', 'b'}
+    assert 'never had some of their leases' in caplog.text
 
 
 def test_who_knows_better_has_them_taken_away_by_the_audit(

@@ -25,6 +25,17 @@ def test_a_lease_is_kept_as_it_was(any_database):
     assert found == ([kept], None)
 
 
+def test_the_reservations_that_they_had_are_known(any_database):
+    with any_database.writer() as session:
+        reservation_id = booking.reservation(session, 0, 9)
+        [lease] = leases.meeting(session, leases.LEASE.c.name == '')
+        deleted_leases.keep(session, lease, booking.at(3))
+    with any_database.reader() as session:
+        asked = [reservation_id, lease.id, 'unknown']
+        assert deleted_leases.had(session, asked) == {reservation_id}
+        assert deleted_leases.had(session, []) == set()
+
+
 def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):
     """PostgreSQL sorts by its database's; both lists are merged by us."""
     names = ['B', 'a', 'C', 'b', 'A', 'a b', 'a-c', '\u00e4', 'z', 'ab']
