@@ -216,6 +216,28 @@ def test_a_worker_of_the_schema_before_can_still_write(empty):
         assert leases.get(session, 'a').lease_type == 'scheduled'
 
 
+def _known_columns(database):
+    inspector = sa.inspect(database.engine())
+    return {
+        (table, column['name']): column['nullable']
+        or column['default'] is not None
+        for table in inspector.get_table_names()
+        for column in inspector.get_columns(table)
+    }
+
+
+def test_who_does_not_know_the_columns_that_come_can_still_write(empty):
+    migration.sync(empty, '0038')
+    before = _known_columns(empty)
+    tables = {table for table, _ in before}
+    migration.sync(empty)
+    after = _known_columns(empty)
+    assert before.keys() <= after.keys()
+    come = {key for key in after.keys() - before.keys() if key[0] in tables}
+    assert ('nr_server_usage', 'goes_on') in come
+    assert all(after[key] for key in come)
+
+
 @pytest.mark.parametrize(
     ('table', 'column'),
     [
