@@ -16,6 +16,7 @@ from nova_reservations.testing import addresses
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import pools
 from nova_reservations.tests.functional.engine import test_lease_offers
+from nova_reservations.tests.functional.engine import test_replanning
 from nova_reservations.tests.functional.engine import test_series
 
 DAY = 24 * 60
@@ -224,6 +225,18 @@ def test_healing_is_never_refused(limited):
     region.cloud.fail(failed)
     region.look()
     assert len(region.hosts_of(lease) - {failed}) == 1
+
+
+def test_a_promise_that_moves_for_others_is_never_refused(make_region):
+    region = make_region('one', 'two')
+    promised = [
+        test_replanning._on(region, 'one', 60, 90),
+        test_replanning._on(region, 'two', 150, 180),
+    ]
+    limit(region, leases=0, hosts=0)
+    lease = region.lease(end=240, project='other')
+    left = {'one', 'two'} - region.hosts_of(lease)
+    assert [region.hosts_of(each) for each in promised] == [left, left]
 
 
 # Leases that wait

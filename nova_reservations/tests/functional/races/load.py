@@ -29,7 +29,6 @@ from nova_reservations.db import api
 from nova_reservations.engine import clocks
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine.worker import worker
-from nova_reservations.objects import limits
 from nova_reservations.objects import states
 from nova_reservations.plugins.drain_strategies import shipped
 from nova_reservations.plugins.monitors import compute
@@ -379,49 +378,6 @@ def repeat(url: str, keys: int) -> list[str]:
         made.append(party.leases.create(asked, now).id)
     party.database.dispose()
     return made
-
-
-def within_limits(
-    url: str,
-    attempts: int,
-    allowed: limits.Limits,
-    more: int = 0,
-    wanted: tuple[str, Mapping[str, Any]] | None = None,
-) -> Counter[str]:
-    """Ask so often for a host in a window in which all others want one, and
-    then for it for so many hours more; return how it was answered.
-
-    :param wanted: instead of a host
-    """
-    party = join(url, source=lambda _: allowed)
-    answers: Counter[str] = Counter()
-    now = datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC)
-    end = now + datetime.timedelta(hours=1)
-    longer = lease_requests.LeaseChanges(
-        end=end + datetime.timedelta(hours=more)
-    )
-    for _ in range(attempts):
-        asked = lease_requests.NewLease(
-            name='race',
-            project_id='p',
-            user_id='u',
-            start=now,
-            end=end,
-            before_end=None,
-            reservations=(
-                lease_requests.NewReservation(*(wanted or ONE_HOST)),
-            ),
-        )
-        try:
-            lease = party.leases.create(asked, now)
-            if more:
-                party.leases.update(lease.id, longer, now)
-        except exception.ReservationsError as error:
-            answers[type(error).__name__] += 1
-        else:
-            answers['done'] += 1
-    party.database.dispose()
-    return answers
 
 
 def server_of_all(url: str, attempts: int) -> Counter[str]:

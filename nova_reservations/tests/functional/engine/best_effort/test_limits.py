@@ -5,6 +5,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.objects import states
+from nova_reservations.tests.functional.engine import test_limit_order
 from nova_reservations.tests.functional.engine import test_limits
 
 
@@ -12,6 +13,15 @@ def test_no_host_is_emptied_for_more_than_may_be_had(region):
     test_limits.limit(region, hosts=1)
     with pytest.raises(exception.OverLimit, match='2 hosts'):
         region.best_effort(minimum=2)
+
+
+def test_who_gets_emptied_hosts_waits_for_others_before_all_else(region):
+    test_limits.limit(region, hosts=2)
+    lease = region.best_effort(minimum=2)
+    with test_limit_order.transactions(region) as found:
+        region.forward(until=0.4)
+    assert region.status(lease) == states.Lease.ACTIVE
+    test_limit_order.check_that_others_are_waited_for(found)
 
 
 def test_emptied_hosts_are_left_where_they_have_become_too_many(region):
