@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``openstack lease limits show``."""
+"""The command ``openstack lease limits``, or ``lease limits show``, as Nova's
+is called."""
 
 import argparse
 from collections.abc import Iterator

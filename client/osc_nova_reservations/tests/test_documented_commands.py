@@ -12,10 +12,12 @@ import pytest
 from osc_nova_reservations import capacity
 from osc_nova_reservations import demand
 from osc_nova_reservations import leases
+from osc_nova_reservations import limits
 from osc_nova_reservations import options
 from osc_nova_reservations import resources
 from osc_nova_reservations import series
 from osc_nova_reservations import sharing
+from osc_nova_reservations import usage
 from osc_nova_reservations.calendar import command
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -26,6 +28,7 @@ _COMMANDS = {
     'create': leases.CreateLease,
     'delete': leases.DeleteLease,
     'demand': demand.ListDemand,
+    'limits': limits.ShowLimits,
     'list': leases.ListLease,
     'offer': leases.ListOffer,
     'project': sharing.ListProject,
@@ -33,9 +36,18 @@ _COMMANDS = {
     'series': series.ShowSeries,
     'set': leases.SetLease,
     'show': leases.ShowLease,
+    'usage': usage.ShowUsage,
 }
 _TWO_WORDS = frozenset(
-    {'add', 'demand', 'offer', 'project', 'remove', 'resource'}
+    {
+        'add',
+        'demand',
+        'offer',
+        'project',
+        'remove',
+        'resource',
+        'series',
+    }
 )
 _OF_RESOURCES = {
     'create': resources.CreateResource,
@@ -60,8 +72,10 @@ def _documented() -> Iterator[tuple[str, ...]]:
     for page in [*pages, *sorted((_ROOT / 'doc' / 'source').rglob('*.rst'))]:
         lines = iter(page.read_text().splitlines())
         for line in lines:
-            if line.startswith('    openstack lease '):
-                yield tuple(_words(line, lines)[2:])
+            # With a prompt where what is printed follows.
+            typed = line.removeprefix('    ').removeprefix('$ ')
+            if typed != line and typed.startswith('openstack lease '):
+                yield tuple(_words(typed, lines)[2:])
 
 
 def _words(line: str, following: Iterator[str]) -> list[str]:

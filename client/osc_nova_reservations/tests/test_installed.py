@@ -96,6 +96,7 @@ def test_the_commands_are_found():
         'lease host drain',
         'lease host maintain',
         'lease host uncordon',
+        'lease limits',
         'lease limits show',
         'lease list',
         'lease offer list',
