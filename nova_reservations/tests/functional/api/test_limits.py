@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from nova_reservations import exception
 from nova_reservations.tests.functional.api import test_offers
 
 pytestmark = pytest.mark.usefixtures('enrolled')
@@ -88,6 +89,24 @@ def test_administrators_see_those_of_any_project(member, stranger, admin):
     assert stranger('GET', path).status_int == 403
 
 
+def test_while_keystone_has_never_said_them_nobody_is_let_in(member, services):
+    def silent(project_id):
+        raise exception.LimitsUnknown(reason='it does not answer')
+
+    services.leases.limits.source = silent
+    for answer in (
+        member('POST', '/leases', wanted()),
+        member('GET', '/limits'),
+    ):
+        assert answer.status_int == 503
+        assert int(answer.headers['Retry-After']) > 0
+        assert answer.json['error_message'] == (
+            'The limits of this project are not known: keystone can not be '
+            'reached at this moment'
+        )
+    assert member('GET', '/leases').json == {'leases': []}
+
+
 def test_who_has_no_role_sees_none(nobody):
     assert nobody('GET', '/limits').status_int == 403
 
@@ -113,6 +132,7 @@ def test_the_command_shows_them(openstack, member, admin):
         'Allowed': 2,
         'Used': 1,
     }
+    assert json.loads(run('limits', '-f', 'json')) == shown
     refused = run('limits', 'show', '--project', 'theirs')
     assert 'Policy does' in refused
     run = openstack(admin, 'lease')

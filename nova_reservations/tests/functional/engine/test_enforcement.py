@@ -21,9 +21,10 @@ from nova_reservations.tests.functional.engine import test_limits
 
 
 class Service(server.BaseHTTPRequestHandler):
-    """Keeps what it is told, and answers as it was told to."""
+    """Keeps what it is told, and answers as it was told to, and when."""
 
     told: list
+    answers: threading.Event
     status = 204
     said = ''
 
@@ -31,6 +32,7 @@ class Service(server.BaseHTTPRequestHandler):
         size = int(self.headers['Content-Length'])
         body = json.loads(self.rfile.read(size))
         self.told.append((self.path, self.headers['X-Auth-Token'], body))
+        self.answers.wait(30)
         self.send_response(self.status)
         self.end_headers()
         if self.status != 204:
@@ -42,7 +44,9 @@ class Service(server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service():
-    handler = type('Handler', (Service,), {'told': []})
+    answers = threading.Event()
+    answers.set()
+    handler = type('Handler', (Service,), {'told': [], 'answers': answers})
     with server.HTTPServer(('127.0.0.1', 0), handler) as httpd:
         thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
         thread.start()
@@ -141,6 +145,17 @@ def test_a_service_that_does_not_answer_lets_nobody_in(governed, service):
     with pytest.raises(exception.CloudUnavailable) as refusal:
         governed.lease()
     assert '127.0.0.1' not in refusal.value.public
+
+
+def test_a_service_that_hangs_is_waited_for_so_long_and_no_longer(
+    region, service
+):
+    enforce(region, external(service.url, timeout=0.2))
+    service.answers.clear()
+    with pytest.raises(exception.CloudUnavailable):
+        region.lease()
+    service.answers.set()
+    assert test_limits.leases_of(region) == 0
 
 
 def test_a_service_that_does_not_answer_may_let_everybody_in(region):
