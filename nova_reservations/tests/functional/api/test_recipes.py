@@ -4,13 +4,13 @@
 import pathlib
 
 from nova import policy
-from nova.api.openstack import identity
 import nova.conf
 import pytest
 
 from nova_reservations import policies
 from nova_reservations.tests import permissions
 from nova_reservations.tests.functional.api import conftest
+from nova_reservations.tests.functional.api import test_middleware
 from nova_reservations.tests.functional.api import test_permissions
 
 # Fixtures that these tests have in common with those.
@@ -85,11 +85,35 @@ def allowed(ask):
     return walk
 
 
+@pytest.fixture
+def may_use(workers, behind):
+    """Tell whether a server of somebody is let in where a lease is, which
+    begins now."""
+
+    def boot(who, lease):
+        workers.work()
+        [reservation] = lease['reservations']
+        before = len(behind.bodies)
+        answer = test_middleware.boot(who, reservation['id'])
+        assert len(behind.bodies) - before == (answer.status_int == 202)
+        return answer.status_int == 202
+
+    return boot
+
+
 @pytest.mark.parametrize('recipe', ['members-browse'], indirect=True)
 def test_members_browse(recipe, allowed, person, admin):
     student = person('ours', 'member', 'reader')
     assert allowed(student) == LOOKS
     assert WRITES <= allowed(admin)
+
+
+@pytest.mark.parametrize('recipe', ['members-browse'], indirect=True)
+def test_members_use_what_is_leased_for_them(recipe, person, admin, may_use):
+    admin('POST', '/os-hosts', {'name': 'h1'})
+    lease = admin.lease(project_id='ours')
+    assert may_use(person('ours', 'member', 'reader'), lease)
+    assert not may_use(person('theirs', 'member', 'reader'), lease)
 
 
 @pytest.mark.parametrize('recipe', ['teachers-create'], indirect=True)
@@ -103,12 +127,18 @@ def test_teachers_create_and_students_look(recipe, allowed, person):
 
 
 @pytest.mark.parametrize('recipe', ['teachers-create'], indirect=True)
-def test_a_class_is_shared_with_projects_of_students(
-    recipe, person, admin, monkeypatch
+def test_students_use_what_their_teacher_has_leased(
+    recipe, person, admin, may_use
 ):
-    monkeypatch.setattr(
-        identity, 'verify_project_id', lambda context, project_id: True
-    )
+    admin('POST', '/os-hosts', {'name': 'h1'})
+    lease = person('ours', 'teacher', 'member', 'reader').lease()
+    assert may_use(person('ours', 'member', 'reader'), lease)
+
+
+@pytest.mark.parametrize('recipe', ['teachers-create'], indirect=True)
+def test_a_class_is_shared_with_projects_of_students(
+    recipe, person, admin, may_use
+):
     admin('POST', '/os-hosts', {'name': 'h1'})
     lease = person('ours', 'teacher', 'member', 'reader').lease()
     body = {
@@ -124,6 +154,7 @@ def test_a_class_is_shared_with_projects_of_students(
     assert teacher('POST', f'{path}/action', body).status_int == 200
     other = person('theirs', 'member', 'reader')
     assert other('GET', path).json['lease']['name'] == 'mine'
+    assert may_use(other, lease)
 
 
 @pytest.mark.parametrize('recipe', ['teachers-create'], indirect=True)
