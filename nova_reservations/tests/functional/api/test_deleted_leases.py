@@ -48,6 +48,25 @@ def test_its_project_does_not_see_it(member, gone):
     assert member('GET', '/leases?deleted=true').status_int == 403
 
 
+def test_one_that_was_over_is_hidden_and_billed_still(
+    admin, member, workers, clock
+):
+    lease = member.lease(name='used')
+    workers.work()
+    clock.forward(hours=2)
+    workers.work(seconds=3)
+    path = f'/leases/{lease["id"]}'
+    over = member('GET', path).json['lease']
+    assert over['status'] == 'TERMINATED'
+    assert member('DELETE', path).status_int == 204
+    assert member('GET', path).status_int == 404
+    [shown] = admin('GET', '/leases?deleted=true').json['leases']
+    assert (shown['id'], shown['status']) == (lease['id'], 'TERMINATED')
+    [usage] = member('GET', '/usage?detailed=1').json['tenant_usages']
+    [billed] = usage['lease_usages']
+    assert (billed['lease_id'], billed['name']) == (lease['id'], 'used')
+
+
 def test_an_administrator_sees_it_as_it_was(admin, gone):
     [shown] = admin('GET', '/leases?deleted=true').json['leases']
     assert shown == gone | {

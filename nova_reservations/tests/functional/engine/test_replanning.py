@@ -18,9 +18,11 @@ from nova_reservations.db import models
 from nova_reservations.engine import lease_requests
 from nova_reservations.engine import replanning
 from nova_reservations.engine import transactions
+from nova_reservations.testing import fake_cloud
 from nova_reservations.testing import region as regions
 from nova_reservations.testing.region import minutes
 from nova_reservations.tests.functional.engine import failures
+from nova_reservations.tests.functional.engine import recorded
 
 GPU = {'resource_properties': '["==", "$gpu", "yes"]'}
 
@@ -166,6 +168,26 @@ class TestCreate:
         )
         assert lease.status == 'PENDING'
         assert region.picture() == before
+
+    def test_the_record_is_of_the_host_on_which_a_moved_lease_starts(
+        self, make_region
+    ):
+        region = make_region('one')
+        region.add_host('two', enrol=False)
+        region.cloud.known['two'] = fake_cloud.facts('two', vcpus=32)
+        region.enrol('two')
+        moved = _on(region, 'one', 60, 90)
+        _on(region, 'two', 150, 180)
+        oracle = recorded.Oracle(region)
+        lease = region.lease(end=240, **failures.on('one'))
+        assert region.hosts_of(moved) == {'two'}
+        for until in 0, 60, 75, 90, 150, 180, 240:
+            region.forward(until=until)
+            oracle.look()
+        assert region.status(lease) == 'TERMINATED'
+        totals = recorded.totals(region)
+        assert totals == oracle.totals()
+        assert totals['lessee', 'VCPU'] == (240 * 16 + 60 * 32) * 60
 
     def test_a_hopeless_lease_waits_for_nobody(self, region, crossed):
         """A member who is refused again and again holds up nobody."""
