@@ -41,8 +41,7 @@ def add_parsers(
             _add_amounts(parser, read_property)
         if name == 'set':
             _add_changes(parser)
-        if name != 'remove':
-            _add_format(parser)
+        _add_format(parser)
     _add_format(listing)
 
 
@@ -227,7 +226,11 @@ def _remove(services: bootstrap.Services, arguments: Any) -> int:
     def act() -> int:
         known = services.resources.named(arguments.type, arguments.resource)
         services.resources.remove(known.id)
-        print(f'Resource {known.name} is no more')
+        done = f'Resource {known.name} is no more'
+        if arguments.format == 'json':
+            print(json.dumps({'name': known.name, 'done': done}))
+        else:
+            print(done)
         return 0
 
     return _told(arguments.resource, act)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import argparse
 import datetime
 import json
 import types
@@ -443,6 +444,27 @@ def test_hosts_are_cordoned_and_maintained_by_name(controller):
         answer = controller.manage('host', 'maintain', 'h1', *wrong)
         assert answer.exit_code == 1
         assert answer.err.startswith('h1: ')
+
+
+def actions(parser, *words):
+    """Yield the words of each action, and its options."""
+    [below] = [
+        each.choices
+        for each in parser._actions
+        if isinstance(each, argparse._SubParsersAction)
+    ] or [{}]
+    for name, group in below.items():
+        yield from actions(group, *words, name)
+    if not below:
+        yield words, set(parser._option_string_actions)
+
+
+def test_each_action_has_json_for_programs():
+    parser = argparse.ArgumentParser()
+    manage._add_parsers(parser.add_subparsers())
+    without = {words for words, has in actions(parser) if '-f' not in has}
+    # It is for a program as it is.
+    assert without == {('metrics',)}
 
 
 def test_programs_read_json(audited):

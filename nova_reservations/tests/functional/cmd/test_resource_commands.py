@@ -123,6 +123,20 @@ def test_what_is_promised_is_not_taken_away(typed):
         assert mine.id in answer.err
 
 
+def test_what_is_removed_is_told(typed):
+    for name in 'cad', 'fem':
+        typed.manage('resource', 'add', TYPE, name)
+    remove = ('resource', 'remove', TYPE)
+    assert typed.manage(*remove, 'cad').out == 'Resource cad is no more\n'
+    answer = typed.manage(*remove, 'fem', '-f', 'json')
+    assert json.loads(answer.out) == {
+        'name': 'fem',
+        'done': 'Resource fem is no more',
+    }
+    left = typed.manage('resource', 'list', TYPE, '-f', 'json')
+    assert json.loads(left.out) == []
+
+
 def test_a_cordon_is_told(typed):
     typed.manage('resource', 'add', TYPE, 'cad')
     answer = typed.manage('resource', 'set', TYPE, 'cad', '--cordon')
