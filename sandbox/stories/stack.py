@@ -18,6 +18,8 @@ from sandbox.story import until
 
 _ADDRESS = '203.0.113.101'
 _POOL = 'storage@files#fast'
+_MISTRAL = {'type': 'workflowv2', 'name': 'mistral'}
+_ENDPOINT = {'interface': 'public', 'url': 'http://127.0.0.1:9/v2'}
 
 Resources = dict[str, dict[str, Any]]
 
@@ -28,6 +30,7 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.enrol()
     told.refuse()
     told.trust_no_administrator()
+    told.trust_no_workflow()
     lease = told.lease()
     told.use(lease)
     told.change()
@@ -124,6 +127,18 @@ class _Stacks(neutron.Cast):
             answer = self._ask({'one': _server()}, dry_run=True)
             seen(cast.refusal(answer, 400))
             body(self.operator.identity.delete(path), 204)
+
+    def trust_no_workflow(self) -> None:
+        identity = self.operator.identity
+        with self.step('where there is Mistral nothing is made') as seen:
+            service = body(
+                identity.post('/services', json={'service': _MISTRAL}), 201
+            )['service']['id']
+            its = _ENDPOINT | {'service_id': service}
+            body(identity.post('/endpoints', json={'endpoint': its}), 201)
+            answer = self._ask({'one': _server()}, dry_run=True)
+            seen(cast.refusal(answer, 400))
+            body(identity.delete(f'/services/{service}'), 204)
 
     def lease(self) -> str:
         resources: Resources = {
