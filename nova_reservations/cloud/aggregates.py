@@ -146,6 +146,27 @@ class Aggregates:
         }
 
     @errors.translated()
+    def remove_aggregate_hosts(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        check: ports.Check,
+    ) -> ports.GenerationChanges:
+        changes = _remove_members(
+            reservation_id, [host.uuid for host in hosts], check
+        )
+        aggregate = _find(reservation_id)
+        if aggregate is None:
+            return changes
+        leaving = {host.name for host in hosts}.intersection(aggregate.hosts)
+        if leaving:
+            check()
+            _remove_hosts(aggregate.id, leaving)
+            aggregate.hosts = sorted(set(aggregate.hosts) - leaving)
+            self._cast('update_aggregates', aggregates=[aggregate])
+        return changes
+
+    @errors.translated()
     def delete_aggregate(
         self, reservation_id: str, check: ports.Check
     ) -> ports.GenerationChanges | None:
@@ -377,6 +398,24 @@ def _add_hosts(aggregate_id: int, hosts: Collection[str]) -> None:
                     for host in missing
                 ],
             )
+
+
+def _remove_members(
+    aggregate: str, providers: Collection[str], check: ports.Check
+) -> ports.GenerationChanges:
+    """Take these providers out of the aggregate in placement; return what
+    that has changed of them."""
+    check = parallel.checked_together(check)
+    leaving = sorted(placement.generations(aggregate).keys() & set(providers))
+    changes = parallel.each(
+        lambda each: placement.leave_aggregate(each, aggregate, check),
+        leaving,
+    )
+    return {
+        provider: change
+        for provider, change in zip(leaving, changes, strict=True)
+        if change is not None and change.before != change.after
+    }
 
 
 @oslo_db_api.wrap_db_retry(

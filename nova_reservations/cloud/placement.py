@@ -126,6 +126,13 @@ def set_member(provider: str, aggregate: str, present: bool) -> bool:
     return _set(provider, 'aggregates', aggregate, present) is not None
 
 
+def leave_aggregate(
+    provider: str, aggregate: str, check: ports.Check
+) -> ports.GenerationChange | None:
+    """Take the provider out of the aggregate; return as ``_set`` does."""
+    return _set(provider, 'aggregates', aggregate, False, check)
+
+
 def aggregates(provider: str) -> frozenset[str]:
     """Return the aggregates that the provider is in; none if it is gone."""
     answer = request('get', f'/resource_providers/{provider}/aggregates', 404)

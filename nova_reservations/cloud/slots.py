@@ -159,6 +159,27 @@ class Slots:
                 return [f'a consumer of {name} on an unexpected host']
         return left
 
+    @errors.translated()
+    def withdraw_slots(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        check: ports.Check,
+    ) -> Collection[str]:
+        name = objects.slot_class(reservation_id)
+
+        def take(host: objects.Resource) -> bool:
+            check()
+            provider = provider_trees.our_child(host.uuid)
+            return placement.set_inventory(provider, name, 0)
+
+        gone = parallel.each(take, hosts)
+        return {
+            host.name
+            for host, is_gone in zip(hosts, gone, strict=True)
+            if not is_gone
+        }
+
     def servers_in_slots(
         self,
         reservation_id: str,

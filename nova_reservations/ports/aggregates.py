@@ -103,6 +103,18 @@ class Aggregates(Protocol):
     ) -> bool:
         """Return whether the aggregate holds exactly these hosts, in Nova."""
 
+    def remove_aggregate_hosts(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        check: Check,
+    ) -> GenerationChanges:
+        """Take these hosts out of the aggregate, in Nova and in placement; it
+        is not made where it is gone, and keeps all others.
+
+        :returns: what this has changed of the hosts' providers
+        """
+
     def delete_aggregate(
         self, reservation_id: str, check: Check
     ) -> GenerationChanges | None:

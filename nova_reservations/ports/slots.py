@@ -92,6 +92,18 @@ class Slots(Protocol):
             inventories and the class of these are left.
         """
 
+    def withdraw_slots(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        check: Check,
+    ) -> Collection[str]:
+        """Take the slots on these hosts away, but for hosts where any is held:
+        nobody gets one there any more.
+
+        :returns: the names of the hosts where some are left
+        """
+
     def servers_in_slots(
         self,
         reservation_id: str,

@@ -129,6 +129,21 @@ class FakeAggregates:
             host.name for host in hosts
         }
 
+    def remove_aggregate_hosts(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        check: ports.Check,
+    ) -> ports.GenerationChanges:
+        members = self._state.aggregate_hosts.get(reservation_id, set())
+        changes: dict[str, ports.GenerationChange] = {}
+        for name in sorted(members & {host.name for host in hosts}):
+            check()
+            self._state.write('remove host')
+            members.discard(name)
+            changes.update(self._change(name))
+        return changes
+
     def delete_aggregate(
         self, reservation_id: str, check: ports.Check
     ) -> ports.GenerationChanges | None:

@@ -109,6 +109,23 @@ class FakeSlots:
         self._state.classes.pop(reservation_id, None)
         return ()
 
+    def withdraw_slots(
+        self,
+        reservation_id: str,
+        hosts: Collection[objects.Resource],
+        check: ports.Check,
+    ) -> Collection[str]:
+        offered = self._state.classes.get(reservation_id, {})
+        left = set()
+        for host in hosts:
+            check()
+            self._state.write('set slots')
+            if self._state.held_on(reservation_id, host.name):
+                left.add(host.name)
+            else:
+                offered.pop(host.name, None)
+        return left
+
     def servers_in_slots(
         self,
         reservation_id: str,

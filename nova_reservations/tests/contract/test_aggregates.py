@@ -139,6 +139,31 @@ class TestAggregates:
         assert in_placement(world, RESERVATION) == set()
         assert delete_aggregate(RESERVATION, go_on) is None
 
+    def test_hosts_go_one_by_one_and_others_stay(self, world):
+        one, two, three, _ = world.hosts
+        lease(world.cloud, one, two)
+        lease(world.cloud, one, reservation=ANOTHER)
+        remove = world.cloud.aggregates.remove_aggregate_hosts
+        before = generations(world)
+        changes = remove(RESERVATION, [one, three], go_on)
+        after = generations(world)
+        assert changes == {one.uuid: (before[one.uuid], after[one.uuid])}
+        assert aggregates(world.cloud) == {
+            RESERVATION: {'host2'},
+            ANOTHER: {'host1'},
+        }
+        assert in_placement(world, RESERVATION) == {'host2'}
+        assert in_placement(world, ANOTHER) == {'host1'}
+        assert remove(RESERVATION, [one, three], go_on) == {}
+        with pytest.raises(exception.ClaimLost):
+            remove(RESERVATION, [two], lost)
+        assert in_placement(world, RESERVATION) == {'host2'}
+
+    def test_no_host_is_taken_out_of_one_that_is_gone(self, world):
+        remove = world.cloud.aggregates.remove_aggregate_hosts
+        assert remove(RESERVATION, world.hosts, go_on) == {}
+        assert aggregates(world.cloud) == {}
+
     def test_what_it_changes_of_providers_is_told(self, world):
         leased = [host.uuid for host in world.hosts[:2]]
         for change in (

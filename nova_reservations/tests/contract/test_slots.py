@@ -127,6 +127,25 @@ class TestSlots:
         # It could not be taken away.
         assert found[reservation_id] == {'host1': 1}
 
+    def test_they_go_host_by_host_but_for_those_that_are_held(self, world):
+        withdraw = world.cloud.slots.withdraw_slots
+        slots = wanted((world.hosts[0], 2), (world.hosts[1], 1))
+        world.cloud.slots.ensure_slots(slots, go_on)
+        for _ in range(2):
+            assert not withdraw(RESERVATION, world.hosts[1:], go_on)
+            assert offered(world) == {'host1': 2}
+        with pytest.raises(exception.ClaimLost):
+            withdraw(RESERVATION, world.hosts, lost)
+        assert set(world.cloud.slots.slot_classes()) == {RESERVATION}
+
+    def test_one_that_is_held_is_not_taken_away(self, world):
+        reservation_id, one = world.lease_slots(), world.hosts[0]
+        world.boot_in_slot(reservation_id)
+        withdraw = world.cloud.slots.withdraw_slots
+        assert set(withdraw(reservation_id, [one], go_on)) == {'host1'}
+        found = world.cloud.slots.offered_slots([one])
+        assert found[reservation_id]['host1']
+
     def test_an_unknown_host_is_refused(self, world):
         gone = objects.Resource(0, objects.HOST, 'gone', str(uuid.uuid4()))
         with pytest.raises(exception.CloudRefused):
