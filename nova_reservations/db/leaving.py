@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources, or slots of them, that an active lease gives back before its end.
+"""Resources, or slots of them, that a lease gives back before all others.
 
-From the mark on nothing new is let into whole ones; until the release nobody
-else has them, at any time for which the lease has them.
+An active lease before its end: from the mark on nothing new is let into whole
+ones; until the release nobody else has them, at any time for which the lease
+has them. One that ends: those that are empty before the rest is.
 
 Every function joins the caller's transaction.
 """
@@ -15,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import healing
 from nova_reservations.db import models
 
 ALLOCATION = models.table(models.Allocation)
@@ -59,6 +61,18 @@ def release(
         *_of(reservation_id, resource_ids),
         ALLOCATION.c.leaving_at.is_not(None),
     )
+
+
+def vacate(
+    session: orm.Session,
+    reservation_id: str,
+    resource_ids: Collection[int],
+    now: datetime.datetime,
+) -> None:
+    """End the use of resources that nothing is on any more, while others of
+    the reservation are still to be left at its end."""
+    _release(session, now, *_of(reservation_id, resource_ids))
+    healing.vacate(session, [reservation_id], now, resource_ids)
 
 
 def lower(
@@ -107,8 +121,8 @@ def _release(
     now: datetime.datetime,
     *conditions: sa.ColumnElement[bool],
 ) -> None:
-    """End the use of resources. Who has had one in this second has had it for
-    one."""
+    """End the use of resources, unless it is over. Who has had one in this
+    second has had it for one."""
     second = datetime.timedelta(seconds=1)
     session.execute(
         sa.update(ALLOCATION)
@@ -116,7 +130,9 @@ def _release(
         .values(
             released=True,
             end_date=sa.case(
-                (ALLOCATION.c.start_date < now, now), else_=now + second
+                (ALLOCATION.c.end_date < now, ALLOCATION.c.end_date),
+                (ALLOCATION.c.start_date < now, now),
+                else_=now + second,
             ),
         )
     )

@@ -82,6 +82,12 @@ class Server:
         )
 
     @property
+    def has_alternates(self) -> bool:
+        """Nova may have named more hosts for it: where the first one fails,
+        nova-conductor puts it on one of these, and asks nobody."""
+        return self.state == ServerState.BUILDING or self.task == 'resize_prep'
+
+    @property
     def is_being_deleted(self) -> bool:
         """Also when its guest is gone, and its host has still to give back
         what it held."""

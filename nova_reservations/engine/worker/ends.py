@@ -10,6 +10,11 @@ from oslo_log import log
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.db import api
+from nova_reservations.db import capacity
+from nova_reservations.db import drainable_hosts
+from nova_reservations.db import due_leases
+from nova_reservations.db import leaving
 from nova_reservations.engine import claims
 from nova_reservations.engine import notifications
 from nova_reservations.engine import settings
@@ -98,6 +103,7 @@ class Ends:
             # Which may still have something to do before.
             return steps.Again()
         waits = []
+        wholes = []
         silent: exception.CloudUnavailable | None = None
         # A part is needed until the end of what it is part of.
         needed: set[str | None] = set()
@@ -112,6 +118,7 @@ class Ends:
             whole = dataclasses.replace(
                 booking, resources=booking.resources + booking.left, left=()
             )
+            wholes.append(whole)
             try:
                 waiting = kind.end(whole)
             except exception.CloudUnavailable as error:
@@ -122,6 +129,9 @@ class Ends:
                 waits.append(waiting)
             else:
                 needed.discard(booking.reservation.id)
+                whole.vacated[:] = whole.resources
+        if silent is not None or waits:
+            _vacate(held, wholes, now)
         if silent is not None:
             raise silent
         if waits:
@@ -206,6 +216,47 @@ class Ends:
             self.notify(
                 notifications.HEALED, notifications.payload(held.lease)
             )
+
+
+def _vacate(
+    held: claims.Held,
+    current: Collection[base.Booking],
+    now: datetime.datetime,
+) -> None:
+    """Let others have what the lease has left, while it waits for the rest.
+
+    :raises: ClaimLost
+
+    Decision 0057: doc/source/decisions/0057-a-silent-host-is-not-empty
+    """
+    vacated = {
+        booking.reservation.id: booking.vacated
+        for booking in current
+        if booking.vacated
+    }
+    # What was only promised is given back as a whole: nobody waits for it.
+    if not vacated or now < held.lease.start_date:
+        return
+
+    def write(session: api.Session) -> None:
+        due_leases.wake_successors(session, vacated, now)
+        freed: list[int] = []
+        for reservation_id, resources in vacated.items():
+            ids = [resource.id for resource in resources]
+            leaving.vacate(session, reservation_id, ids, now)
+            freed += ids
+        drainable_hosts.came_free(session, held.lease.id, now)
+        capacity.freed(session, now, freed)
+
+    held.record(now, then=write)
+    for reservation_id, resources in vacated.items():
+        LOG.info(
+            'Reservation %(id)s has left %(names)s; its lease still waits',
+            {
+                'id': reservation_id,
+                'names': ', '.join(resource.name for resource in resources),
+            },
+        )
 
 
 def _event(lease: objects.Lease, kind: states.EventType) -> objects.Event:

@@ -71,6 +71,9 @@ class Booking:
     :ivar provider_changes: add to it what the cloud says that it has changed
         of hosts' providers: they are not looked at again for that. What is
         left out, or lost in a crash, costs such a look.
+    :ivar vacated: at an end that has to wait, add to it what nothing of the
+        reservation is on, and nothing can come to: others have it from then
+        on, and the end goes on without it.
     :ivar emptied: ids of those that were left off which its servers are to be
         moved, and when an operator asked for it.
     :ivar parts: name -> part of a reservation that expands into others; they
@@ -95,6 +98,7 @@ class Booking:
     provider_changes: list[ports.GenerationChanges] = dataclasses.field(
         default_factory=list
     )
+    vacated: list[objects.Resource] = dataclasses.field(default_factory=list)
     emptied: Mapping[int, datetime.datetime] = dataclasses.field(
         default_factory=dict
     )
@@ -380,7 +384,8 @@ class ResourceType(abc.ABC):
         a start that failed: then the reservation is not active, and its
         resources may well be in the hands of an earlier lease.
 
-        Called again, later, as long as it returns Waiting.
+        Called again, later, as long as it returns Waiting, and while anything
+        else of the lease does: then without the resources that it has left.
         """
 
     def update(self, booking: Booking) -> None:

@@ -262,15 +262,37 @@ class PhysicalHost(offered.WithServers):
         if booking.reservation.status != states.Reservation.ACTIVE:
             self._delete_aggregate(booking)
             return None
-        waiting = self._empty(booking)
-        if waiting is not None:
-            return waiting
-        left_now = self._delete_aggregate(booking)
-        if not booking.settled:
-            return base.Waiting('Waiting for servers that are on their way')
-        # After a claim nova-scheduler looks whether the host is in the
-        # aggregate: so a claim from before it left is seen now.
-        return self._empty(booking) if left_now else None
+        look = self._empty(booking)
+        if look.is_over:
+            left_now = self._delete_aggregate(booking)
+            if not booking.settled:
+                return base.Waiting(
+                    'Waiting for servers that are on their way'
+                )
+            # After a claim nova-scheduler looks whether the host is in the
+            # aggregate: so a claim from before it left is seen now.
+            look = self._empty(booking) if left_now else look
+        elif booking.settled:
+            self._vacate(look.empty, booking)
+        return look.waiting()
+
+    def _vacate(self, hosts: base.Resources, booking: base.Booking) -> None:
+        """Leave hosts that are empty, while others are not.
+
+        Each is looked at after it has left the aggregate, as all are when
+        none is waited for.
+        """
+        if not hosts:
+            return
+        booking.provider_changes.append(
+            self.cloud.aggregates.remove_aggregate_hosts(
+                booking.reservation.id, hosts, booking.check
+            )
+        )
+        occupancies = self.cloud.servers.occupancy(hosts)
+        booking.vacated.extend(
+            host for host in hosts if occupancies[host.name].empty
+        )
 
     def _delete_aggregate(self, booking: base.Booking) -> bool:
         """Delete the aggregate; return False if it was gone before."""
@@ -280,24 +302,18 @@ class PhysicalHost(offered.WithServers):
         booking.provider_changes.append(changes or {})
         return changes is not None
 
-    def _empty(self, booking: base.Booking) -> base.Waiting | None:
+    def _empty(self, booking: base.Booking) -> '_Look':
         """Have the reservation's servers leave its hosts, of all cells that
-        answer.
-
-        :raises: CloudUnavailable if one does not
-        """
-        reasons: list[objects.Reason] = []
-        silent: exception.CloudUnavailable | None = None
+        answer."""
+        look = _Look()
         for hosts in self._by_cell(booking.resources):
             try:
-                reasons += self._empty_cell(
-                    dataclasses.replace(booking, resources=hosts)
+                self._empty_cell(
+                    dataclasses.replace(booking, resources=hosts), look
                 )
             except exception.CloudUnavailable as error:
-                silent = error
-        if silent is not None:
-            raise silent
-        return base.Waiting.on(reasons) if reasons else None
+                look.silent = error
+        return look
 
     def _by_cell(self, hosts: base.Resources) -> list[base.Resources]:
         """Return the hosts of each cell; without hosts one group of none: what
@@ -311,7 +327,7 @@ class PhysicalHost(offered.WithServers):
             groups[cell] = (*groups.get(cell, ()), host)
         return list(groups.values())
 
-    def _empty_cell(self, booking: base.Booking) -> list[objects.Reason]:
+    def _empty_cell(self, booking: base.Booking, look: '_Look') -> None:
         # First: until it is built, a server is found by this wherever Nova
         # has it meanwhile; what is built by now is on its host.
         building = self.cloud.servers.building_servers(
@@ -336,7 +352,14 @@ class PhysicalHost(offered.WithServers):
                 **occupancies,
                 '': ports.Occupancy(tuple(rescheduled)),
             }
-        return _reasons(occupancies, told, booking)
+        look.reasons += _reasons(occupancies, told, booking)
+        # Such a one may still come to any host of the cell.
+        if not any(server.has_alternates for server in (*building, *guests)):
+            look.empty += tuple(
+                host
+                for host in booking.resources
+                if occupancies[host.name].empty
+            )
 
     def _occupancies(
         self, booking: base.Booking
@@ -358,6 +381,30 @@ class PhysicalHost(offered.WithServers):
             return occupancies
         self.cloud.servers.release_claims(unbuilt, booking.check)
         return self.cloud.servers.occupancy(booking.resources)
+
+
+@dataclasses.dataclass(slots=True)
+class _Look:
+    """A look at hosts that are to be left.
+
+    :ivar reasons: what is still on some of them, or may come to them.
+    :ivar empty: those that nothing is on, and nothing comes to.
+    :ivar silent: why a cell of others does not answer.
+    """
+
+    reasons: list[objects.Reason] = dataclasses.field(default_factory=list)
+    empty: base.Resources = ()
+    silent: exception.CloudUnavailable | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return not self.reasons and self.silent is None
+
+    def waiting(self) -> base.Waiting | None:
+        """:raises: CloudUnavailable"""
+        if self.silent is not None:
+            raise self.silent
+        return base.Waiting.on(self.reasons) if self.reasons else None
 
 
 def _reasons(

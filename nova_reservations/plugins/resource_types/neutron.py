@@ -109,13 +109,27 @@ class InNeutron(base.ResourceType, Generic[M]):
         """
         reasons: list[objects.Reason] = []
         for resource, found in self.find(booking.resources):
-            if found is None:
-                continue
-            if is_of(found, booking):
-                reasons += self.delete(found, booking)
-            elif booking.reservation.status == states.Reservation.ACTIVE:
-                reasons.append(self._stranger(resource, found))
+            here = self._give_up(resource, found, booking)
+            if not here:
+                booking.vacated.append(resource)
+            reasons += here
         return base.Waiting.on(reasons) if reasons else None
+
+    def _give_up(
+        self,
+        resource: objects.Resource,
+        found: M | None,
+        booking: base.Booking,
+    ) -> Sequence[objects.Reason]:
+        """Delete what the reservation has at a place; return what keeps the
+        place from being free."""
+        if found is None:
+            return ()
+        if is_of(found, booking):
+            return self.delete(found, booking)
+        if booking.reservation.status == states.Reservation.ACTIVE:
+            return (self._stranger(resource, found),)
+        return ()
 
     def heal(self, booking: base.Booking) -> None:
         self.update(booking)

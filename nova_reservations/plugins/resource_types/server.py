@@ -175,7 +175,10 @@ class Server(offered.WithServers):
             if booking.reservation.status == states.Reservation.ERROR
             else (),
         )
-        return waiting or self.place.give_back(booking)
+        if waiting is None:
+            return self.place.give_back(booking)
+        self.place.vacate(_with_servers(booking))
+        return waiting
 
     def usage(
         self,

@@ -225,8 +225,30 @@ class Slots(offered.WithServers):
         if booking.reservation.status == states.Reservation.ACTIVE:
             waiting = self._empty(booking)
             if waiting is not None:
+                self.vacate(booking)
                 return waiting
         return self.give_back(booking)
+
+    def vacate(self, booking: base.Booking) -> None:
+        """Give slots back on hosts that its servers have left, while there
+        are some on others.
+
+        Placement counts slots: where none is left, none is claimed any more.
+        """
+        if not booking.settled:
+            return
+        reservation_id, hosts = booking.reservation.id, self.unused(booking)
+        held = self.cloud.slots.withdraw_slots(
+            reservation_id, hosts, booking.check
+        )
+        vacated = [host for host in hosts if host.name not in held]
+        if vacated:
+            booking.provider_changes.append(
+                self.cloud.aggregates.remove_aggregate_hosts(
+                    reservation_id, vacated, booking.check
+                )
+            )
+            booking.vacated.extend(vacated)
 
     def give_back(self, booking: base.Booking) -> base.Waiting | None:
         """Delete what prepare() and start() have made, of slots that no server

@@ -204,11 +204,17 @@ class Volume(base.ResourceType):
         if booking.reservation.status != states.Reservation.ACTIVE:
             action = volume_ends.DELETE
         its = {pool.uuid: pool for pool in booking.resources}
-        reasons: list[objects.Reason] = []
+        waits: dict[objects.Resource, list[objects.Reason]] = {}
         for each in self.cloud.volumes.find_types():
             pool = its.get(each.pool_uuid or '')
             if pool and each.reservation_id == booking.reservation.id:
-                reasons += self._empty(each, pool, action, booking)
+                waits.setdefault(pool, []).extend(
+                    self._empty(each, pool, action, booking)
+                )
+        booking.vacated.extend(
+            pool for pool in booking.resources if not waits.get(pool)
+        )
+        reasons = [why for of_pool in waits.values() for why in of_pool]
         return base.Waiting.on(reasons) if reasons else None
 
     def remains(self, booking: base.Booking) -> base.Remains:

@@ -120,6 +120,14 @@ def give_back_early(session: orm.Session) -> None:
     leaving.release(session, lease_id(7), held, NOW)
 
 
+def vacate_at_the_end(session: orm.Session) -> None:
+    for number in MANY[10:12]:
+        held = held_by(session, number)
+        if number % 2:
+            healing.replace(session, lease_id(number), held, NOW)
+        leaving.vacate(session, lease_id(number), held, NOW)
+
+
 def give_slots_back(session: orm.Session) -> None:
     for left in 1, 0:
         slots = dict.fromkeys(held_by(session, 6), left)
@@ -210,6 +218,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
     lambda session: healing.set_flags(session, lease_id(7), True, True, NOW),
     take_back,
     give_back_early,
+    vacate_at_the_end,
     give_slots_back,
     lambda session: tenancy.set_cordoned(session, 7, NOW, NOW),
     lambda session: hosts.set_reservable(session, 7, False, NOW),

@@ -147,6 +147,24 @@ class EndTest(shared.SharedNova):
         self.assertNotIn(server['id'], self._guests())
         self._assert_nothing_is_left(lease)
 
+    def test_others_have_the_other_hosts_while_one_is_waited_for(self):
+        self.enrol('host1', 'host2')
+        lease = self.lease(2)
+        silent = self.host_of(self.boot(lease))
+        [other] = {'host1', 'host2'} - {silent}
+        self._be_silent(silent)
+        for _ in range(2):
+            ended = self.end(lease)
+            self.pass_time(seconds=10)
+        self.assertEqual(states.Lease.TERMINATING, ended.status)
+        [kept] = self.resources_of(lease)
+        self.assertEqual(silent, kept.name)
+        [reservation] = lease.reservations
+        self.assertEqual([silent], self.aggregates()[reservation.id]['hosts'])
+        self.assertEqual(other, self.host_of(self.boot(self.lease())))
+        self._be_heard(silent)
+        self.end_completely(lease)
+
     def test_what_was_asked_of_a_host_before_it_fell_silent_waits_too(self):
         lease = self._lease_whose_host_was_never_told()
         self._be_silent()
@@ -198,17 +216,17 @@ class EndTest(shared.SharedNova):
         lease = self.lease()
         return lease, self.boot(lease)
 
-    def _be_silent(self):
-        """Have host1 be reachable by nobody, and its guests run on."""
-        self._report(datetime.timedelta(days=-100))
+    def _be_silent(self, host='host1'):
+        """Have a host be reachable by nobody, and its guests run on."""
+        self._report(host, datetime.timedelta(days=-100))
 
-    def _be_heard(self):
-        self._report(datetime.timedelta(0))
+    def _be_heard(self, host='host1'):
+        self._report(host, datetime.timedelta(0))
 
-    def _report(self, ago):
+    def _report(self, host, ago):
         service = nova_objects.Service.get_by_id(
             nova_context.get_admin_context(),
-            self.computes['host1'].service_ref.id,
+            self.computes[host].service_ref.id,
         )
         service.last_seen_up = self.now + ago
         service.save()

@@ -112,9 +112,12 @@ def test_no_host_is_held_twice_and_each_server_is_on_a_host_of_its_lease(
             check(region, lease)
 
 
-def live(region, lessees):
+def live(region, lessees, disturb=None):
     """Let lessees, failures and two workers go on for some seconds, and then
-    all that is begun come to its end."""
+    all that is begun come to its end.
+
+    :param disturb: what fails, if not hosts that are healed
+    """
     deadline = time.monotonic() + SECONDS
 
     def while_time_lasts(seed, act):
@@ -131,7 +134,7 @@ def live(region, lessees):
     workers = [region.worker(f'worker {number}') for number in range(2)]
     acts = [
         *(lessee.lease for lessee in lessees),
-        functools.partial(fail, region),
+        disturb or functools.partial(fail, region),
         work,
     ]
     with futures.ThreadPoolExecutor(len(acts)) as pool:
