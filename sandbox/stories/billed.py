@@ -2,6 +2,7 @@
 """The bill of a lease, equal to what a script counts."""
 
 import csv
+import datetime
 from decimal import Decimal
 import io
 
@@ -36,27 +37,47 @@ class Billed(planned.Planned):
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
         super().__init__(auth_url, timeline)
         self.auth_url = auth_url
+        self._booted = self._built = cast.now()
+        """When the server was asked for, and when it was there."""
 
     def tell(self) -> None:
-        with self.step('demo has two hosts for a while') as seen:
+        lease, began = self._have()
+        line = self._count(lease, began)
+        self._count_use(line)
+        self._add_up()
+        self.delete_lease(lease)
+
+    def _have(self) -> tuple[str, datetime.datetime]:
+        """Return a lease that is over, and the time before it began."""
+        with self.step('demo has two hosts, and a server on one') as seen:
             began = cast.now()
             answer = self.demo.ask_lease(
                 'billed', None, began + cast.hours(1), HOSTS
             )
             lease = str(body(answer, 201)['lease']['id'])
             seen(self.wait_for(lease, 'ACTIVE'))
+            self._booted = cast.now()
+            answer = self.demo.boot('billed', self.reservation(lease)['id'])
+            self.expect_on(cast.accepted(answer), self.hosts_of(lease))
+            self._built = cast.now()
             # What lasts no second is not billed.
             until(
-                'a second of it',
+                'a second of both',
                 self.demo.usages,
                 lambda usages: any(
-                    each['lease_id'] == lease and each['hours'] > 0
+                    each['lease_id'] == lease
+                    and each['hours'] > 0
+                    and each['used'].get('servers', 0) > 0
                     for each in usages
                 ),
             )
             change = {'end_date': 'now'}
             body(self.demo.reservation.put(f'/leases/{lease}', json=change))
             seen(self.wait_for(lease, 'TERMINATED', 60))
+        return lease, began
+
+    def _count(self, lease: str, began: datetime.datetime) -> dict[str, str]:
+        """Return the line of the lease."""
         with self.step(
             'the line of the lease is what a script counts'
         ) as seen:
@@ -79,6 +100,29 @@ class Billed(planned.Planned):
             expect('amount', (amount, 'EUR'), _amount(line))
             seen(f'{seconds} s, {line["Host hours"]} host hours')
             seen(f'{line["Amount"]} {line["Unit"]}')
+        return line
+
+    def _count_use(self, line: dict[str, str]) -> None:
+        with self.step('and its server, until the end of the lease') as seen:
+            ended = planned.date(line['Ended'])
+            # It was claimed between these two.
+            most, least = (
+                int((ended - time).total_seconds())
+                for time in (self._booted, self._built)
+            )
+            seconds = _seconds(line['Server hours'])
+            if not least - 1 <= seconds <= most + 1:
+                raise person.Unexpected(f'{least} to {most} s', line)
+            flavor = self.demo.ingredients['flavorRef']
+            answer = self.demo.compute.get(f'/flavors/{flavor}')
+            expect(
+                'VCPU seconds',
+                seconds * body(answer)['flavor']['vcpus'],
+                _seconds(line['Used VCPU hours']),
+            )
+            seen(f'{seconds} s')
+
+    def _add_up(self) -> None:
         with self.step('and the lines add up to the total') as seen:
             lines = self._lines()
             (total,) = self._lines(detailed=False)
@@ -88,7 +132,6 @@ class Billed(planned.Planned):
                 _amount(total),
             )
             seen(f'{total["Amount"]} {total["Unit"]} of {len(lines)} leases')
-        self.delete_lease(lease)
 
     def _lines(self, detailed: bool = True) -> list[dict[str, str]]:
         """Return what openstack lease usage prints for demo."""
@@ -103,3 +146,7 @@ class Billed(planned.Planned):
 
 def _amount(line: dict[str, str]) -> tuple[Decimal, str]:
     return Decimal(line['Amount'] or 0), line['Unit']
+
+
+def _seconds(hours: str) -> int:
+    return round(Decimal(hours) * 3600)
