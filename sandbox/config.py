@@ -369,7 +369,7 @@ def _nova(layout: lo.Layout) -> ini.Sections:
             'flavor:instance,virtual:server'
             + ',virtual:floatingip,virtual:network,network'
             * ('neutron' in layout.real)
-            + ',virtual:volume' * ('cinder' in layout.real)
+            + ',virtual:volume,physical:storage' * ('cinder' in layout.real)
             + ',virtual:stack' * ('heat' in layout.real)
         },
         'service_user': ini.credentials(layout, 'nova')

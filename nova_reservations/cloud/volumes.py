@@ -60,10 +60,10 @@ class Volumes:
         return [_type(each) for each in _list('types', is_public='None')]
 
     def ensure_type(
-        self, volumes: ports.ReservedVolumes, check: ports.Check
+        self, promise: ports.PoolPromise, check: ports.Check
     ) -> None:
-        name = _name(volumes.reservation_id, volumes.pool)
-        found = _of_name(name) or self._create_type(name, volumes, check)
+        name = _name(promise.reservation_id, promise.pool)
+        found = _of_name(name) or self._create_type(name, promise, check)
         if found.is_public:
             check()
             _make_private(found)
@@ -72,13 +72,13 @@ class Volumes:
             'The quota of its volumes',
             _request(
                 'PUT',
-                f'/os-quota-sets/{volumes.project_id}',
+                f'/os-quota-sets/{promise.project_id}',
                 *_REFUSED,
                 body={
                     'quota_set': {
-                        f'volumes_{name}': volumes.count,
-                        f'gigabytes_{name}': volumes.count * volumes.size_gb,
-                        f'snapshots_{name}': 0,
+                        f'volumes_{name}': promise.quota.volumes,
+                        f'gigabytes_{name}': promise.quota.gigabytes,
+                        f'snapshots_{name}': promise.quota.snapshots,
                     }
                 },
             ),
@@ -89,13 +89,13 @@ class Volumes:
             f'/types/{found.id}/action',
             # It has access already.
             409,
-            body={'addProjectAccess': {'project': volumes.project_id}},
+            body={'addProjectAccess': {'project': promise.project_id}},
         )
 
     def _create_type(
-        self, name: str, volumes: ports.ReservedVolumes, check: ports.Check
+        self, name: str, promise: ports.PoolPromise, check: ports.Check
     ) -> ports.VolumeType:
-        pool = self.find_pools().get(volumes.pool.name)
+        pool = self.find_pools().get(promise.pool.name)
         if pool is None:
             raise exception.CloudUnavailable(
                 service='Cinder', reason='a pool of its is down'
@@ -114,7 +114,7 @@ class Volumes:
                     'extra_specs': {
                         'volume_backend_name': backend,
                         'pool_name': inner,
-                        _DATABASE: volumes.database,
+                        _DATABASE: promise.database,
                     },
                 }
             },
@@ -146,19 +146,14 @@ class Volumes:
             if each['volume_type'] == name
         ]
         found.sort(key=lambda each: (each['created_at'], each['id']))
+        return [_volume(each) for each in found]
+
+    def find_strangers(self, pool: str) -> Collection[ports.Volume]:
         return [
-            ports.Volume(
-                each['id'],
-                each['name'] or each['id'],
-                each['status'],
-                each['size'],
-                tuple(
-                    attached['server_id']
-                    for attached in each['attachments']
-                    if attached.get('server_id')
-                ),
-            )
-            for each in found
+            _volume(each)
+            for each in _list('volumes/detail', all_tenants='1', host=pool)
+            if each['status'] != 'deleting'
+            and not _is_ours(each['volume_type'] or '')
         ]
 
     def create_volume(
@@ -300,9 +295,14 @@ def _of_name(name: str) -> ports.VolumeType | None:
     return None
 
 
+def _is_ours(type_name: str) -> bool:
+    parts = type_name.split(':')
+    return len(parts) == 3 and parts[0] == _PREFIX
+
+
 def _type(found: Mapping[str, Any]) -> ports.VolumeType:
     parts = found['name'].split(':')
-    is_ours = len(parts) == 3 and parts[0] == _PREFIX
+    is_ours = _is_ours(found['name'])
     specs = found.get('extra_specs') or {}
     return ports.VolumeType(
         found['id'],
@@ -312,6 +312,20 @@ def _type(found: Mapping[str, Any]) -> ports.VolumeType:
         parts[1] if is_ours else None,
         parts[2] if is_ours else None,
         specs.get(_DATABASE),
+    )
+
+
+def _volume(found: Mapping[str, Any]) -> ports.Volume:
+    return ports.Volume(
+        found['id'],
+        found['name'] or found['id'],
+        found['status'],
+        found['size'],
+        tuple(
+            attached['server_id']
+            for attached in found['attachments']
+            if attached.get('server_id')
+        ),
     )
 
 

@@ -335,7 +335,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def volumes(self) -> Result:
         """Say whether volumes can be made in projects, and kept."""
         hosts = self.services.hosts
-        if pools.VOLUME not in hosts.types:
+        if pools.VOLUME not in resource_types.of_resources(hosts.types):
             return Result(Code.SUCCESS)
         failed = [*volume_check.failures(hosts.cloud, self.conf)]
         if failed:

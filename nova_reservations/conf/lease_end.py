@@ -33,7 +33,7 @@ Related options:
         'kept_volume_type',
         help="""
 The volume type that volumes get at the end of a lease which keeps them:
-``end_action`` ``keep`` of ``virtual:volume``.
+``end_action`` ``keep`` of ``virtual:volume`` and ``physical:storage``.
 
 Cinder moves a volume to where its volume type leads, so that the pool of
 leases is free for the next one, and the volume counts against the project's

@@ -15,11 +15,12 @@ Possible values:
 
 * Names of installed entry points; ``physical:host``, ``virtual:instance``,
   ``flavor:instance``, ``virtual:server``, ``virtual:floatingip``,
-  ``virtual:network`` and ``network``, which is the same, ``virtual:volume``
-  and ``virtual:stack`` come with the package. A name that is not installed
-  stops the process with one line that says so. ``virtual:stack`` needs
-  ``flavor:instance``, and promises the volumes and addresses of a stack where
-  ``virtual:volume`` and ``virtual:floatingip`` are here too
+  ``virtual:network`` and ``network``, which is the same, ``virtual:volume``,
+  ``physical:storage`` and ``virtual:stack`` come with the package. A name that
+  is not installed stops the process with one line that says so.
+  ``virtual:stack`` needs ``flavor:instance``, and promises the volumes and
+  addresses of a stack where ``virtual:volume`` and ``virtual:floatingip`` are
+  here too
 """,
     ),
     cfg.StrOpt(

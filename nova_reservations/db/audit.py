@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from collections.abc import Iterator
 import datetime
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import orm
@@ -295,19 +296,33 @@ def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
     )
 
 
-def whole(
-    session: orm.Session, resource_type: str
-) -> list[tuple[str, str, str, str]]:
-    """Return (name of the resource, reservation id, lease id, project id) of
-    all of a type that active leases should have."""
+class Leased(NamedTuple):
+    """A resource that an active lease should have; or a share of it, unless
+    it has that exclusively.
+
+    :ivar works: it has not failed.
+    """
+
+    name: str
+    reservation_id: str
+    lease_id: str
+    project_id: str
+    exclusive: bool
+    works: bool
+
+
+def leased(session: orm.Session, resource_type: str) -> list[Leased]:
+    """Return all of a type that active leases should have."""
     return [
-        (row.name, row.id, row.lease_id, row.project_id)
+        Leased(*row)
         for row in session.execute(
             sa.select(
                 RESOURCE.c.name,
                 RESERVATION.c.id,
                 RESERVATION.c.lease_id,
                 LEASE.c.project_id,
+                ALLOCATION.c.exclusive,
+                holds.free(holds.Use.RUN).label('works'),
             )
             .join(ALLOCATION, ALLOCATION.c.resource_id == RESOURCE.c.id)
             .join(RESERVATION, RESERVATION.c.id == ALLOCATION.c.reservation_id)

@@ -98,19 +98,23 @@ class NeutronAudit(abc.ABC, Generic[M]):
     ) -> Iterator[Finding]:
         """Yield what active leases should have and have not."""
         with self.database.reader() as session:
-            leased = audit.whole(session, self.resource_type)
-        for name, reservation_id, lease_id, project_id in leased:
-            found = seen.get(name)
+            leased = audit.leased(session, self.resource_type)
+        for each in leased:
+            found = seen.get(each.name)
             if found is not None and (
-                found.project_id != project_id
-                or (found.is_tagged and found.reservation_id == reservation_id)
+                found.project_id != each.project_id
+                or (
+                    found.is_tagged
+                    and found.reservation_id == each.reservation_id
+                )
             ):
                 # One of somebody else's is told of beside.
                 continue
             yield Finding(
-                f'{self.noun} {self.label(name)} of reservation '
-                f'{reservation_id} is not in Neutron, or without its tags',
-                written(self.database, audit.regather, lease_id, now),
+                f'{self.noun} {self.label(each.name)} of reservation '
+                f'{each.reservation_id} is not in Neutron, or without its '
+                'tags',
+                written(self.database, audit.regather, each.lease_id, now),
             )
 
     def _of_leftovers(self, seen: Mapping[str, M]) -> Iterator[Finding]:

@@ -41,6 +41,25 @@ def leasing(types: Types, resource_type: str) -> base.ResourceType | None:
     return None
 
 
+def check_larger(
+    types: Types,
+    known: objects.Inventoried,
+    inventories: Mapping[str, int | None],
+) -> None:
+    """Refuse inventories of a resource if the cloud says that it has less.
+
+    :raises: InvalidInput, CloudUnavailable
+    """
+    kind = leasing(types, known.resource.resource_type)
+    larger = {
+        name: total
+        for name, total in inventories.items()
+        if total is not None and total > known.inventories.get(name, 0)
+    }
+    if kind is not None and larger:
+        kind.check_larger(known.name, larger)
+
+
 def nouns(types: Types, resource_type: str) -> tuple[str, str]:
     """Return what one resource is called, and what several are."""
     if resource_type == objects.HOST:

@@ -276,10 +276,16 @@ class Resources:
             takes the inventory away
         :param properties: the same
         :raises: NotFound, Contended, DatabaseUnavailable
-        :raises: InvalidInput, also for properties that the type gives
+        :raises: InvalidInput, also for properties that the type gives, and
+            for more than the cloud says that there is
+        :raises: CloudUnavailable if it does not say
         :raises: ResourceInUse if less would be left than is promised, or a
             lease was planned with what changes
         """
+
+        resource_types.check_larger(
+            self.types, self.get(resource_id), inventories
+        )
 
         def write(_: transactions.Attempt) -> None:
             with self.database.writer() as session:

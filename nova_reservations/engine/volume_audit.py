@@ -55,10 +55,11 @@ class VolumeAudit:
     def _of_pools(self, known: Pools, found: Found) -> Iterator[Finding]:
         for name, pool in sorted(known.items()):
             promised = pool.inventories.get(pools.SIZE, 0)
-            if name not in found:
+            if name not in found or not found[name].up:
                 yield Finding(
-                    f'Pool {name} is not in Cinder, or its cinder-volume is '
-                    'down or disabled: bring it back, or remove the pool'
+                    f'Pool {name} is not in Cinder, or its backend or '
+                    'cinder-volume is down or disabled: bring it back, or '
+                    'remove the pool'
                 )
                 continue
             total = found[name].total_gb
@@ -67,6 +68,11 @@ class VolumeAudit:
                     f'Pool {name} has {total} GiB in Cinder, and leases may '
                     f'have {promised}: set its inventory of {pools.SIZE} to '
                     'what it has'
+                )
+            for each in self.cloud.volumes.find_strangers(name):
+                yield Finding(
+                    f'Volume {each.id}, which is of no lease, is in pool '
+                    f'{name}: move it elsewhere'
                 )
 
     def _of_types(
@@ -96,28 +102,28 @@ class VolumeAudit:
         """Yield what active leases should have and have not."""
         there = {(each.reservation_id, each.pool_uuid): each for each in types}
         with self.database.reader() as session:
-            leased = audit.whole(session, pools.VOLUME)
+            leased = audit.leased(session, pools.VOLUME)
             promised = {
-                pool.name: _promised(session, pool) for pool in known.values()
+                name: _promised(session, pool) for name, pool in known.items()
             }
-        for name, reservation_id, lease_id, project_id in leased:
-            if reservation_id not in promised.get(name, ()):
-                # It has come, or gone, since the first look.
+        for each in leased:
+            if each.name not in known or not each.works:
+                # It has come since the first look; or nothing can be made
+                # there before the pool is back.
                 continue
-            pool = known[name].resource
-            made = there.get((reservation_id, pool.uuid))
-            count, size_gb = promised[name][reservation_id]
-            wanted = ports.ReservedVolumes(
-                reservation_id, project_id, pool, count, size_gb, ''
-            )
-            for problem in self._problems(wanted, made):
+            pool = known[each.name].resource
+            promise = _promise(each, pool, promised[each.name])
+            if promise is None:
+                continue
+            made = there.get((promise.reservation_id, promise.pool.uuid))
+            for problem in self._problems(promise, made):
                 yield Finding(
-                    f'Reservation {reservation_id}: {problem}',
-                    written(self.database, audit.regather, lease_id, now),
+                    f'Reservation {promise.reservation_id}: {problem}',
+                    written(self.database, audit.regather, each.lease_id, now),
                 )
 
     def _problems(
-        self, wanted: ports.ReservedVolumes, made: ports.VolumeType | None
+        self, wanted: ports.PoolPromise, made: ports.VolumeType | None
     ) -> Iterator[str]:
         if made is None:
             yield f'it has no volume type in pool {wanted.pool.name}'
@@ -137,7 +143,7 @@ class VolumeAudit:
         missing = wanted.missing(there)
         if missing:
             yield (
-                f'{missing} of its {wanted.count} volumes in pool '
+                f'{missing} of its {wanted.quota.volumes} volumes in pool '
                 f'{wanted.pool.name} are not there'
             )
 
@@ -180,3 +186,20 @@ def _promised(
         )
         for key, its in amounts.items()
     }
+
+
+def _promise(
+    leased: audit.Leased,
+    pool: objects.Resource,
+    shares: Mapping[str, tuple[int, int]],
+) -> ports.PoolPromise | None:
+    """Return what a reservation has of a pool; None: it has come, or gone,
+    while we looked."""
+    who = leased.reservation_id, leased.project_id
+    if leased.exclusive:
+        return ports.ReservedPool(*who, pool, '')
+    if leased.reservation_id not in shares:
+        return None
+    return ports.ReservedVolumes(
+        *who, pool, *shares[leased.reservation_id], ''
+    )

@@ -52,9 +52,12 @@ from nova_reservations.ports.stacks import Stacks
 from nova_reservations.ports.stacks import Standing
 from nova_reservations.ports.stacks import Template
 from nova_reservations.ports.volumes import Backup
+from nova_reservations.ports.volumes import PoolPromise
+from nova_reservations.ports.volumes import ReservedPool
 from nova_reservations.ports.volumes import ReservedVolumes
 from nova_reservations.ports.volumes import Volume
 from nova_reservations.ports.volumes import VolumePool
+from nova_reservations.ports.volumes import VolumeQuota
 from nova_reservations.ports.volumes import Volumes
 from nova_reservations.ports.volumes import VolumeType
 
@@ -86,7 +89,9 @@ __all__ = [
     'Outcome',
     'PlacedServer',
     'Pool',
+    'PoolPromise',
     'RequestKey',
+    'ReservedPool',
     'ReservedSlots',
     'ReservedVolumes',
     'Room',
@@ -105,6 +110,7 @@ __all__ = [
     'Template',
     'Volume',
     'VolumePool',
+    'VolumeQuota',
     'VolumeType',
     'Volumes',
 ]

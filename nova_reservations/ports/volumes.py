@@ -5,6 +5,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
 from typing import Any
+from typing import ClassVar
 from typing import Protocol
 
 from nova_reservations import objects
@@ -87,6 +88,38 @@ def _may_be(capabilities: Mapping[str, Any], key: str, wanted: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class VolumeQuota:
+    """The most that a project may have by a volume type; -1: as much as there
+    is room for.
+
+    :ivar gigabytes: of its volumes and their snapshots together.
+    """
+
+    volumes: int
+    gigabytes: int
+    snapshots: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReservedPool:
+    """A pool that a reservation has as a whole.
+
+    :ivar database: the name of ours.
+    """
+
+    quota: ClassVar[VolumeQuota] = VolumeQuota(-1, -1, -1)
+
+    reservation_id: str
+    project_id: str
+    pool: objects.Resource
+    database: str
+
+    def missing(self, there: 'Collection[Volume]') -> int:
+        """Return 0: the project makes what it wants to have there."""
+        return 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ReservedVolumes:
     """The volumes that a reservation has in a pool, and no more of them.
 
@@ -100,11 +133,19 @@ class ReservedVolumes:
     size_gb: int
     database: str
 
+    @property
+    def quota(self) -> VolumeQuota:
+        return VolumeQuota(self.count, self.count * self.size_gb, 0)
+
     def missing(self, there: 'Collection[Volume]') -> int:
         """Return how many volumes are not there; the project may have made
         others in their place, of other sizes."""
         room = self.count * self.size_gb - sum(each.size_gb for each in there)
         return max(0, min(self.count - len(there), room // self.size_gb))
+
+
+PoolPromise = ReservedPool | ReservedVolumes
+"""What a reservation was promised of a pool."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,10 +192,10 @@ class Volumes(Protocol):
     def find_types(self) -> Collection[VolumeType]:
         """Return all volume types."""
 
-    def ensure_type(self, volumes: ReservedVolumes, check: Check) -> None:
-        """Let the project, and nobody else, have so many volumes there by the
-        type of its reservation, of so many GiB in all; also where somebody
-        has changed that.
+    def ensure_type(self, promise: PoolPromise, check: Check) -> None:
+        """Let the project, and nobody else, have volumes there by the type of
+        its reservation, within its quota; also where somebody has changed
+        that.
 
         :raises: CloudRefused
         """
@@ -167,6 +208,11 @@ class Volumes(Protocol):
     ) -> list[Volume]:
         """Return the project's volumes of the type, in the order in which
         they were made."""
+
+    def find_strangers(self, pool: str) -> Collection[Volume]:
+        """Return the volumes in a pool whose volume type is none of a
+        reservation's, whoever has them; not those that are on their way
+        out."""
 
     def create_volume(
         self, volumes: ReservedVolumes, name: str, check: Check

@@ -22,11 +22,15 @@ def pool(name: str, total_gb: int | None = 100) -> ports.VolumePool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Made:
-    """:ivar type_name: of its volume type."""
+    """:ivar type_name: of its volume type.
+
+    :ivar pool: where Cinder has put it.
+    """
 
     volume: ports.Volume
     project_id: str
     type_name: str
+    pool: str | None = None
 
 
 class FakeVolumes:
@@ -35,7 +39,7 @@ class FakeVolumes:
     :ivar pools: name -> pool.
     :ivar types: name -> type.
     :ivar access: name of a type -> the projects that may use it.
-    :ivar quotas: name of a type -> number of volumes, and GiB of all.
+    :ivar quotas: name of a type -> what may be had by it.
     :ivar made: id -> volume, in the order in which they were made.
     :ivar without_role: projects in which nothing can be created.
     :ivar without_quota: projects that may have no more volumes.
@@ -51,7 +55,7 @@ class FakeVolumes:
         self.pools: dict[str, ports.VolumePool] = {}
         self.types: dict[str, ports.VolumeType] = {}
         self.access: dict[str, set[str]] = {}
-        self.quotas: dict[str, tuple[int, int]] = {}
+        self.quotas: dict[str, ports.VolumeQuota] = {}
         self.made: dict[str, Made] = {}
         self.without_role: set[str] = set()
         self.without_quota: set[str] = set()
@@ -78,8 +82,16 @@ class FakeVolumes:
     def _retype(self, key: str, type_name: str) -> None:
         self._set(key, 'available')
         self.made[key] = dataclasses.replace(
-            self.made[key], type_name=type_name
+            self.made[key], type_name=type_name, pool=self._where(type_name)
         )
+
+    def _where(self, type_name: str) -> str | None:
+        """Return a pool to which a type leads."""
+        wanted = self.types.get(type_name)
+        for name, each in self.pools.items():
+            if wanted is not None and wanted.may_lead_to(each):
+                return name
+        return None
 
     def _finish_backups(self, key: str) -> None:
         self._set(key, 'available')
@@ -129,12 +141,12 @@ class FakeVolumes:
         return list(self.types.values())
 
     def ensure_type(
-        self, volumes: ports.ReservedVolumes, check: ports.Check
+        self, promise: ports.PoolPromise, check: ports.Check
     ) -> None:
-        name = _name(volumes.reservation_id, volumes.pool)
+        name = _name(promise.reservation_id, promise.pool)
         self._answer()
         if name not in self.types:
-            pool = self.pools.get(volumes.pool.name)
+            pool = self.pools.get(promise.pool.name)
             if pool is None:
                 raise exception.CloudUnavailable(
                     service='Cinder', reason='a pool of its is down'
@@ -146,19 +158,19 @@ class FakeVolumes:
                 name,
                 False,
                 dict(pool.capabilities),
-                volumes.reservation_id,
-                volumes.pool.uuid,
-                volumes.database,
+                promise.reservation_id,
+                promise.pool.uuid,
+                promise.database,
             )
         if self.types[name].is_public:
             check()
             self._make_private(name)
         check()
         self._state.write('set quota of volumes')
-        self.quotas[name] = volumes.count, volumes.count * volumes.size_gb
+        self.quotas[name] = promise.quota
         check()
         self._state.write('give access to volume type')
-        self.access.setdefault(name, set()).add(volumes.project_id)
+        self.access.setdefault(name, set()).add(promise.project_id)
 
     def find_access(self, volume_type: ports.VolumeType) -> set[str]:
         self._answer()
@@ -175,24 +187,46 @@ class FakeVolumes:
             if made.project_id == project_id and made.type_name == name
         ]
 
+    def find_strangers(self, pool: str) -> list[ports.Volume]:
+        self._answer()
+        return [
+            made.volume
+            for made in self.made.values()
+            if made.pool == pool
+            and made.volume.status != 'deleting'
+            and self.types[made.type_name].reservation_id is None
+        ]
+
     def create_volume(
         self, volumes: ports.ReservedVolumes, name: str, check: ports.Check
     ) -> None:
         check()
         self._state.write('create volume')
         self._answer()
-        type_name = _name(volumes.reservation_id, volumes.pool)
+        self.make(
+            volumes.project_id,
+            _name(volumes.reservation_id, volumes.pool),
+            volumes.size_gb,
+            name,
+        )
+
+    def make(
+        self, project_id: str, type_name: str, size_gb: int, name: str = ''
+    ) -> None:
+        """Create a volume, as the project asks for it.
+
+        :raises: CloudRefused
+        """
         theirs = [
             made.volume.size_gb
             for made in self.made.values()
             if made.type_name == type_name
         ]
-        count, gigabytes = self.quotas.get(type_name, (0, 0))
+        is_public = type_name in self.types and self.types[type_name].is_public
         if (
-            volumes.project_id in self.without_role | self.without_quota
-            or volumes.project_id not in self.access.get(type_name, ())
-            or len(theirs) >= count
-            or sum(theirs) + volumes.size_gb > gigabytes
+            project_id in self.without_role | self.without_quota
+            or not (is_public or project_id in self.access.get(type_name, ()))
+            or not self._has_room(type_name, [*theirs, size_gb])
         ):
             raise exception.CloudRefused(
                 what='A volume', reason='it can not be had'
@@ -201,12 +235,21 @@ class FakeVolumes:
         key = f'volume {self._number}'
         status = 'creating' if self.slow else 'available'
         volume = ports.Volume(
-            key,
-            name,
-            'error' if self.broken else status,
-            volumes.size_gb,
+            key, name, 'error' if self.broken else status, size_gb
         )
-        self.made[key] = Made(volume, volumes.project_id, type_name)
+        self.made[key] = Made(
+            volume, project_id, type_name, self._where(type_name)
+        )
+
+    def _has_room(self, type_name: str, sizes: list[int]) -> bool:
+        quota = self.quotas.get(type_name, ports.VolumeQuota(-1, -1, -1))
+        return all(
+            limit == -1 or wanted <= limit
+            for wanted, limit in (
+                (len(sizes), quota.volumes),
+                (sum(sizes), quota.gigabytes),
+            )
+        )
 
     def delete_volume(
         self, volume: ports.Volume, check: ports.Check

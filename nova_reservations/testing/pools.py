@@ -6,11 +6,18 @@ from nova_reservations.objects import pool as pools
 from nova_reservations.plugins.monitors import compute
 from nova_reservations.plugins.monitors import volume as monitor
 from nova_reservations.plugins.resource_types import host
+from nova_reservations.plugins.resource_types import storage
 from nova_reservations.plugins.resource_types import volume
 from nova_reservations.testing import fake_volumes
 from nova_reservations.testing import region as regions
 
-TYPES = {objects.HOST: host.PhysicalHost, pools.VOLUME: volume.Volume}
+STORAGE = 'physical:storage'
+
+TYPES = {
+    objects.HOST: host.PhysicalHost,
+    pools.VOLUME: volume.Volume,
+    STORAGE: storage.Storage,
+}
 MONITORS = [compute.ComputeMonitor, monitor.VolumeMonitor]
 
 FAST, SLOW = 'storage@files#fast', 'storage@files#slow'
@@ -32,8 +39,13 @@ def enrol(region: regions.Region, *names: str) -> None:
 def asked(
     size_gb: int, amount: int = 1, **more: object
 ) -> tuple[str, dict[str, object]]:
-    """Return what a lease asks for."""
+    """Return volumes that a lease asks for."""
     return pools.VOLUME, {'size_gb': size_gb, 'amount': amount, **more}
+
+
+def whole(amount: int = 1, **more: object) -> tuple[str, dict[str, object]]:
+    """Return whole pools that a lease asks for."""
+    return STORAGE, {'amount': amount, **more}
 
 
 def there(region: regions.Region) -> list[tuple[str, int, str]]:

@@ -36,6 +36,7 @@ ELSEWHERE = {
             'scheduled',
             'flavor:instance',
             'physical:host',
+            'physical:storage',
             'network',
             'virtual:floatingip',
             'virtual:instance',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes are leased, with hosts, on a real Cinder."""
+"""Volumes, with hosts, and a whole pool are leased on a real Cinder."""
 
 from typing import Any
 
@@ -23,7 +23,8 @@ CONF: ini.Sections = {'reservations': {'kept_volume_type': _KEPT}}
 
 
 def tell(auth_url: str, timeline: story.Timeline) -> None:
-    """Lease volumes with hosts: from enrolment to clean-up."""
+    """Lease volumes with hosts, and the pool: from enrolment to
+    clean-up."""
     told = _Volumes(auth_url, timeline)
     told.enrol()
     lease = told.lease_both()
@@ -31,6 +32,7 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.audit(lease)
     told.lose_the_pool(lease)
     told.end(lease)
+    told.lease_the_pool()
     told.keep()
     told.back_up()
     told.wait_for_cinder()
@@ -92,12 +94,7 @@ class _Volumes(cast.Cast):
             seen(cast.refusal(self._create(self.alt, name), 404))
         with self.step('and its own volumes are elsewhere') as seen:
             made = body(self._create(self.alt), 202)['volume']['id']
-            until(
-                'a pool',
-                lambda: self._ask_admin(f'/volumes/{made}')['volume'],
-                lambda volume: volume['status'] == 'available',
-            )
-            shown = self._ask_admin(f'/volumes/{made}')['volume']
+            shown = self._made(made)
             seen(shown['os-vol-host-attr:host'])
             expect('pool', _OPEN, shown['os-vol-host-attr:host'])
             body(self.alt.volume.delete(f'/volumes/{made}'), 202)
@@ -111,8 +108,23 @@ class _Volumes(cast.Cast):
             told = commands.audit(self.etc)
             if '__DEFAULT__ leads to pool' not in told:
                 raise person.Unexpected('__DEFAULT__', told)
-            self._set_specs(default, pool_name='open')
             seen(told.strip().splitlines()[0])
+        with self.step('what comes in is named, until it is gone') as seen:
+            strange = body(self._create(self.alt), 202)['volume']['id']
+            expect('pool', _FAST, self._made(strange)['os-vol-host-attr:host'])
+            told = commands.audit(self.etc)
+            named = f'Volume {strange}, which is of no lease'
+            if named not in told:
+                raise person.Unexpected(named, told)
+            seen(next(each for each in told.splitlines() if named in each))
+            body(self.alt.volume.delete(f'/volumes/{strange}'), 202)
+            until(
+                'nothing of theirs',
+                lambda: body(self.alt.volume.get('/volumes'))['volumes'],
+                lambda there: there == [],
+                60,
+            )
+            self._set_specs(default, pool_name='open')
         (name,) = {each['volume_type'] for each in self._volumes()}
         path = f'/types/{self._types()[name]}'
         with self.step('somebody takes access, and then lets all in'):
@@ -183,6 +195,63 @@ class _Volumes(cast.Cast):
             seen(self.wait_for(lease, 'TERMINATED'))
             expect('volumes', [], self._volumes())
             expect('types', ['__DEFAULT__'], [*self._types()])
+
+    def lease_the_pool(self) -> None:
+        with self.step('demo leases the pool as a whole') as seen:
+            asked = self._ask_for_the_pool(self.demo)
+            lease = str(body(asked, 201)['lease']['id'])
+            seen(self.wait_for(lease, 'ACTIVE', 60))
+        with self.step('nobody else gets any of it') as seen:
+            seen(cast.refusal(self._ask(self.alt, 1), 409))
+            cast.refusal(self._ask_for_the_pool(self.alt), 409)
+        with self.step('demo makes there what it wants') as seen:
+            (part,) = self.demo.lease(lease)['reservations']
+            (name,) = part['volume_types']
+            made = [
+                body(self._create(self.demo, name, size), 202)['volume']['id']
+                for size in (20, 70)
+            ]
+            for each in made:
+                shown = self._made(each)
+                expect('pool', _FAST, shown['os-vol-host-attr:host'])
+            seen(name)
+            (part,) = self.demo.lease(lease)['reservations']
+            expect('volumes', sorted(made), part['volumes'])
+        self._keep_out(name, made[0])
+        with self.step('the audit has nothing to say'):
+            told = commands.audit(self.etc)
+            if name in told or _FAST in told:
+                raise person.Unexpected('nothing', told)
+        with self.step('at its end the pool is empty') as seen:
+            self._set(lease, end_date='now')
+            seen(self.wait_for(lease, 'TERMINATED', 60))
+            expect('volumes', [], self._volumes())
+            expect('types', ['__DEFAULT__'], [*self._types()])
+
+    def _keep_out(self, name: str, volume: str) -> None:
+        """See that another project gets nothing by demo's volume type, nor a
+        volume that has it."""
+        with self.step('another project does not know the type') as seen:
+            seen(cast.refusal(self._create(self.alt, name), 404))
+        with self.step('nor can it move a volume of its own there') as seen:
+            own = body(self._create(self.alt), 202)['volume']['id']
+            self._made(own)
+            retype = {'new_type': name, 'migration_policy': 'on-demand'}
+            refused = self.alt.volume.post(
+                f'/volumes/{own}/action', json={'os-retype': retype}
+            )
+            seen(cast.refusal(refused, 404))
+            body(self.alt.volume.delete(f'/volumes/{own}'), 202)
+        with self.step('nor take over one that demo offers') as seen:
+            offered = {'transfer': {'volume_id': volume, 'name': 'take it'}}
+            offer = body(
+                self.demo.volume.post('/volume-transfers', json=offered), 202
+            )['transfer']
+            path = f'/volume-transfers/{offer["id"]}'
+            accepted = {'accept': {'auth_key': offer['auth_key']}}
+            refused = self.alt.volume.post(f'{path}/accept', json=accepted)
+            seen(cast.refusal(refused, 404))
+            body(self.demo.volume.delete(path), 202)
 
     def keep(self) -> None:
         with self.step('volumes are not kept without a type for them') as seen:
@@ -316,6 +385,22 @@ class _Volumes(cast.Cast):
             },
         )
 
+    def _ask_for_the_pool(self, who: person.Person) -> requests.Response:
+        return who.reservation.post(
+            '/leases',
+            json={
+                'name': 'all of it',
+                'start_date': 'now',
+                'end_date': (cast.now() + cast.hours(2)).isoformat(),
+                'reservations': [
+                    {
+                        'resource_type': 'physical:storage',
+                        'volume_type': 'fast',
+                    }
+                ],
+            },
+        )
+
     def _lease(
         self,
         who: person.Person,
@@ -344,12 +429,24 @@ class _Volumes(cast.Cast):
         return [each for each in found if each['status'] != 'deleting']
 
     def _create(
-        self, who: person.Person, volume_type: str | None = None
+        self,
+        who: person.Person,
+        volume_type: str | None = None,
+        size: int = 1,
     ) -> requests.Response:
-        fields = {'size': 1} | (
+        fields: dict[str, Any] = {'size': size} | (
             {'volume_type': volume_type} if volume_type else {}
         )
         return who.volume.post('/volumes', json={'volume': fields})
+
+    def _made(self, volume: str) -> Any:
+        """Return a volume when Cinder has made it."""
+        return until(
+            'a volume',
+            lambda: self._ask_admin(f'/volumes/{volume}')['volume'],
+            lambda seen: seen['status'] == 'available',
+            60,
+        )
 
     def _types(self) -> dict[str, str]:
         found = self._ask_admin('/types?is_public=None')['volume_types']

@@ -305,6 +305,16 @@ class ResourceType(abc.ABC):
         """
         return inventories
 
+    def check_larger(  # noqa: B027
+        self, name: str, inventories: Mapping[str, int]
+    ) -> None:
+        """Refuse inventories of a resource that is there, if the cloud says
+        that it has less.
+
+        :param inventories: those alone that become larger
+        :raises: InvalidInput, CloudUnavailable
+        """
+
     def ranged(
         self, params: Mapping[str, Any], minimum: int, maximum: int
     ) -> dict[str, Any]:

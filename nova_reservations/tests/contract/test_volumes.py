@@ -55,6 +55,16 @@ def reserved(
     )
 
 
+def reserved_whole(pool: str) -> ports.ReservedPool:
+    """Return a pool of a reservation that nobody has yet."""
+    return ports.ReservedPool(
+        str(uuid.uuid4()),
+        MINE,
+        objects.Resource(1, 'virtual:volume', pool, str(uuid.uuid4())),
+        worlds.DATABASE,
+    )
+
+
 class FakeWorld:
     def __init__(self) -> None:
         self._cloud = fake_cloud.FakeCloud()
@@ -70,6 +80,9 @@ class FakeWorld:
             made, is_public=True
         )
 
+    def make(self, made: ports.VolumeType, size_gb: int) -> None:
+        self.volumes.make(MINE, made.name, size_gb)
+
 
 class CinderWorld:
     def __init__(self, url: str) -> None:
@@ -78,20 +91,28 @@ class CinderWorld:
 
     def add_type(self, name: str, pool: str) -> None:
         specs = {'volume_backend_name': 'files', 'pool_name': pool}
-        self._ask('POST', '/types', {'name': name, 'extra_specs': specs})
+        fields = {'name': name, 'extra_specs': specs}
+        self._ask('POST', '/types', {'volume_type': fields})
 
     def publish(self, made: ports.VolumeType) -> None:
-        self._ask('PUT', f'/types/{made.id}', {'is_public': True})
+        fields = {'is_public': True}
+        self._ask('PUT', f'/types/{made.id}', {'volume_type': fields})
 
-    def _ask(self, method: str, path: str, fields: Any) -> None:
+    def make(self, made: ports.VolumeType, size_gb: int) -> None:
+        fields = {'size': size_gb, 'volume_type': made.name}
+        self._ask('POST', '/volumes', {'volume': fields}, MINE)
+
+    def _ask(
+        self, method: str, path: str, wanted: Any, project_id: str = OTHERS
+    ) -> None:
         answer = requests.request(
             method,
             f'{self._url}{path}',
-            json={'volume_type': fields},
-            headers={'X-Auth-Token': f'user:{OTHERS}'},
+            json=wanted,
+            headers={'X-Auth-Token': f'user:{project_id}'},
             timeout=_SECONDS,
         )
-        assert answer.status_code == 200, answer.text
+        assert answer.status_code in (200, 202), answer.text
 
 
 @pytest.fixture
@@ -138,7 +159,7 @@ def until(seen: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
 
 def found(
     world: FakeWorld | CinderWorld,
-    wanted: ports.ReservedVolumes,
+    wanted: ports.PoolPromise,
     project_id: str = MINE,
 ) -> list[ports.Volume]:
     return world.volumes.find_volumes(
@@ -147,7 +168,7 @@ def found(
 
 
 def type_of(
-    world: FakeWorld | CinderWorld, wanted: ports.ReservedVolumes
+    world: FakeWorld | CinderWorld, wanted: ports.PoolPromise
 ) -> ports.VolumeType:
     (one,) = (
         each
@@ -230,6 +251,33 @@ def test_as_many_volumes_as_were_promised_are_made_and_no_more(
     assert world.volumes.delete_type(made, worlds.go_on)
 
 
+def test_a_whole_pool_has_what_its_project_makes_there(
+    world: FakeWorld | CinderWorld,
+) -> None:
+    wanted = reserved_whole(SLOW)
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    made = type_of(world, wanted)
+    assert not made.is_public
+    assert set(world.volumes.find_access(made)) == {MINE}
+    assert leads_to(world, made) == {SLOW}
+    for size_gb in 60, 30, 1:
+        world.make(made, size_gb)
+    there = until(
+        lambda: found(world, wanted),
+        lambda seen: [each.status for each in seen] == ['available'] * 3,
+    )
+    assert sorted(each.size_gb for each in there) == [1, 30, 60]
+
+    world.volumes.close_type(made, MINE, worlds.go_on)
+    assert set(world.volumes.find_access(made)) == set()
+    assert not world.volumes.delete_type(made, worlds.go_on)
+    for each in there:
+        assert world.volumes.delete_volume(each, worlds.go_on) is None
+    until(lambda: found(world, wanted), lambda seen: seen == [])
+    assert world.volumes.delete_type(made, worlds.go_on)
+
+
 def test_a_pool_that_is_down_has_no_type(
     world: FakeWorld | CinderWorld,
 ) -> None:
@@ -255,6 +303,29 @@ def one(
         world.volumes.delete_volume(each, worlds.go_on)
     until(
         lambda: world.volumes.delete_type(made, worlds.go_on),
+        lambda is_gone: is_gone,
+    )
+
+
+def test_what_others_have_in_a_pool_is_found(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    assert list(world.volumes.find_strangers(FAST)) == []
+    name = f'gold {uuid.uuid4()}'
+    world.add_type(name, 'fast')
+    (gold,) = (
+        each for each in world.volumes.find_types() if each.name == name
+    )
+    world.make(gold, 1)
+    (found_there,) = until(
+        lambda: world.volumes.find_strangers(FAST),
+        lambda seen: [each.status for each in seen] == ['available'],
+    )
+    assert list(world.volumes.find_strangers(SLOW)) == []
+    assert world.volumes.delete_volume(found_there, worlds.go_on) is None
+    until(
+        lambda: world.volumes.delete_type(gold, worlds.go_on),
         lambda is_gone: is_gone,
     )
 

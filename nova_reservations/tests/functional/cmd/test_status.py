@@ -223,13 +223,14 @@ def test_hosts_that_are_not_healed_are_named(controller):
     assert {*hosts} <= set(said.split())
 
 
-def test_volumes_need_a_role_that_projects_inherit(controller):
+@pytest.mark.parametrize('leased', ['virtual:volume', 'physical:storage'])
+def test_volumes_need_a_role_that_projects_inherit(controller, leased):
     volumes = controller.cloud.volumes
     volumes.without_role.add('lessee')
     volumes.is_silent = True
     assert controller.results()['Volumes'] == (SUCCESS, None)
     with controller.conf_file.open('a') as file:
-        file.write('resource_types = virtual:volume\n')
+        file.write(f'resource_types = {leased}\n')
     code, said = controller.results()['Volumes']
     assert (code, 'does not answer' in said) == (FAILURE, True)
     volumes.is_silent = False

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker is killed before each step of a lease of hosts and volumes.
+"""A worker is killed before each step of a lease of hosts and volumes, or
+whole pools.
 
 What there is at the end must be what there is when nobody is killed.
 """
@@ -68,6 +69,53 @@ def healing(region):
     return lease
 
 
+def whole_start(region):
+    return region.lease_of(HOST, pools.whole(2))
+
+
+def whole_growth(region):
+    lease = region.lease_of(pools.whole())
+    region.work()
+    region.change(lease, amount=2)
+    return lease
+
+
+def _filled(region, **more):
+    """Return a lease of two pools with volumes of the project's, at its
+    end."""
+    lease = region.lease_of(HOST, pools.whole(2, **more))
+    region.work()
+    for name, projects in region.cloud.volumes.access.items():
+        if projects:
+            region.cloud.volumes.make('lessee', name, 30)
+            region.cloud.volumes.make('lessee', name, 50)
+    region.now += minutes(60)
+    return lease
+
+
+def whole_end(region):
+    return _filled(region)
+
+
+def whole_backup(region):
+    return _filled(region, end_action='backup')
+
+
+def whole_keep(region):
+    region.opts.set_override('kept_volume_type', 'open', 'reservations')
+    region.cloud.volumes.add_type('open', pool_name='open')
+    return _filled(region, end_action='keep')
+
+
+def whole_healing(region):
+    """A pool that is down with nothing in it, and nobody has seen it."""
+    lease = region.lease_of(pools.whole())
+    region.work()
+    del region.cloud.volumes.pools[min(region.hosts_of(lease))]
+    region.soon('monitor')
+    return lease
+
+
 @pytest.fixture
 def told(make_region):
     """Return a region after a story."""
@@ -81,7 +129,22 @@ def told(make_region):
 
 
 @pytest.mark.parametrize(
-    'story', [start, growth, refused_start, end, backup, keep, healing]
+    'story',
+    [
+        start,
+        growth,
+        refused_start,
+        end,
+        backup,
+        keep,
+        healing,
+        whole_start,
+        whole_growth,
+        whole_end,
+        whole_backup,
+        whole_keep,
+        whole_healing,
+    ],
 )
 def test_another_worker_finishes_what_a_killed_one_began(told, story):
     killed_workers.each_is_followed(lambda: told(story)[0], outcome)
@@ -93,11 +156,11 @@ def outcome(region, worker=None):
     for pause in (0.6, 0.1):
         region.now += minutes(pause)
         region.work(worker)
-    now = there(region)
+    volumes = region.cloud.volumes
+    now = there(region), sorted(map(sorted, volumes.access.values()))
     region.look()
     region.forward(until=65, by=worker)
     leases = region.picture()['leases'].values()
-    volumes = region.cloud.volumes
     backups = [len(each) for each in volumes.backups.values()]
     left = there(region), set(volumes.types), backups
     return now, left, [lease['status'] for lease in leases]

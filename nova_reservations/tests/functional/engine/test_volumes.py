@@ -7,7 +7,7 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations import objects
-from nova_reservations.engine import audit
+from nova_reservations import ports
 from nova_reservations.objects import pool as pools
 from nova_reservations.testing import fake_volumes
 from nova_reservations.testing.pools import asked
@@ -78,7 +78,9 @@ def test_nobody_else_can_use_its_type_and_it_nothing_beyond_its_quota(region):
     assert not made.is_public
     assert made.reservation_id == lease.reservations[0].id
     assert region.cloud.volumes.access[made.name] == {'lessee'}
-    assert region.cloud.volumes.quotas[made.name] == (2, 20)
+    assert region.cloud.volumes.quotas[made.name] == ports.VolumeQuota(
+        volumes=2, gigabytes=20, snapshots=0
+    )
 
 
 def test_a_lease_of_hosts_and_volumes_starts_as_a_whole(region):
@@ -303,11 +305,16 @@ def test_a_pool_that_goes_down_flags_its_lease_and_its_data_stays(region):
     down = dataclasses.replace(fake_volumes.pool(FAST), up=False)
     region.cloud.volumes.pools[FAST] = down
     region.look()
+    region.work()
     assert region.see(lease).reservations[0].missing_resources
     assert there(region) == of('lessee', 100, 1)
+    (name,) = region.cloud.volumes.types
+    assert region.cloud.volumes.access[name] == set()
     region.cloud.volumes.pools[FAST] = fake_volumes.pool(FAST)
     region.look()
+    region.work()
     assert not region.see(lease).reservations[0].missing_resources
+    assert region.cloud.volumes.access[name] == {'lessee'}
     region.forward(until=61)
     assert there(region) == []
 
@@ -327,11 +334,36 @@ def test_a_lease_gets_a_volume_elsewhere_where_there_is_room(region):
     assert there(region) == []
 
 
+def test_a_pool_that_it_had_to_leave_is_others_when_it_can_make_nothing_there(
+    region,
+):
+    volumes = region.cloud.volumes
+    lease = region.lease_of(asked(10))
+    region.work()
+    (first,) = region.hosts_of(lease)
+    (old,), (name,) = volumes.made, volumes.types
+    down = volumes.pools.pop(first)
+    region.look()
+    region.work()
+    assert volumes.access[name] == set()
+    volumes.pools[first] = down
+    region.look()
+    with pytest.raises(exception.NotEnoughResources):
+        region.lease_of(asked(91, 2))
+    del volumes.made[old]
+    region.look()
+    region.work()
+    assert name not in volumes.types
+    region.look()
+    region.lease_of(asked(100, volume_type=first.partition('#')[2]))
+    assert there(region) == of('lessee', 10, 1)
+
+
 @pytest.mark.parametrize(
     ('more', 'said'),
     [
         ({'size_gb': '0'}, 'size_gb must be'),
-        ({'amount': '101'}, 'amount between'),
+        ({'amount': '101'}, 'amount must be'),
     ],
 )
 def test_what_makes_no_sense_is_refused(region, more, said):
@@ -369,6 +401,31 @@ def test_a_pool_that_others_reach_is_not_enrolled(make_region):
     assert add(region, FAST, VOLUME_GB=90).inventories == {'VOLUME_GB': 90}
 
 
+def test_a_pool_becomes_no_larger_than_it_is(region):
+    volumes = region.cloud.volumes
+    (fast,) = region.resources.find(objects.ResourceQuery(pools.VOLUME, FAST))
+
+    def change(**inventories):
+        changed = region.resources.update(fast.id, region.now, inventories)
+        return changed.inventories
+
+    with pytest.raises(exception.InvalidInput, match='101 are more'):
+        change(VOLUME_GB=101)
+    with pytest.raises(exception.InvalidInput, match='no other'):
+        change(SEATS=1)
+    volumes.is_silent = True
+    assert change(VOLUME_GB=60) == {'VOLUME_GB': 60}
+    with pytest.raises(exception.CloudUnavailable):
+        change(VOLUME_GB=61)
+    volumes.is_silent = False
+    region.lease_of(asked(60, volume_type='fast'))
+    region.work()
+    assert change(VOLUME_GB=100) == {'VOLUME_GB': 100}
+    del volumes.pools[FAST]
+    with pytest.raises(exception.InvalidInput, match='that is up'):
+        change(VOLUME_GB=110)
+
+
 @pytest.mark.parametrize(
     ('pool', 'said'),
     [
@@ -386,114 +443,3 @@ def test_a_pool_of_which_cinder_says_no_good_is_not_enrolled(
     region.cloud.volumes.pools = {FAST: plain, told.name: told}
     with pytest.raises(exception.InvalidInput, match=said):
         add(region, FAST)
-
-
-def findings(region):
-    found = audit.Audit(region.database, region.cloud)
-    return [*found.volumes.findings(region.now)]
-
-
-def test_the_audit_names_types_that_let_others_in(region):
-    region.lease_of(asked(10, volume_type='fast'))
-    region.work()
-    assert findings(region) == []
-    volumes = region.cloud.volumes
-    (name,) = volumes.types
-    volumes.types[name] = dataclasses.replace(
-        volumes.types[name], is_public=True
-    )
-    volumes.add_type('gold', pool_name='slow')
-    public, gold = sorted(
-        findings(region), key=lambda each: each.repair is None
-    )
-    assert f'volume type {name} is public' in public.problem
-    assert f'type gold leads to pool {SLOW}' in gold.problem
-    public.repair()
-    region.work()
-    assert not volumes.types[name].is_public
-    assert findings(region) == [gold]
-
-
-def test_the_audit_gives_back_access_and_volumes(region):
-    region.lease_of(asked(10, 3))
-    region.work()
-    volumes = region.cloud.volumes
-    (name,) = volumes.types
-    volumes.access[name].clear()
-    del volumes.made[min(volumes.made)]
-    access, gone = findings(region)
-    assert 'project lessee has no access' in access.problem
-    assert '1 of its 3 volumes' in gone.problem
-    access.repair()
-    region.work()
-    assert volumes.access[name] == {'lessee'}
-    assert there(region) == of('lessee', 10, 3)
-    assert findings(region) == []
-
-
-def test_what_the_project_made_in_place_of_a_volume_is_fine(region):
-    lease = region.lease_of(asked(10, 2))
-    region.work()
-    volumes = region.cloud.volumes
-    key = min(volumes.made)
-    smaller = dataclasses.replace(volumes.made[key].volume, size_gb=4)
-    volumes.made[key] = dataclasses.replace(volumes.made[key], volume=smaller)
-    assert findings(region) == []
-    region.change(lease, amount=3)
-    region.work()
-    assert [size for _, size, _ in there(region)] == [4, 10, 10]
-
-
-def test_the_audit_leaves_what_comes_while_it_looks_to_the_next(
-    region, monkeypatch
-):
-    answer = region.cloud.volumes.find_pools
-
-    def find_pools():
-        monkeypatch.undo()
-        enrol(region, 'storage@files#new')
-        region.lease_of(asked(10, 1, volume_type='new'))
-        region.work()
-        return answer()
-
-    monkeypatch.setattr(region.cloud.volumes, 'find_pools', find_pools)
-    assert findings(region) == []
-    assert there(region) == of('lessee', 10, 1)
-    assert findings(region) == []
-
-
-def test_the_audit_names_pools_that_are_not_what_they_were(region):
-    volumes = region.cloud.volumes
-    volumes.pools[FAST] = fake_volumes.pool(FAST, 80)
-    del volumes.pools[SLOW]
-    first, second = sorted(each.problem for each in findings(region))
-    assert 'has 80 GiB in Cinder' in first
-    assert 'is not in Cinder' in second
-
-
-def test_the_audit_brings_back_and_deletes_what_is_ours(region):
-    lease = region.lease_of(asked(10))
-    region.work()
-    volumes = region.cloud.volumes
-    (name,) = volumes.types
-    kept = volumes.types.pop(name)
-    volumes.made.clear()
-    missing, volume = findings(region)
-    assert 'has no volume type' in missing.problem
-    assert '1 of its 1 volumes' in volume.problem
-    missing.repair()
-    region.work()
-    assert there(region) == of('lessee', 10, 1)
-    region.forward(until=62)
-    assert region.status(lease) == 'TERMINATED'
-    volumes.types[name] = kept
-    (left,) = findings(region)
-    assert 'of no lease any more' in left.problem
-    left.repair()
-    assert volumes.types == {}
-
-
-def test_where_no_pool_can_be_leased_cinder_is_not_asked(make_region):
-    region = make_region(types=TYPES)
-    region.cloud.volumes.is_silent = True
-    assert findings(region) == []

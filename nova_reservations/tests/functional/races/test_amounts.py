@@ -74,6 +74,25 @@ def test_the_last_units_are_promised_once(crowd):
     assert crowd.promised() == 3
 
 
+def test_all_of_it_or_shares_of_it_are_promised_and_never_both(crowd):
+    crowd.add(crowd.first, CROWD)
+
+    def act(number, region):
+        if number % 2:
+            region.lease_of((pools.POOL, {}), start=60, end=120)
+        else:
+            lease(region)
+
+    answers = crowd.at_once(act)
+    [pool] = crowd.first.resources.find(objects.ResourceQuery(pools.POOL))
+    held = crowd.first.resources.allocations(pool.id, crowd.first.now)
+    assert len(held) == answers['done']
+    if all(each.amounts for each in held):
+        assert answers == {'done': 3, 'NotEnoughResources': 3}
+    else:
+        assert answers == {'done': 1, 'NotEnoughResources': CROWD - 1}
+
+
 def test_what_is_promised_meanwhile_is_not_taken_away(crowd):
     pool = crowd.add(crowd.first, 4)
 

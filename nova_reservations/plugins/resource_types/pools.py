@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The common part of all types that lease pools of Cinder."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Any
+from typing import ClassVar
+
+from nova_reservations import exception
+from nova_reservations import objects
+from nova_reservations import ports
+from nova_reservations.objects import pool as pools
+from nova_reservations.objects import requirements
+from nova_reservations.objects import states
+from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import volume_ends
+
+MOST = 100
+
+NUMBER: Mapping[str, Any] = {
+    'type': 'string',
+    'pattern': '^[1-9][0-9]{0,6}$',
+    'description': 'a whole number from 1 on',
+}
+
+AMOUNT: Mapping[str, Any] = {
+    'oneOf': [{'type': 'integer', 'minimum': 1, 'maximum': MOST}, NUMBER]
+}
+"""The schema of what ``amount`` reads."""
+
+VOLUME_TYPE: Mapping[str, Any] = {
+    'type': ['string', 'null'],
+    'maxLength': 255,
+    'description': 'what the pools must have as volume_type; null: any',
+}
+"""The schema of what ``leading`` reads."""
+
+_CHANGEABLE = frozenset({'amount', 'end_action'})
+"""Of what is active."""
+
+
+class Pools(base.ResourceType):
+    """Pools that nobody has volumes in without a lease.
+
+    A pool is led to by no volume type but ours: each reservation has a
+    private one in each of its pools. At the start the project gets access to
+    it; at the end its volumes leave the pool.
+
+    Decision 0054: doc/source/decisions/0054-volumes
+    """
+
+    resource_type: ClassVar[str | None] = pools.VOLUME
+    nouns: ClassVar[tuple[str, str]] = 'storage pool', 'storage pools'
+
+    def look_up(
+        self, asked: Mapping[str, Any], project_id: str
+    ) -> Mapping[str, Any]:
+        """See that volumes can be made in the project, and that what is
+        wanted at the end can be done.
+
+        :raises: InvalidInput, CloudUnavailable
+        """
+        if not self.cloud.volumes.acts_for(project_id):
+            raise exception.InvalidInput(
+                'Volumes can not be made in this project: [service_user] of '
+                'Nova has no role in it; ask the operator'
+            )
+        volume_ends.check(asked.get('end_action'), self.cloud, self.conf)
+        return asked
+
+    def check_active_change(
+        self, reservation: objects.Reservation, params: Mapping[str, Any]
+    ) -> None:
+        before = reservation.params
+        if params['amount'] < before['amount']:
+            raise base.refused_change(
+                reservation, 'it can not give anything back before its end'
+            )
+        changed = {name for name in params if params[name] != before[name]}
+        if not changed <= _CHANGEABLE:
+            raise base.refused_change(
+                reservation,
+                'it has what it asked for: only amount can be raised, and '
+                'end_action changed',
+            )
+
+    def ranged(
+        self, params: Mapping[str, Any], minimum: int, maximum: int
+    ) -> dict[str, Any]:
+        return {**params, 'amount': minimum}
+
+    def inspect(
+        self, name: str, inventories: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        """See that a pool is there, and that no volume type leads to it.
+
+        :raises: InvalidInput, CloudUnavailable
+        """
+        found = self.cloud.volumes.find_pools()
+        pool = _named(name, found)
+        twins = [
+            each.name
+            for each in found.values()
+            if each.key == pool.key and each.name != name
+        ]
+        if twins:
+            raise exception.InvalidInput(
+                f'Pool {name} has the same volume_backend_name and pool_name '
+                f'as {", ".join(sorted(twins))}, so that no volume type leads '
+                'to it alone: change volume_backend_name in cinder.conf'
+            )
+        for each in self.cloud.volumes.find_types():
+            if each.reservation_id is None and each.may_lead_to(pool):
+                raise exception.InvalidInput(
+                    f'Volume type {each.name} leads to pool {name}, so that '
+                    'others can have volumes there: give it extra specs, '
+                    'such as volume_backend_name, that lead elsewhere'
+                )
+        if pool.used_gb:
+            raise exception.InvalidInput(
+                f'Pool {name} has volumes of {pool.used_gb} GiB: move them to '
+                'another one'
+            )
+        return {pools.SIZE: _size(pool, inventories)}
+
+    def check_larger(self, name: str, inventories: Mapping[str, int]) -> None:
+        _size(_named(name, self.cloud.volumes.find_pools()), inventories)
+
+    def end(self, booking: base.Booking) -> base.Waiting | None:
+        """Have its volumes leave their pools, as it was asked for, and delete
+        its volume types when they have; what is attached to a server is waited
+        for.
+
+        What was made for a start that has failed is deleted.
+        """
+        action = booking.reservation.params['end_action']
+        if booking.reservation.status != states.Reservation.ACTIVE:
+            action = volume_ends.DELETE
+        waits = {
+            pool: self._empty(volume_type, pool, action, booking)
+            for volume_type, pool in self.find_types(
+                booking.reservation, booking.resources
+            )
+        }
+        booking.vacated.extend(
+            pool for pool in booking.resources if not waits.get(pool)
+        )
+        reasons = [why for of_pool in waits.values() for why in of_pool]
+        return base.Waiting.on(reasons) if reasons else None
+
+    def heal(self, booking: base.Booking) -> None:
+        """Let nothing more be made in pools that have failed, and delete its
+        volume types there when they have no volumes: somebody else may have
+        them then. What is back is its own again by update()."""
+        self.update(booking)
+        for volume_type, pool in self.find_types(
+            booking.reservation, booking.left
+        ):
+            self.cloud.volumes.close_type(
+                volume_type, booking.lease.project_id, booking.check
+            )
+            if not self.find_volumes(booking, pool):
+                self.cloud.volumes.delete_type(volume_type, booking.check)
+
+    def remains(self, booking: base.Booking) -> base.Remains:
+        """Return pools where it has no volume type, and so no volume, any
+        more.
+
+        What it has in a pool that has failed stays what it is: nobody but
+        its owner knows whether it is of use again. At the end it is deleted.
+        """
+        if not booking.prepared:
+            # A worker may be making a type there still.
+            return base.Remains(())
+        there = [
+            pool
+            for _, pool in self.find_types(booking.reservation, booking.left)
+        ]
+        return base.Remains(
+            tuple(pool for pool in booking.left if pool not in there),
+            any(not self.find_volumes(booking, pool) for pool in there),
+        )
+
+    def usage(
+        self,
+        lease: objects.Lease,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+        servers: Collection[str],
+    ) -> Mapping[str, Any]:
+        return {
+            'volumes': sorted(
+                volume.id
+                for pool in resources
+                for volume in self.cloud.volumes.find_volumes(
+                    lease.project_id, reservation.id, pool
+                )
+            )
+        }
+
+    def _empty(
+        self,
+        volume_type: ports.VolumeType,
+        pool: objects.Resource,
+        action: str,
+        booking: base.Booking,
+    ) -> list[objects.Reason]:
+        """Do the next step of an end in a pool; return why it is not over."""
+        self.cloud.volumes.close_type(
+            volume_type, booking.lease.project_id, booking.check
+        )
+        reasons = [
+            volume_ends.leave(volume, action, booking, self.cloud, self.conf)
+            for volume in self.find_volumes(booking, pool)
+        ]
+        if not reasons and not self.cloud.volumes.delete_type(
+            volume_type, booking.check
+        ):
+            reasons.append(
+                objects.Reason.plain(
+                    'Another project has a volume of its volume type, or a '
+                    'group of volumes has the type'
+                )
+            )
+        return reasons
+
+    def find_types(
+        self,
+        reservation: objects.Reservation,
+        resources: Collection[objects.Resource],
+    ) -> list[tuple[ports.VolumeType, objects.Resource]]:
+        """Return the volume types that a reservation has in any of these
+        pools."""
+        its = {pool.uuid: pool for pool in resources}
+        return [
+            (each, its[each.pool_uuid])
+            for each in self.cloud.volumes.find_types()
+            if each.reservation_id == reservation.id and each.pool_uuid in its
+        ]
+
+    def find_volumes(
+        self, booking: base.Booking, pool: objects.Resource
+    ) -> list[ports.Volume]:
+        return self.cloud.volumes.find_volumes(
+            booking.lease.project_id, booking.reservation.id, pool
+        )
+
+
+def amount(asked: Mapping[str, Any]) -> int:
+    """:raises: InvalidInput"""
+    wanted = int(asked.get('amount', 1))
+    if not 1 <= wanted <= MOST:
+        raise exception.InvalidInput(f'amount must be between 1 and {MOST}')
+    return wanted
+
+
+def leading(volume_type: str | None) -> requirements.Comparison | None:
+    """Return what a pool must be for a request that names a volume type."""
+    if volume_type is None:
+        return None
+    return requirements.Comparison('==', pools.VOLUME_TYPE, volume_type)
+
+
+def _named(
+    name: str, found: Mapping[str, ports.VolumePool]
+) -> ports.VolumePool:
+    """:raises: InvalidInput"""
+    if name not in found:
+        raise exception.InvalidInput(
+            f'Cinder has no pool {name} that is up; there are: '
+            f'{", ".join(sorted(found)) or "none"}'
+        )
+    return found[name]
+
+
+def _size(pool: ports.VolumePool, inventories: Mapping[str, int]) -> int:
+    """Return how many GiB of a pool can be leased.
+
+    :raises: InvalidInput
+    """
+    if inventories.keys() - {pools.SIZE}:
+        raise exception.InvalidInput(
+            f'A pool has an inventory of {pools.SIZE}, and no other'
+        )
+    given = inventories.get(pools.SIZE, pool.total_gb)
+    if given is None:
+        raise exception.InvalidInput(
+            f'Cinder does not know how large pool {pool.name} is: say so by '
+            f'an inventory of {pools.SIZE}'
+        )
+    if pool.total_gb is not None and given > pool.total_gb:
+        raise exception.InvalidInput(
+            f'Pool {pool.name} has {pool.total_gb} GiB: {given} are more'
+        )
+    return given
