@@ -233,20 +233,21 @@ class Servers(Protocol):
         Only as far as nova-conductor may choose a host for them by itself.
         """
 
-    def building_servers(
+    def servers_with_alternates(
         self,
         reservation_id: str,
         project_ids: Collection[str],
         hosts: Collection[objects.Resource],
         recorded: Collection[str] = (),
     ) -> Sequence[Server]:
-        """Return the servers that Nova is building in the reservation.
+        """Return the servers of the reservation that may have alternates:
+        those that are being built, and those that are about to be resized or
+        cold migrated.
 
         On whichever host, or on none: while one is rescheduled it has
         neither a host nor an allocation in placement.
 
-        :param hosts: where it may be building them; only their cells are
-            asked
+        :param hosts: where they may come to; only their cells are asked
         :param recorded: UUIDs of servers that are the reservation's, too
         """
 

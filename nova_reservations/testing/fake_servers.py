@@ -144,7 +144,7 @@ class FakeServers:
         }
         return {host.name: set(building) for host in hosts}
 
-    def building_servers(
+    def servers_with_alternates(
         self,
         reservation_id: str,
         project_ids: Collection[str],
@@ -156,7 +156,7 @@ class FakeServers:
         return [
             server
             for server in self._all().values()
-            if server.state == ports.ServerState.BUILDING
+            if server.has_alternates
             and server.project_id in project_ids
             and server.uuid in ours
         ]

@@ -58,7 +58,7 @@ def in_flight(
     }
 
 
-def building_servers(
+def servers_with_alternates(
     reservation_id: str,
     project_ids: Collection[str],
     hosts: Collection[objects.Resource],
@@ -71,16 +71,14 @@ def building_servers(
         _of_projects,
         project_ids,
     ).all()
-    building = unplaced.union(placed)
-    ours = building.intersection(recorded).union(
-        find.let_in(reservation_id, building)
+    found = unplaced.union(placed)
+    ours = found.intersection(recorded).union(
+        find.let_in(reservation_id, found)
     )
     # Nova may know no more of one than a record in a cell.
     known = find.find_servers(ours)
     return [
-        known[uuid]
-        for uuid in sorted(known)
-        if known[uuid].state == vm_states.BUILDING
+        known[uuid] for uuid in sorted(known) if known[uuid].has_alternates
     ]
 
 
@@ -109,13 +107,18 @@ def _of_projects(
     _: Sequence[str],
     project_ids: Collection[str],
 ) -> list[str]:
+    found = _with_alternates(context, project_id=list(project_ids))
+    return [instance.uuid for instance in found]
+
+
+def _with_alternates(
+    context: nova_context.RequestContext, **filters: list[str]
+) -> list[find.Instance]:
     return [
-        instance.uuid
-        for instance in find.instances(
-            context,
-            project_id=list(project_ids),
-            vm_state=[vm_states.BUILDING],
-        )
+        *find.instances(context, vm_state=[vm_states.BUILDING], **filters),
+        *find.instances(
+            context, task_state=[task_states.RESIZE_PREP], **filters
+        ),
     ]
 
 
@@ -123,8 +126,7 @@ def _in_cell(
     context: nova_context.RequestContext, hosts: Collection[str]
 ) -> list[str]:
     found = (
-        *find.instances(context, vm_state=[vm_states.BUILDING]),
-        *find.instances(context, task_state=[task_states.RESIZE_PREP]),
+        *_with_alternates(context),
         *(
             moving
             for moving in find.instances(context, task_state=BY_FORCE)

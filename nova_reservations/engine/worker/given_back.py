@@ -34,6 +34,9 @@ LOG = log.getLogger(__name__)
 SOON = datetime.timedelta(seconds=1)
 """Between two looks at something that should be over any moment."""
 
+BUILDING = datetime.timedelta(seconds=5)
+"""Between two looks whether servers have been built, or moved."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Part:
@@ -85,14 +88,26 @@ class GivenBack:
                 ),
                 SOON,
             )
-        parts = [
-            _look(kind, booking, holdings[booking.reservation.id])
+        giving = [
+            (kind, booking, holdings[booking.reservation.id])
             for kind, booking in current
             if any(
                 holding.leaving_at is not None
                 for holding in holdings[booking.reservation.id]
             )
         ]
+        # nova-conductor takes alternates that were named before the mark.
+        coming = sum(kind.coming(booking) for kind, booking, _ in giving)
+        if coming:
+            count = objects.plural(coming, 'server', 'servers')
+            return steps.Wait(
+                objects.Reason.plain(
+                    f'Hosts are being given back: waiting for {count} that '
+                    'may still come to them: being built, resized or migrated'
+                ),
+                BUILDING,
+            )
+        parts = [_look(*each) for each in giving]
 
         def write(session: api.Session) -> None:
             if parts or fewer:

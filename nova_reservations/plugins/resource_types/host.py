@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import datetime
 from typing import Any
@@ -184,12 +185,31 @@ class PhysicalHost(offered.WithServers):
             host for host in booking.resources if occupancies[host.name].empty
         )
 
+    def coming(self, booking: base.Booking) -> int:
+        return len(self._with_alternates(booking, booking.left))
+
+    def _with_alternates(
+        self, booking: base.Booking, hosts: base.Resources
+    ) -> Sequence[ports.Server]:
+        """Return the reservation's servers that may still come to any of the
+        hosts.
+
+        To be asked before the hosts are looked at: what is built by then is
+        on its host.
+        """
+        return self.cloud.servers.servers_with_alternates(
+            booking.reservation.id, booking.projects, hosts, booking.servers
+        )
+
     def remains(self, booking: base.Booking) -> base.Remains:
+        coming = self.coming(booking)
         occupancies = self.cloud.servers.occupancy(booking.left)
         servers = self._let_in(booking, occupancies)
         return base.Remains(
             tuple(
-                host for host in booking.left if occupancies[host.name].empty
+                host
+                for host in booking.left
+                if not coming and occupancies[host.name].empty
             ),
             movable=self.cloud.servers.acts_for_projects()
             and bool(
@@ -328,19 +348,15 @@ class PhysicalHost(offered.WithServers):
         return list(groups.values())
 
     def _empty_cell(self, booking: base.Booking, look: '_Look') -> None:
-        # First: until it is built, a server is found by this wherever Nova
-        # has it meanwhile; what is built by now is on its host.
-        building = self.cloud.servers.building_servers(
-            booking.reservation.id,
-            booking.projects,
-            booking.resources,
-            booking.servers,
-        )
+        coming = self._with_alternates(booking, booking.resources)
         occupancies = self._occupancies(booking)
         guests = self._let_in(booking, occupancies)
         there = {server.uuid for server in guests}
         rescheduled = [
-            server for server in building if server.uuid not in there
+            server
+            for server in coming
+            if server.state == ports.ServerState.BUILDING
+            and server.uuid not in there
         ]
         # There is nothing of these yet that could be kept.
         told = {
@@ -353,8 +369,7 @@ class PhysicalHost(offered.WithServers):
                 '': ports.Occupancy(tuple(rescheduled)),
             }
         look.reasons += _reasons(occupancies, told, booking)
-        # Such a one may still come to any host of the cell.
-        if not any(server.has_alternates for server in (*building, *guests)):
+        if not coming:
             look.empty += tuple(
                 host
                 for host in booking.resources

@@ -136,7 +136,7 @@ class TestInReservations:
         world.begin_to_build()
         server = world.begin_to_build(reservation_id)
         building = functools.partial(
-            world.cloud.servers.building_servers, hosts=world.hosts
+            world.cloud.servers.servers_with_alternates, hosts=world.hosts
         )
         [found] = building(reservation_id, {worlds.PROJECT, worlds.OTHERS})
         assert (found.uuid, found.state) == (server, 'building')
@@ -147,7 +147,7 @@ class TestInReservations:
         reservation_id = world.lease()
         server = world.begin_to_build()
         world.begin_to_build()
-        [found] = world.cloud.servers.building_servers(
+        [found] = world.cloud.servers.servers_with_alternates(
             reservation_id,
             {worlds.PROJECT},
             world.hosts,

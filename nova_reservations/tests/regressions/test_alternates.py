@@ -14,6 +14,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.engine import lease_requests
 from nova_reservations.tests.functional.nova import base
 from nova_reservations.tests.functional.nova import conductor
 from nova_reservations.tests.functional.nova import shared
@@ -57,11 +58,15 @@ class AlternatesTest(shared.SharedNova):
             others = set(self.hosts) - {self.failed, *self.occupied}
             self.enrolled = sorted(others)[:enrolling]
             self.enrol(*self.enrolled)
+            self.meanwhile(others)
             raise ValueError('it fails')
 
         self.stub_out(f'{owner.__module__}.{owner.__name__}.{method}', failing)
 
     occupied: tuple[str, ...] = ()
+
+    def meanwhile(self, others):
+        """Do something to the other hosts while it runs."""
 
     def held_of(self, host):
         """Return what is claimed of a host."""
@@ -175,6 +180,62 @@ class UnguardedTest(AlternatesTest):
         self.assertEqual(taken, self.host_of(server))
         self.services.hosts.enrolment.complete_all(self.now)
         self.assertRaises(exception.NotEnoughResources, self.lease)
+
+
+class GivenBackTest(AlternatesTest):
+    """Hosts of a lease, while a server of it is still on its way."""
+
+    guarded = False
+
+    def setUp(self):
+        super().setUp()
+        self.enrol(*self.hosts)
+        self.mine = self.lease(3)
+
+    def meanwhile(self, others):
+        self.services.leases.update(
+            self.mine.id,
+            lease_requests.LeaseChanges(
+                reservations={
+                    self.mine.reservations[0].id: {
+                        'release_hosts': sorted(others)
+                    }
+                }
+            ),
+            self.now,
+        )
+        self.settle()
+        self.assertRaises(exception.NotEnoughResources, self.lease)
+
+    def settle(self):
+        for _ in range(3):
+            self.work()
+            self.pass_time(seconds=5)
+        self.work()
+
+    def held(self):
+        return {each.name for each in self.resources_of(self.mine)}
+
+    def test_a_build_that_fails_takes_none_that_others_have(self):
+        self.fail_once('spawn', enrolling=0)
+        server = self.boot(self.mine)
+        self.settle()
+        taken = self.host_of(server)
+        self.assertNotEqual(self.failed, taken)
+        self.assertEqual({self.failed, taken}, self.held())
+        [free] = {*self.hosts} - self.held()
+        self.assertEqual(
+            {free}, self.hosts_of(self.lease(project_id=base.OTHERS))
+        )
+
+    def test_nor_does_a_migration(self):
+        server = self.boot(self.mine)
+        self.occupied = (self.host_of(server),)
+        self.fail_once('_prep_resize', enrolling=0)
+        self._migrate_server(server)
+        self.settle()
+        self.assertEqual({*self.hosts}, self.held())
+        self.assertNotIn(self.host_of(server), {self.failed, *self.occupied})
 
 
 class FirstClaimTest(shared.SharedNova):

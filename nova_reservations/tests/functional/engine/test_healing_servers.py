@@ -68,6 +68,20 @@ class TestServersThatStay:
         assert used(region, later) == region.aggregate_of(later) == {'one'}
         assert flags(region, later) == WHOLE
 
+    def test_others_wait_for_one_that_may_still_come_to_it(
+        self, region, lease
+    ):
+        region.cloud.build('coming', 'lessee', 'building')
+        region.cloud.hints['coming'] = lease.reservations[0].id
+        del region.cloud.instances['stays']
+        recover(region, 'one')
+        region.look()
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease()
+        region.cloud.unbuilt.clear()
+        region.look()
+        assert region.hosts_of(region.active_lease()) == {'one'}
+
     def test_they_go_with_the_lease(self, region, lease):
         recover(region, 'one')
         later = region.lease(start=300, end=400)

@@ -34,6 +34,12 @@ def admitted(region, lease):
     ).hosts
 
 
+def begin_to_build(region, lease):
+    """Have Nova look for a host for a server that the lease has let in."""
+    region.cloud.build('coming', 'lessee', 'building')
+    region.cloud.hints['coming'] = lease.reservations[0].id
+
+
 class TestWhatIsGivenBack:
     def test_empty_hosts_go_and_others_have_them_at_once(self, region):
         lease = region.active_lease(minimum=3)
@@ -75,6 +81,31 @@ class TestWhatIsGivenBack:
         region.work()
         assert len(region.hosts_of(lease)) == 1
         assert 'two' not in region.hosts_of(lease)
+
+    def test_one_that_may_still_come_to_it_is_waited_for(self, region):
+        lease = region.active_lease(minimum=3)
+        begin_to_build(region, lease)
+        region.change(lease, release_hosts=['two'])
+        region.work()
+        assert region.hosts_of(lease) == {'one', 'two', 'three'}
+        assert region.aggregate_of(lease) == {'one', 'three'}
+        assert 'waiting for 1 server' in region.see(lease).status_reason
+        with pytest.raises(exception.NotEnoughResources):
+            region.lease()
+        # It has come.
+        region.cloud.boot('three', 'lessee')
+        region.cloud.unbuilt.clear()
+        region.forward(until=1)
+        assert region.hosts_of(lease) == {'one', 'three'}
+        assert region.see(lease).status_reason is None
+
+    def test_it_ends_whatever_might_still_have_come(self, region):
+        lease = region.active_lease(minimum=3, end=60)
+        begin_to_build(region, lease)
+        region.change(lease, release_hosts=['two'])
+        region.forward(until=61)
+        assert region.status(lease) == 'TERMINATED'
+        assert region.cloud.unbuilt == {}
 
     def test_a_host_that_has_failed_goes_first(self, region):
         lease = region.active_lease(minimum=3)
