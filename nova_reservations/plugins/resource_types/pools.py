@@ -255,8 +255,9 @@ def amount(asked: Mapping[str, Any]) -> int:
 
 
 def leading(volume_type: str | None) -> requirements.Comparison | None:
-    """Return what a pool must be for a request that names a volume type."""
-    if volume_type is None:
+    """Return what a pool must be for a request that names a volume type; one
+    that names none may leave it empty."""
+    if not volume_type:
         return None
     return requirements.Comparison('==', pools.VOLUME_TYPE, volume_type)
 

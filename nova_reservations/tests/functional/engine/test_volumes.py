@@ -62,6 +62,12 @@ def test_a_pool_promises_no_more_than_it_has_at_any_instant(region):
     region.lease_of(asked(100, 2), start=60, end=90)
 
 
+def test_no_volume_type_is_any(region):
+    for nothing in None, '':
+        lease = region.lease_of(asked(10, volume_type=nothing))
+        assert region.hosts_of(lease)
+
+
 def test_the_volume_type_says_which_pools_they_may_be_in(region):
     lease = region.lease_of(asked(10, 2, volume_type='slow'))
     assert region.hosts_of(lease) == {SLOW}
