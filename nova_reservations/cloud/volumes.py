@@ -27,6 +27,10 @@ set: without one it is waited for without end."""
 
 MICROVERSION = '3.0'
 
+_DELETE_FORCE = '3.23'
+"""The first one with which a volume is deleted whatever its status is. One
+that is attached, moved to another pool or in a group is kept with it, too."""
+
 _PREFIX = 'reservation'
 _DATABASE = 'nova_reservations:database'
 """A key of extra specs that Cinder's scheduler leaves alone, as any of a
@@ -187,7 +191,8 @@ class Volumes:
             'DELETE',
             f'/volumes/{volume.id}',
             *_REFUSED,
-            params={'cascade': 'true'},
+            params={'cascade': 'true', 'force': 'true'},
+            microversion=_DELETE_FORCE,
         )
         return None if answer.status_code == _GONE else _refusal(answer)
 
@@ -371,6 +376,7 @@ def _request(
     project_id: str | None = None,
     params: Mapping[str, Any] | None = None,
     body: Any = None,
+    microversion: str = MICROVERSION,
 ) -> Any:
     """Return Cinder's answer.
 
@@ -386,6 +392,7 @@ def _request(
             method,
             params=params,
             json=body,
+            microversion=microversion,
             timeout=CONF.cinder.timeout or TIMEOUT,
         )
     except ks_exc.ClientException as error:

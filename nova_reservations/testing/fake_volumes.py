@@ -71,7 +71,7 @@ class FakeVolumes:
         """Finish what is being created, or deleted."""
         for key, made in list(self.made.items()):
             if made.volume.status == 'creating':
-                self._set(key, 'available')
+                self.set_status(key, 'available')
             elif made.volume.status == 'deleting':
                 del self.made[key]
             elif made.volume.status == 'retyping':
@@ -80,7 +80,7 @@ class FakeVolumes:
                 self._finish_backups(key)
 
     def _retype(self, key: str, type_name: str) -> None:
-        self._set(key, 'available')
+        self.set_status(key, 'available')
         self.made[key] = dataclasses.replace(
             self.made[key], type_name=type_name, pool=self._where(type_name)
         )
@@ -94,7 +94,7 @@ class FakeVolumes:
         return None
 
     def _finish_backups(self, key: str) -> None:
-        self._set(key, 'available')
+        self.set_status(key, 'available')
         self.backups[key] = [
             dataclasses.replace(
                 each, status='error' if self.broken else 'available'
@@ -120,7 +120,7 @@ class FakeVolumes:
             f'id of {name}', name, is_public, specs
         )
 
-    def _set(self, key: str, status: str) -> None:
+    def set_status(self, key: str, status: str) -> None:
         made = self.made[key]
         self.made[key] = dataclasses.replace(
             made, volume=dataclasses.replace(made.volume, status=status)
@@ -263,7 +263,7 @@ class FakeVolumes:
         if made.volume.servers:
             return 'it is attached'
         if self.slow:
-            self._set(volume.id, 'deleting')
+            self.set_status(volume.id, 'deleting')
         else:
             del self.made[volume.id]
         return None
@@ -278,7 +278,7 @@ class FakeVolumes:
             return 'it could not be found'
         if self.broken:
             return 'no valid host was found'
-        self._set(volume.id, 'retyping')
+        self.set_status(volume.id, 'retyping')
         self._wanted[volume.id] = volume_type
         if not self.slow:
             self.finish()
@@ -307,7 +307,7 @@ class FakeVolumes:
         self._number += 1
         made = ports.Backup(f'backup {self._number}', 'creating', description)
         self.backups.setdefault(volume.id, []).append(made)
-        self._set(volume.id, 'backing-up')
+        self.set_status(volume.id, 'backing-up')
         if not self.slow:
             self.finish()
         return None

@@ -80,6 +80,8 @@ def _delete(
     conf: cfg.ConfigOpts,
 ) -> objects.Reason:
     why = cloud.volumes.delete_volume(volume, booking.check)
+    if why is None and volume.status == 'error_deleting':
+        why = 'Cinder has failed at it, and is asked again'
     return _being(volume, _BUSY['deleting'], why)
 
 

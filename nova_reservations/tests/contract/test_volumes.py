@@ -83,6 +83,9 @@ class FakeWorld:
     def make(self, made: ports.VolumeType, size_gb: int) -> None:
         self.volumes.make(MINE, made.name, size_gb)
 
+    def set_status(self, volume: ports.Volume, status: str) -> None:
+        self.volumes.set_status(volume.id, status)
+
 
 class CinderWorld:
     def __init__(self, url: str) -> None:
@@ -101,6 +104,10 @@ class CinderWorld:
     def make(self, made: ports.VolumeType, size_gb: int) -> None:
         fields = {'size': size_gb, 'volume_type': made.name}
         self._ask('POST', '/volumes', {'volume': fields}, MINE)
+
+    def set_status(self, volume: ports.Volume, status: str) -> None:
+        action = {'os-reset_status': {'status': status}}
+        self._ask('POST', f'/volumes/{volume.id}/action', action)
 
     def _ask(
         self, method: str, path: str, wanted: Any, project_id: str = OTHERS
@@ -328,6 +335,19 @@ def test_what_others_have_in_a_pool_is_found(
         lambda: world.volumes.delete_type(gold, worlds.go_on),
         lambda is_gone: is_gone,
     )
+
+
+def test_one_that_could_not_be_deleted_once_is_deleted(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    wanted, volume = one
+    for status in 'awaiting-transfer', 'error_deleting':
+        world.set_status(volume, status)
+        (there,) = found(world, wanted)
+        assert there.status == status
+    assert world.volumes.delete_volume(there, worlds.go_on) is None
+    until(lambda: found(world, wanted), lambda seen: seen == [])
 
 
 def test_a_volume_moves_to_where_its_new_type_leads(

@@ -17,6 +17,7 @@ from nova_reservations.testing.pools import MONITORS
 from nova_reservations.testing.pools import SLOW
 from nova_reservations.testing.pools import there
 from nova_reservations.testing.pools import TYPES
+from nova_reservations.testing.region import minutes
 
 HOST = objects.HOST, {'min': 1, 'max': 1}
 
@@ -109,6 +110,25 @@ def test_a_start_waits_until_cinder_has_made_them(region):
     region.forward(until=1)
     assert region.status(lease) == 'ACTIVE'
     assert there(region) == of('lessee', 10, 1)
+
+
+def test_a_deletion_that_has_failed_is_told_of_and_repeated(region):
+    lease = region.lease_of(asked(10))
+    region.work()
+    volumes = region.cloud.volumes
+    volumes.slow = True
+    region.forward(until=61)
+    (volume,) = volumes.made
+    volumes.set_status(volume, 'error_deleting')
+    region.now += minutes(0.1)
+    region.work()
+    assert (
+        'failed at it, and is asked again' in region.see(lease).status_reason
+    )
+    volumes.slow = False
+    volumes.set_status(volume, 'error_deleting')
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATED'
 
 
 def test_a_volume_that_cinder_can_not_make_fails_the_lease(region):
