@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
@@ -41,6 +42,7 @@ WRITES: list[Callable[[orm.Session], object]] = [
         session, server_usage.watched(session, '', 50), booking.NOW
     ),
     lambda session: server_usage.forget(session, [listed.lease_id(10)]),
+    lambda session: admit_again(session),
 ]
 
 OFTEN = {
@@ -157,6 +159,16 @@ def admit(session: orm.Session, number: int) -> None:
         records.Size('m1.small', 1, 2, 3),
         booking.at(9000),
     )
+
+
+def admit_again(session: orm.Session) -> None:
+    """Let a server in that an older nova-scheduler saw leave: it does not know
+    the mark, and has left it."""
+    server = listed.lease_id(9)
+    ended = {'goes_on': server, 'ended_at': booking.at(8)}
+    row = next(servers()) | {'server_uuid': server} | ended
+    session.execute(sa.insert(models.ServerUsage), [row])
+    admit(session, 9)
 
 
 def tables() -> Iterator[tuple[type[models.Base], Iterator[dict[str, Any]]]]:

@@ -44,8 +44,9 @@ def test_a_prepared_lease_is_gone_when_its_aggregate_is(region):
 
 def test_an_active_lease_is_deleting_until_its_servers_are_gone(region):
     lease = region.active_lease(minimum=3)
-    server = region.cloud.boot('one', 'lessee')
-    region.cloud.slow_servers.add(server)
+    for host in 'one', 'two', 'three':
+        server = region.cloud.boot(host, 'lessee')
+        region.cloud.slow_servers.add(server)
     region.delete(lease)
     assert region.status(lease) == 'DELETING'
     region.forward(until=1)
