@@ -28,8 +28,11 @@ set: without one it is waited for without end."""
 MICROVERSION = '3.0'
 
 _DELETE_FORCE = '3.23'
-"""The first one with which a volume is deleted whatever its status is. One
-that is attached, moved to another pool or in a group is kept with it, too."""
+"""The first one with which a volume is deleted whatever its status is."""
+
+_STUCK = frozenset({'awaiting-transfer', 'error_deleting', 'reserved'})
+"""Statuses in which Cinder deletes a volume by force alone, though it does
+nothing with it. While it does, force might leave something in the pool."""
 
 _PREFIX = 'reservation'
 _DATABASE = 'nova_reservations:database'
@@ -191,7 +194,10 @@ class Volumes:
             'DELETE',
             f'/volumes/{volume.id}',
             *_REFUSED,
-            params={'cascade': 'true', 'force': 'true'},
+            params={
+                'cascade': 'true',
+                'force': str(volume.status in _STUCK).lower(),
+            },
             microversion=_DELETE_FORCE,
         )
         return None if answer.status_code == _GONE else _refusal(answer)

@@ -74,20 +74,6 @@ class GivenBack:
         ids = [item.id for item in held.lease.reservations]
         with self.database.reader() as session:
             holdings = allocations.holdings(session, ids)
-        since = [
-            holding.leaving_at
-            for its in holdings.values()
-            for holding in its
-            if holding.leaving_at is not None
-        ]
-        if since and now - max(since) < self.options.settle:
-            return steps.Wait(
-                objects.Reason.plain(
-                    'Hosts are being given back: waiting for servers that '
-                    'are on their way'
-                ),
-                SOON,
-            )
         giving = [
             (kind, booking, holdings[booking.reservation.id])
             for kind, booking in current
@@ -96,17 +82,9 @@ class GivenBack:
                 for holding in holdings[booking.reservation.id]
             )
         ]
-        # nova-conductor takes alternates that were named before the mark.
-        coming = sum(kind.coming(booking) for kind, booking, _ in giving)
-        if coming:
-            count = objects.plural(coming, 'server', 'servers')
-            return steps.Wait(
-                objects.Reason.plain(
-                    f'Hosts are being given back: waiting for {count} that '
-                    'may still come to them: being built, resized or migrated'
-                ),
-                BUILDING,
-            )
+        waiting = self._waits(giving, now)
+        if waiting is not None:
+            return waiting
         parts = [_look(*each) for each in giving]
 
         def write(session: api.Session) -> None:
@@ -137,6 +115,48 @@ class GivenBack:
                 },
             )
         return steps.Again()
+
+    def _waits(
+        self,
+        giving: Collection[
+            tuple[
+                base.ResourceType,
+                base.Booking,
+                Collection[objects.Holding],
+            ]
+        ],
+        now: datetime.datetime,
+    ) -> steps.Wait | None:
+        """Say what may still come to what is given back.
+
+        :raises: CloudUnavailable
+        """
+        since = [
+            holding.leaving_at
+            for _, _, holdings in giving
+            for holding in holdings
+            if holding.leaving_at is not None
+        ]
+        if since and now - max(since) < self.options.settle:
+            return steps.Wait(
+                objects.Reason.plain(
+                    'Hosts are being given back: waiting for servers that '
+                    'are on their way'
+                ),
+                SOON,
+            )
+        # nova-conductor takes alternates that were named before the mark.
+        coming = sum(kind.coming(booking) for kind, booking, _ in giving)
+        if not coming:
+            return None
+        count = objects.plural(coming, 'server', 'servers')
+        return steps.Wait(
+            objects.Reason.plain(
+                f'Hosts are being given back: waiting for {count} that may '
+                'still come to them: being built, resized or migrated'
+            ),
+            BUILDING,
+        )
 
 
 def _look(
