@@ -88,6 +88,12 @@ def after(
         ) from error
 
 
+def check_order(start: datetime.datetime, end: datetime.datetime) -> None:
+    """:raises: InvalidInput"""
+    if end <= start:
+        raise exception.InvalidInput('end must be later than start')
+
+
 def _bounded(date: datetime.datetime) -> datetime.datetime:
     if not FIRST_YEAR <= date.year <= LAST_YEAR:
         raise ValueError(date)

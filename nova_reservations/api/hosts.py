@@ -15,6 +15,7 @@ from oslo_utils import strutils
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.api import calendar as calendars
 from nova_reservations.api import creation
 from nova_reservations.api import dates
 from nova_reservations.api import listing
@@ -25,14 +26,12 @@ from nova_reservations.api.schemas import hosts as schemas
 from nova_reservations.api.views import hosts as view
 from nova_reservations.engine import allocation_lists
 from nova_reservations.engine import capacity as engine
-from nova_reservations.objects import interval
 from nova_reservations.policies import hosts as policies
 
 DEFAULT_STEP = datetime.timedelta(hours=1)
 MIN_STEP = datetime.timedelta(minutes=1)
 FLAVOR = 'flavor:instance'
 """The type of resource whose slots are counted."""
-CALENDAR_LENGTH = datetime.timedelta(days=28)
 
 _INSTANT = datetime.timedelta(seconds=1)
 """All dates are of whole seconds."""
@@ -228,16 +227,10 @@ def _allocation_query(
         end = start + _INSTANT
     elif end is not None:
         start = start or now
-        _check_order(start, end)
+        dates.check_order(start, end)
     return objects.AllocationQuery(
         query.get('lease_id'), query.get('reservation_id'), start, end
     )
-
-
-def _check_order(start: datetime.datetime, end: datetime.datetime) -> None:
-    """:raises: InvalidInput"""
-    if end <= start:
-        raise exception.InvalidInput('end must be later than start')
 
 
 ALLOCATIONS = Action(
@@ -277,48 +270,15 @@ ALLOCATION = Action(
 def calendar(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> dict[str, Any]:
-    context = req.context
-    context.can(policies.CALENDAR, target={'project_id': context.project_id})
-    now = req.now()
-    window = calendar_window(query, now)
-    limit = int(query.get('limit', schemas.CALENDAR_HOSTS))
-    service = req.services.hosts.calendar
-    found = service.of_project(
-        context.project_id,
-        window,
-        int(query.get('marker', 0)),
-        limit + 1,
-        now,
-    )
-    shown = [view.unnamed(host) for host in found[:limit]]
-    answer: dict[str, Any] = {'hosts': shown}
-    if 'marker' not in query:
-        bars = service.promised(context.project_id, window, now)
-        answer['promised'] = [view.promised(bar) for bar in bars]
-    if len(found) > limit:
-        answer['hosts_links'] = req.next_link(
-            query, str(found[limit - 1].number)
-        )
-    return answer
+    own = {'project_id': req.context.project_id}
+    req.context.can(policies.CALENDAR, target=own)
+    shown = req.services.hosts.calendar
+    return calendars.page(req, query, shown, 'hosts', view.promised)
 
 
 CALENDAR = Action(
     calendar, query=schemas.CALENDAR, response=schemas.CALENDAR_RESPONSE
 )
-
-
-def calendar_window(
-    query: Mapping[str, str], now: datetime.datetime
-) -> interval.Interval:
-    """:raises: InvalidInput"""
-    start = dates.parse(query.get('start', 'now'), now)
-    end = (
-        dates.parse(query['end'], now)
-        if 'end' in query
-        else dates.after(start, CALENDAR_LENGTH)
-    )
-    _check_order(start, end)
-    return interval.Interval(start, end)
 
 
 def capacity(

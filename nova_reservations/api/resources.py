@@ -11,6 +11,7 @@ from oslo_utils import strutils
 
 from nova_reservations import exception
 from nova_reservations import objects
+from nova_reservations.api import calendar as calendars
 from nova_reservations.api import hosts
 from nova_reservations.api import listing
 from nova_reservations.api import request as api_request
@@ -160,29 +161,10 @@ CAPACITY = Action(
 def calendar(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> dict[str, Any]:
-    context = req.context
-    context.can(policies.CALENDAR, target={'project_id': context.project_id})
-    now = req.now()
-    window = hosts.calendar_window(query, now)
-    limit = int(query.get('limit', host_schemas.CALENDAR_HOSTS))
-    service = req.services.resources.calendar(query['resource_type'])
-    found = service.of_project(
-        context.project_id,
-        window,
-        int(query.get('marker', 0)),
-        limit + 1,
-        now,
-    )
-    shown = [host_view.unnamed(each) for each in found[:limit]]
-    answer: dict[str, Any] = {'resources': shown}
-    if 'marker' not in query:
-        bars = service.promised(context.project_id, window, now)
-        answer['promised'] = [view.promised(bar) for bar in bars]
-    if len(found) > limit:
-        answer['resources_links'] = req.next_link(
-            query, str(found[limit - 1].number)
-        )
-    return answer
+    own = {'project_id': req.context.project_id}
+    req.context.can(policies.CALENDAR, target=own)
+    shown = req.services.resources.calendar(query['resource_type'])
+    return calendars.page(req, query, shown, 'resources', view.promised)
 
 
 CALENDAR = Action(
