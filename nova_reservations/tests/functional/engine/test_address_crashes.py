@@ -15,6 +15,7 @@ from nova_reservations.testing.addresses import asked
 from nova_reservations.testing.addresses import there
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Steps
+from nova_reservations.tests.functional.engine import failing_writes
 from nova_reservations.tests.functional.engine import neutron_crashes
 from nova_reservations.tests.functional.engine import test_crashes
 
@@ -95,31 +96,13 @@ def test_a_killed_enrolment_is_done_again(make_region):
     assert number > 1
 
 
-@pytest.mark.parametrize(
-    'error',
-    [
-        exception.CloudRefused(what='It', reason='no'),
-        exception.CloudUnavailable(service='It', reason='silent'),
-    ],
-    ids=['refused', 'silent'],
-)
+@failing_writes.whatever_fails
 def test_a_lease_of_both_has_all_or_nothing_whatever_fails(told, error):
-    for number in itertools.count():
-        region, lease = told(start)
-        left = [number, error]
-
-        def fail(step, left=left):
-            left[0] -= 1
-            if left[0] == -1:
-                raise left[1]
-
-        region.cloud.before = fail
-        region.work()
-        region.forward(until=2)
-        if left[0] >= 0:
-            break
+    number = 0
+    for region, lease in failing_writes.each(lambda: told(start), error):
+        number += 1
         both = region.aggregate_of(lease), sorted(there(region))
-        if isinstance(error, exception.CloudUnavailable):
+        if error is failing_writes.SILENT:
             assert region.status(lease) == 'ACTIVE'
             assert both == ({'one'}, [101, 102])
         else:

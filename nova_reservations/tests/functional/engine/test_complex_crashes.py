@@ -6,16 +6,15 @@ What there is at the end must be what there is when nobody is killed.
 """
 
 import contextlib
-import itertools
 
 import pytest
 
-from nova_reservations import exception
 from nova_reservations.testing import addresses
 from nova_reservations.testing.region import minutes
 from nova_reservations.testing.steps import Steps
 from nova_reservations.tests import profile
 from nova_reservations.tests.functional.engine import clusters
+from nova_reservations.tests.functional.engine import failing_writes
 from nova_reservations.tests.functional.engine import test_crashes
 
 pytestmark = pytest.mark.fuzz
@@ -116,38 +115,20 @@ def seen_of(region, lease):
     )
 
 
-@pytest.mark.parametrize(
-    'error',
-    [
-        exception.CloudRefused(what='It', reason='no'),
-        exception.CloudUnavailable(service='It', reason='silent'),
-    ],
-    ids=['refused', 'silent'],
-)
+@failing_writes.whatever_fails
 def test_a_lease_has_all_parts_or_none_whatever_fails(told, error):
-    for number in itertools.count():
-        region, lease = told(start)
-        left = [number]
-
-        def fail(step, left=left):
-            left[0] -= 1
-            if left[0] == -1:
-                raise error
-
-        region.cloud.before = fail
-        region.forward(until=2)
-        if left[0] >= 0:
-            break
+    number = 0
+    for region, lease in failing_writes.each(lambda: told(start), error):
+        number += 1
         assert (
             region.status(lease),
             *clusters.in_cloud(region, lease),
         ) == (
             ('ACTIVE', *ALL)
-            if isinstance(error, exception.CloudUnavailable)
+            if error is failing_writes.SILENT
             else ('ERROR', *NOTHING)
         )
         # In whatever order they are taken back.
-        region.cloud.before = lambda step: None
         region.forward(until=70)
         assert clusters.in_cloud(region, lease) == NOTHING
         assert region.hosts_of(lease) == set()

@@ -5,15 +5,13 @@ servers, a volume and an address.
 What there is at the end must be what there is when nobody is killed.
 """
 
-import itertools
-
 import pytest
 
-from nova_reservations import exception
 from nova_reservations.testing import addresses
 from nova_reservations.testing import pools
 from nova_reservations.testing import stacks
 from nova_reservations.testing.region import minutes
+from nova_reservations.tests.functional.engine import failing_writes
 from nova_reservations.tests.functional.engine import killed_workers
 from nova_reservations.tests.functional.engine import stack_leases
 
@@ -96,28 +94,11 @@ def there(region):
     )
 
 
-@pytest.mark.parametrize(
-    'error',
-    [
-        exception.CloudRefused(what='It', reason='no'),
-        exception.CloudUnavailable(service='It', reason='silent'),
-    ],
-    ids=['refused', 'silent'],
-)
+@failing_writes.whatever_fails
 def test_a_lease_of_a_stack_has_all_or_nothing_whatever_fails(told, error):
-    for number in itertools.count():
-        region, lease = told(start)
-        left = [number]
-
-        def fail(step, left=left):
-            left[0] -= 1
-            if left[0] == -1:
-                raise error
-
-        region.cloud.before = fail
-        region.forward(until=2)
-        if left[0] >= 0:
-            break
+    number = 0
+    for region, lease in failing_writes.each(lambda: told(start), error):
+        number += 1
         states, _, aggregates, volumes, floating_ips = there(region)
         found = (
             states,
@@ -125,7 +106,7 @@ def test_a_lease_of_a_stack_has_all_or_nothing_whatever_fails(told, error):
             len(volumes),
             len(floating_ips),
         )
-        if isinstance(error, exception.CloudUnavailable):
+        if error is failing_writes.SILENT:
             assert region.status(lease) == 'ACTIVE'
             assert found == (['CREATE_COMPLETE'], True, 1, 1)
         else:

@@ -5,15 +5,13 @@ whole pools.
 What there is at the end must be what there is when nobody is killed.
 """
 
-import itertools
-
 import pytest
 
-from nova_reservations import exception
 from nova_reservations.testing import pools
 from nova_reservations.testing.pools import asked
 from nova_reservations.testing.pools import there
 from nova_reservations.testing.region import minutes
+from nova_reservations.tests.functional.engine import failing_writes
 from nova_reservations.tests.functional.engine import killed_workers
 
 pytestmark = pytest.mark.fuzz
@@ -166,31 +164,13 @@ def outcome(region, worker=None):
     return now, left, [lease['status'] for lease in leases]
 
 
-@pytest.mark.parametrize(
-    'error',
-    [
-        exception.CloudRefused(what='It', reason='no'),
-        exception.CloudUnavailable(service='It', reason='silent'),
-    ],
-    ids=['refused', 'silent'],
-)
+@failing_writes.whatever_fails
 def test_a_lease_of_both_has_all_or_nothing_whatever_fails(told, error):
-    for number in itertools.count():
-        region, lease = told(start)
-        left = [number, error]
-
-        def fail(step, left=left):
-            left[0] -= 1
-            if left[0] == -1:
-                raise left[1]
-
-        region.cloud.before = fail
-        region.work()
-        region.forward(until=2)
-        if left[0] >= 0:
-            break
+    number = 0
+    for region, lease in failing_writes.each(lambda: told(start), error):
+        number += 1
         both = region.aggregate_of(lease), there(region)
-        if isinstance(error, exception.CloudUnavailable):
+        if error is failing_writes.SILENT:
             assert region.status(lease) == 'ACTIVE'
             assert both == ({'one'}, [('lessee', 30, 'available')] * 2)
         else:
