@@ -34,6 +34,7 @@ from nova_reservations.engine import hosts
 from nova_reservations.engine import lease_exists
 from nova_reservations.engine import lease_lists
 from nova_reservations.engine import leases
+from nova_reservations.engine import leftovers
 from nova_reservations.engine import limits
 from nova_reservations.engine import maintenance
 from nova_reservations.engine import monitoring
@@ -244,6 +245,7 @@ def assemble(parts: Parts) -> Services:
         sharing=sharing.Sharing(database, types, options, notify),
         tasks=periodic.Tasks(
             inventory,
+            leftovers.Sweep(database, nova),
             monitors,
             healer,
             deleted_servers.DeletedServers(database, nova),

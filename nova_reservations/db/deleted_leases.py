@@ -24,6 +24,7 @@ from nova_reservations.db import pages
 from nova_reservations.objects import states
 
 DELETED = models.table(models.DeletedLease)
+RESERVATION = models.table(models.DeletedReservation)
 
 _BOUNDS = (
     ('start_after', 'start_date', operator.ge),
@@ -62,6 +63,14 @@ def keep(
             document=_document(dataclasses.asdict(lease)),
         )
     )
+    if lease.reservations:
+        session.execute(
+            sa.insert(RESERVATION),
+            [
+                {'id': item.id, 'lease_id': lease.id}
+                for item in lease.reservations
+            ],
+        )
 
 
 def get(session: orm.Session, lease_id: str) -> objects.Lease:
@@ -75,18 +84,15 @@ def get(session: orm.Session, lease_id: str) -> objects.Lease:
 
 
 def had(session: orm.Session, reservation_ids: Collection[str]) -> set[str]:
-    """Return those of the ids that are of reservations of deleted leases; all
-    of these leases are read for it."""
-    text = sa.cast(DELETED.c.document, sa.Text)
+    """Return those of the ids that are of reservations of deleted leases."""
     found: set[str] = set()
-    for some in pages.of(reservation_ids):
-        for document in session.scalars(
-            sa.select(DELETED.c.document).where(
-                sa.or_(*(text.contains(f'"{key}"') for key in some))
+    for page in pages.of(reservation_ids):
+        found.update(
+            session.scalars(
+                sa.select(RESERVATION.c.id).where(RESERVATION.c.id.in_(page))
             )
-        ):
-            found.update(item['id'] for item in document['reservations'])
-    return found.intersection(reservation_ids)
+        )
+    return found
 
 
 def page(

@@ -885,6 +885,20 @@ class DeletedLease(Base):
     document: orm.Mapped[dict[str, Any]] = orm.mapped_column(sa.JSON)
 
 
+class DeletedReservation(Base):
+    """A reservation of a deleted lease: what is left of it is found by its id.
+
+    It refers to no row, so that a scheduler which does not know this table can
+    purge deleted leases.
+    """
+
+    __tablename__ = 'nr_deleted_reservations'
+    __table_args__ = _table_args()
+
+    id: orm.Mapped[str] = orm.mapped_column(sa.String(36), primary_key=True)
+    lease_id: orm.Mapped[str] = orm.mapped_column(sa.String(36), index=True)
+
+
 class Exists(Base):
     """The progress of the hourly notifications of active leases; one row.
 

@@ -26,6 +26,7 @@ from nova_reservations.objects import states
 ALLOCATION = models.table(models.Allocation)
 EVENT = models.table(models.Event)
 DELETED = models.table(models.DeletedLease)
+DELETED_RESERVATION = models.table(models.DeletedReservation)
 KEY = models.table(models.IdempotencyKey)
 LEASE = models.table(models.Lease)
 REFUSAL = models.table(models.Refusal)
@@ -139,6 +140,11 @@ def remove_deleted(
         .limit(limit)
     ).all()
     for page in pages.of(ids):
+        session.execute(
+            sa.delete(DELETED_RESERVATION).where(
+                DELETED_RESERVATION.c.lease_id.in_(page)
+            )
+        )
         session.execute(sa.delete(DELETED).where(DELETED.c.id.in_(page)))
     return len(ids)
 

@@ -24,15 +24,28 @@ from nova_reservations.engine import identity
 LOG = log.getLogger(__name__)
 
 FEW = 3
-"""The most leftovers of stopped workers at once. If there are more, their
-leases are missing in this database: it was restored from a backup."""
+"""The most leftovers of stopped workers at once."""
+
+TOO_MANY = (
+    '%(count)d reservations in Nova are of no lease any more. They are too '
+    'many for leftovers of stopped workers: they are not deleted. See '
+    '"nova-reservations-manage audit"; with --repair it deletes them: %(ids)s'
+)
+
+UNKNOWN = (
+    '%(count)d reservations in Nova are of no lease that this database has or '
+    'had: they are not deleted. If the database was restored, these are of '
+    'leases made since its backup. See "nova-reservations-manage audit"; with '
+    '--repair it deletes them: %(ids)s'
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Leftover:
     """:ivar origin: the database whose lease it was of; None: unknown.
 
-    :ivar ours: whether it is known to be of this one.
+    :ivar ours: whether it is said to be of this one.
+    :ivar known: whether this one has, or had, its lease.
     :ivar gathered: whether there is an aggregate.
     :ivar counted: whether there is a resource class that is ours.
     """
@@ -40,6 +53,7 @@ class Leftover:
     reservation_id: str
     origin: str | None
     ours: bool
+    known: bool
     gathered: bool
     counted: bool
 
@@ -64,21 +78,24 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
     counted = cloud.slots.slot_classes()
     with database.reader() as session:
         alive = leases.in_nova(session, {*origins, *counted})
-        known = audit.reservations(session, set(counted) - alive)
+        dead = {*origins, *counted} - alive
+        known = audit.reservations(session, dead)
+        known |= deleted_leases.had(session, dead - known)
     leftovers = [
         Leftover(
             reservation_id=reservation_id,
             origin=origins.get(reservation_id),
-            # A class bears no name: its aggregate does, or its lease's row
-            # is still here.
+            # A class bears no name: its aggregate does, or its lease is
+            # known here.
             ours=origins[reservation_id] == ours
             if reservation_id in origins
             else reservation_id in known,
+            known=reservation_id in known,
             gathered=reservation_id in origins,
             counted=reservation_id in counted
             and cloud.slots.owns_slots(reservation_id),
         )
-        for reservation_id in sorted({*origins, *counted} - alive)
+        for reservation_id in sorted(dead)
     ]
     return Findings(
         tuple(
@@ -94,53 +111,50 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
     )
 
 
-def sweep(database: api.Database, cloud: ports.Cloud) -> None:
-    """Delete leftovers of leases that this database had, if they are few.
+class Sweep:
+    """Deletes leftovers of leases that this database has, or had, if they
+    are few; what else is said to be of this database is named."""
 
-    The first time after an upgrade gives the aggregates of all leases the
-    name of the database, and takes nothing away.
+    def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
+        self._database = database
+        self._cloud = cloud
+        self._named: dict[str, list[str]] = {}
+        """By the message that has named them."""
 
-    :raises: CloudUnavailable, DatabaseUnavailable
-    """
-    found = find(database, cloud)
-    name = identity.of(database)
-    for reservation_id in found.unmarked:
-        LOG.info('Aggregate %s is of this database', reservation_id)
-        cloud.aggregates.sign(reservation_id, name)
-    if found.unmarked:
-        return
-    ours = [leftover for leftover in found.leftovers if leftover.ours]
-    if len(ours) > FEW or not _are_known(database, ours):
-        LOG.error(
-            '%(count)d reservations in Nova are of no lease any more. They '
-            'are too many for leftovers of stopped workers, or this database '
-            'never had some of their leases: nothing is deleted. If the '
-            'database was restored, these are of leases made since its '
-            'backup. See "nova-reservations-manage audit"; with --repair it '
-            'deletes them: %(ids)s',
-            {
-                'count': len(ours),
-                'ids': ', '.join(leftover.reservation_id for leftover in ours),
-            },
-        )
-        return
-    for leftover in ours:
-        LOG.warning(
-            'Reservation %s is of no lease any more: its leftovers in Nova '
-            'are deleted',
-            leftover.reservation_id,
-        )
-        take_away(leftover, cloud)
+    def run(self) -> None:
+        """The first time after an upgrade gives the aggregates of all leases
+        the name of the database, and takes nothing away.
 
+        :raises: CloudUnavailable, DatabaseUnavailable
+        """
+        found = find(self._database, self._cloud)
+        name = identity.of(self._database)
+        for reservation_id in found.unmarked:
+            LOG.info('Aggregate %s is of this database', reservation_id)
+            self._cloud.aggregates.sign(reservation_id, name)
+        if found.unmarked:
+            return
+        ours = [leftover for leftover in found.leftovers if leftover.ours]
+        known = [leftover for leftover in ours if leftover.known]
+        many = known if len(known) > FEW else []
+        self._name(UNKNOWN, [each for each in ours if not each.known])
+        self._name(TOO_MANY, many)
+        if many:
+            return
+        for leftover in known:
+            LOG.warning(
+                'Reservation %s is of no lease any more: its leftovers in '
+                'Nova are deleted',
+                leftover.reservation_id,
+            )
+            take_away(leftover, self._cloud)
 
-def _are_known(
-    database: api.Database, leftovers: Collection[Leftover]
-) -> bool:
-    """Return whether this database has, or had, the leases of all of these."""
-    ids = {leftover.reservation_id for leftover in leftovers}
-    with database.reader() as session:
-        ids -= audit.reservations(session, ids)
-        return ids == deleted_leases.had(session, ids)
+    def _name(self, message: str, leftovers: Collection[Leftover]) -> None:
+        """Log which are left: once, and again when they are others."""
+        ids = [leftover.reservation_id for leftover in leftovers]
+        if ids and ids != self._named.get(message):
+            LOG.error(message, {'count': len(ids), 'ids': ', '.join(ids)})
+        self._named[message] = ids
 
 
 def take_away(leftover: Leftover, cloud: ports.Cloud) -> None:

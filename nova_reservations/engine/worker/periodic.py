@@ -71,6 +71,7 @@ class Tasks:
     """The tasks of one cloud, and what they are done by."""
 
     hosts: hosts.Hosts
+    sweep: leftovers.Sweep
     monitoring: monitoring.Monitoring
     healing: healing.Healing
     deleted_servers: deleted_servers.DeletedServers
@@ -140,7 +141,7 @@ class Tasks:
     def _refresh_hosts(self, now: datetime.datetime) -> None:
         try:
             self.hosts.refresh(now)
-            leftovers.sweep(self.hosts.database, self.hosts.cloud)
+            self.sweep.run()
         except exception.CloudUnavailable as error:
             LOG.warning('The facts of hosts may be old: %s', error)
 

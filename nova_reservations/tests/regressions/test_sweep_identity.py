@@ -8,6 +8,7 @@ Issue 13, item 11.
 """
 
 import dataclasses
+import datetime
 
 import pytest
 
@@ -15,8 +16,11 @@ from nova_reservations.db import deleted_leases
 from nova_reservations.engine import audit
 from nova_reservations.engine import identity
 from nova_reservations.engine import leftovers
+from nova_reservations.engine import purge
 from nova_reservations.plugins.resource_types import instance
 from nova_reservations.tests.functional.nova import shared
+
+DAY = datetime.timedelta(days=1)
 
 TYPES = {'virtual:instance': instance.VirtualInstance}
 
@@ -28,7 +32,7 @@ def cloud(region):
 
 @pytest.fixture
 def sweep(region):
-    return lambda: leftovers.sweep(region.database, region.cloud)
+    return leftovers.Sweep(region.database, region.cloud).run
 
 
 @pytest.fixture
@@ -78,7 +82,7 @@ def test_a_scheduler_on_an_empty_database_disbands_no_lease(
 ):
     lease = region.active_lease()
     other = make_region()
-    leftovers.sweep(other.database, region.cloud)
+    leftovers.Sweep(other.database, region.cloud).run()
     assert region.aggregate_of(lease) == region.hosts_of(lease)
 
 
@@ -99,7 +103,7 @@ def test_nor_does_it_take_slots_away(make_region):
     )
     region.work()
     before = dict(region.cloud.classes)
-    leftovers.sweep(other.database, region.cloud)
+    leftovers.Sweep(other.database, region.cloud).run()
     assert region.cloud.classes == before
     assert region.aggregate_of(lease)
 
@@ -132,6 +136,14 @@ def test_slots_that_are_held_are_known_next_time(cloud, sweep, leave):
     assert cloud.aggregate_hosts == cloud.classes == {}
 
 
+def test_a_class_of_a_deleted_lease_is_taken_away(cloud, sweep, leave):
+    leave('a')
+    del cloud.aggregate_hosts['a']
+    cloud.classes['a'] = {'one': 1}
+    sweep()
+    assert cloud.classes == {}
+
+
 def test_a_restored_database_disbands_no_leases_of_today(
     cloud, sweep, lose, caplog
 ):
@@ -142,14 +154,66 @@ def test_a_restored_database_disbands_no_leases_of_today(
     assert 'a, b, c, d' in caplog.text
 
 
-def test_nor_if_they_are_few(cloud, sweep, leave, lose, caplog):
+def test_nor_if_they_are_few(cloud, sweep, lose):
     """It took away three at most, and with them who had which hosts."""
-    leave('a')
-    lose('b')
+    lose('a')
     for _ in range(2):
         sweep()
-    assert set(cloud.aggregate_hosts) == {'a', 'b'}
-    assert 'never had some of their leases' in caplog.text
+    assert set(cloud.aggregate_hosts) == {'a'}
+
+
+def test_what_a_stopped_worker_has_left_goes_beside_what_is_not_known(
+    cloud, sweep, leave, lose
+):
+    """It stayed until somebody repaired all."""
+    leave(*'abc')
+    lose(*'defg')
+    sweep()
+    assert set(cloud.aggregate_hosts) == set('defg')
+
+
+def test_what_is_not_known_is_named_once(cloud, sweep, lose, caplog):
+    """An ERROR came every minute until somebody repaired all."""
+    lose('a')
+    for _ in range(3):
+        sweep()
+    assert [record.levelname for record in caplog.records] == ['ERROR']
+    lose('b')
+    for _ in range(3):
+        sweep()
+    assert [
+        record.getMessage().endswith(': a, b') for record in caplog.records
+    ] == [False, True]
+    cloud.aggregate_hosts.clear()
+    sweep()
+    lose('a')
+    sweep()
+    assert len(caplog.records) == 3
+
+
+def test_many_that_are_known_are_named_once_and_stay(
+    cloud, sweep, leave, caplog
+):
+    leave(*'abcd')
+    caplog.clear()
+    for _ in range(3):
+        sweep()
+    assert set(cloud.aggregate_hosts) == set('abcd')
+    [record] = caplog.records
+    assert 'a, b, c, d' in record.getMessage()
+
+
+def test_what_a_purged_lease_has_left_is_named_and_stays(
+    region, cloud, sweep, leave, caplog
+):
+    leave('a')
+    region.services.purge.purge(purge.Asked(leases=region.now + DAY))
+    sweep()
+    assert set(cloud.aggregate_hosts) == {'a'}
+    assert caplog.records[-1].getMessage().endswith(': a')
+    [(problem, can_be_repaired)] = problems(region)
+    assert problem == 'Aggregate a is of no lease any more'
+    assert can_be_repaired
 
 
 def test_who_knows_better_has_them_taken_away_by_the_audit(
@@ -237,7 +301,8 @@ class SweepOnNovaTest(shared.SharedNova):
             {'set_metadata': {'metadata': {'reservations:database': None}}},
         )
         self.assertEqual({reservation.id: None}, cloud.aggregates.origins())
-        leftovers.sweep(self.services.database, cloud)
+        sweep = leftovers.Sweep(self.services.database, cloud)
+        sweep.run()
         self.assertEqual({reservation.id: name}, cloud.aggregates.origins())
-        leftovers.sweep(self.services.database, cloud)
+        sweep.run()
         self.assertIn(reservation.id, self.aggregates())

@@ -7,6 +7,7 @@ from nova_reservations import objects
 from nova_reservations.db import deleted_leases
 from nova_reservations.db import lease_removal
 from nova_reservations.db import leases
+from nova_reservations.db import purge
 from nova_reservations.engine import lease_lists
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
@@ -34,6 +35,19 @@ def test_the_reservations_that_they_had_are_known(any_database):
         asked = [reservation_id, lease.id, 'unknown']
         assert deleted_leases.had(session, asked) == {reservation_id}
         assert deleted_leases.had(session, []) == set()
+    with any_database.writer() as session:
+        purge.remove_deleted(session, booking.at(4), 1)
+        assert deleted_leases.had(session, asked) == set()
+
+
+def test_one_that_had_none_is_kept(any_database):
+    with any_database.writer() as session:
+        booking.reservation(session, 0, 9)
+        [lease] = leases.meeting(session, leases.LEASE.c.name == '')
+        bare = dataclasses.replace(lease, reservations=())
+        deleted_leases.keep(session, bare, booking.at(3))
+    with any_database.reader() as session:
+        assert deleted_leases.get(session, lease.id).reservations == ()
 
 
 def test_lists_with_them_are_in_one_order_whatever_the_locale(tmp_path):

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.db import api
+from nova_reservations.db import deleted_leases
 from nova_reservations.db import lease_pages
 from nova_reservations.db import leases
 from nova_reservations.db import migration
@@ -204,6 +205,34 @@ def test_what_is_there_lives_through_an_upgrade(empty):
     ]
     assert (resource.role, resource.generation) == ('pool', 5)
     assert used == [(1, None), (3, 'twice'), (4, 'once')]
+
+
+def test_reservations_of_leases_that_were_deleted_before_are_known(empty):
+    migration.sync(empty, '0042')
+    stamps = dict.fromkeys(
+        ('start_date', 'end_date', 'created_at', 'deleted_at'), NOON
+    )
+    had = {f'lease-{number}': [f'of-{number}'] for number in range(250)}
+    had |= {'bare': [], 'of two': ['one', 'two']}
+    with empty.engine().begin() as connection:
+        connection.execute(
+            sa.insert(models.DeletedLease.__table__),
+            [
+                {
+                    'id': lease,
+                    'name': 'a lease',
+                    'project_id': 'p',
+                    'status': 'TERMINATED',
+                    'document': {'reservations': [{'id': id} for id in ids]},
+                    **stamps,
+                }
+                for lease, ids in had.items()
+            ],
+        )
+    migration.sync(empty)
+    ids = {each for some in had.values() for each in some}
+    with empty.reader() as session:
+        assert deleted_leases.had(session, {*ids, 'unknown'}) == ids
 
 
 def test_a_worker_of_the_schema_before_can_still_write(empty):

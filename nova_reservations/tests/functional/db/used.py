@@ -88,6 +88,12 @@ OFTEN = {
         ),
         frozenset({'ix_nr_deleted_leases_project'}),
     ),
+    # By its primary key.
+    'reservations of leases that were deleted': listed.Often(
+        lambda session: deleted_leases.had(
+            session, [listed.lease_id(number) for number in range(20)]
+        )
+    ),
     'what leases had in a window': listed.Often(
         lambda session: list(usage.find(session, QUERY)),
         frozenset({'ix_nr_usage_ended'}),
@@ -175,6 +181,10 @@ def tables() -> Iterator[tuple[type[models.Base], Iterator[dict[str, Any]]]]:
     yield models.Usage, rows()
     yield models.ServerUsage, servers()
     yield models.DeletedLease, deleted()
+    yield (
+        models.DeletedReservation,
+        ({'id': row['id'], 'lease_id': row['id']} for row in deleted()),
+    )
 
 
 def servers() -> Iterator[dict[str, Any]]:

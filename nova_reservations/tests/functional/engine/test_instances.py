@@ -210,7 +210,7 @@ def test_the_sweep_clears_slots_of_no_lease(cloud_of_two):
     cloud_of_two.forward(until=61)
     lease = active(cloud_of_two, *slots(2))
     cloud_of_two.cloud.classes[id_of(gone)] = {'one': 1}
-    leftovers.sweep(cloud_of_two.database, cloud_of_two.cloud)
+    leftovers.Sweep(cloud_of_two.database, cloud_of_two.cloud).run()
     assert set(cloud_of_two.cloud.classes) == {id_of(lease)}
 
 
@@ -218,7 +218,7 @@ def test_what_another_service_has_made_is_left_alone(cloud_of_two):
     theirs = '2f2d2b5e-95b5-4c4e-8b68-0a8f4b7a9c11'
     cloud_of_two.cloud.classes[theirs] = {'one': 1}
     cloud_of_two.cloud.foreign.add(theirs)
-    leftovers.sweep(cloud_of_two.database, cloud_of_two.cloud)
+    leftovers.Sweep(cloud_of_two.database, cloud_of_two.cloud).run()
     assert theirs in cloud_of_two.cloud.classes
     assert findings(cloud_of_two) == []
 

@@ -179,7 +179,7 @@ def test_a_worker_that_wakes_after_its_successor_changes_nothing(
                 region.cloud.boot(host, 'next')
         before = region.picture()
         sleeper.wake()
-        leftovers.sweep(region.database, region.cloud)
+        leftovers.Sweep(region.database, region.cloud).run()
         assert region.picture() == before, sleeper.steps.taken
     assert number >= 3
 

@@ -213,7 +213,7 @@ class TestLeasesChangedSince:
         restore(region, backup)
         for finding in findings(region):
             assert 'is of no lease' not in finding.problem
-        leftovers.sweep(region.database, region.cloud)
+        leftovers.Sweep(region.database, region.cloud).run()
         assert left(region) == before
         region.work()
         assert region.status(lease) == 'ACTIVE'
