@@ -172,6 +172,19 @@ class CloudUnavailable(ReservationsError):
         return f'{self.values["service"]} can not be reached at this moment'
 
 
+class CloudSlow(CloudUnavailable):
+    """A service did not answer all that a request asks of it in time."""
+
+    msg_fmt = (
+        '%(service)s did not answer within the %(seconds)s seconds that a '
+        'request has for it in all: ask for less at once, or try again later'
+    )
+
+    @property
+    def public(self) -> str:
+        return str(self)
+
+
 class CellUnavailable(CloudUnavailable):
     """The database of a cell did not answer."""
 

@@ -38,6 +38,7 @@ STATUS: Mapping[type[Exception], int] = {
     exception.Contended: 503,
     exception.DatabaseUnavailable: 503,
     exception.CloudUnavailable: 503,
+    exception.CloudSlow: 503,
     exception.CellUnavailable: 503,
     exception.LimitsUnknown: 503,
 }

@@ -4,11 +4,14 @@
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import functools
 import json
 import threading
+import time
 from typing import Any
+import uuid
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
@@ -23,8 +26,12 @@ from nova_reservations.cloud import credentials
 CONF = nova.conf.CONF
 
 TIMEOUT = 60
-"""Seconds after which an answer is given up: a preview asks other services for
-all that a template names."""
+"""Seconds after which an answer is given up."""
+
+FOR_PREVIEWS = 45
+"""Seconds that a request has for the previews of all its templates: Heat asks
+other services for all that they name, and who waits for our answer gives up
+after a minute, as load balancers do."""
 
 AT_ONCE = 4
 """Requests that a process waits for at the same time: a Heat that hangs must
@@ -42,6 +49,8 @@ _PIECE = 1 << 16
 _GONE = 404
 _CONFLICT = 409
 _REFUSED = (400, 401, 403, 404, 409, 413)
+
+_clock = time.monotonic
 
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
@@ -64,15 +73,35 @@ class Stacks:
         return credentials.inherited_roles()
 
     def preview(
-        self, template: ports.Template, project_id: str
+        self, templates: Sequence[ports.Template], project_id: str
+    ) -> list[list[ports.StackResource]]:
+        until = _clock() + FOR_PREVIEWS
+        return [self._preview(each, project_id, until) for each in templates]
+
+    def _preview(
+        self, template: ports.Template, project_id: str, until: float
     ) -> list[ports.StackResource]:
-        answer = _request(
-            'POST',
-            '/stacks/preview',
-            project_id,
-            *_REFUSED,
-            body={'stack_name': f'{_PREFIX}preview', **_of(template)},
-        )
+        left = until - _clock()
+        if left <= 0:
+            raise _slow()
+        try:
+            answer = _request(
+                'POST',
+                '/stacks/preview',
+                project_id,
+                *_REFUSED,
+                # Heat refuses a name that is taken; and a server that is
+                # named after the stack has a name as long as it will have.
+                body={
+                    'stack_name': f'{_PREFIX}{uuid.uuid4()}',
+                    **_of(template),
+                },
+                timeout=left,
+            )
+        except exception.CloudUnavailable as error:
+            if _clock() < until:
+                raise
+            raise _slow() from error
         _done('The template', answer)
         return [
             ports.StackResource(
@@ -200,6 +229,7 @@ def _request(
     *also: int,
     params: Mapping[str, Any] | None = None,
     body: Any = None,
+    timeout: float = TIMEOUT,
 ) -> _Answer:
     """Return Heat's answer.
 
@@ -218,7 +248,7 @@ def _request(
                 method,
                 params=params,
                 json=body,
-                timeout=TIMEOUT,
+                timeout=timeout,
                 stream=True,
                 # That would read all of it.
                 log=False,
@@ -263,6 +293,10 @@ def _read(answer: requests.Response) -> _Answer:
 
 def _unavailable(reason: object) -> exception.CloudUnavailable:
     return exception.CloudUnavailable(service='Heat', reason=reason)
+
+
+def _slow() -> exception.CloudSlow:
+    return exception.CloudSlow(service='Heat', seconds=FOR_PREVIEWS)
 
 
 def _done(what: str, answer: _Answer) -> None:

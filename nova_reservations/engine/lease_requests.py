@@ -140,16 +140,15 @@ class LeaseRequests:
         """
         for each in asked:
             _check_dates(each, now)
-        found = [
-            parts.find(
-                self.types,
-                item.resource_type,
-                item.asked,
-                asked[0].project_id,
-                asked[0].review,
-            )
-            for item in asked[0].reservations
-        ]
+        found = parts.find(
+            self.types,
+            [
+                (item.resource_type, item.asked)
+                for item in asked[0].reservations
+            ],
+            asked[0].project_id,
+            asked[0].review,
+        )
         return [self._draft(each, found, now) for each in asked]
 
     def _draft(
@@ -292,13 +291,19 @@ class LeaseRequests:
         """
         parts.check_not_alone(seen, changes.reservations)
         types = {item.id: item.resource_type for item in seen.reservations}
-        asked = {
-            key: resource_types.get(self.types, types[key]).look_up(
-                its, seen.project_id
-            )
-            if key in types
-            else its
+        known = {
+            key: its
             for key, its in changes.reservations.items()
+            if key in types
+        }
+        looked_up = parts.look_up(
+            self.types,
+            [(types[key], its) for key, its in known.items()],
+            seen.project_id,
+        )
+        asked = {
+            **changes.reservations,
+            **dict(zip(known, looked_up, strict=True)),
         }
         more, part_changes = parts.changed(
             self.types, seen, asked, now, changes.review

@@ -74,17 +74,71 @@ NO_CHANGES = Changes()
 
 def find(
     types: resource_types.Types,
+    asked: Sequence[tuple[str, Mapping[str, Any]]],
+    project_id: str,
+    review: Review,
+) -> list[New]:
+    """Return the reservations that one request asks for, with their parts.
+
+    :param asked: pairs of a resource type and a request of it
+    :raises: InvalidInput, CloudUnavailable, and what the review raises
+    """
+    # Before anything is asked that can't be had anyway: a whole has a part.
+    check_count(sum(1 + _is_complex(types, kind) for kind, _ in asked))
+    return _find(types, asked, project_id, review)
+
+
+def _find(
+    types: resource_types.Types,
+    asked: Sequence[tuple[str, Mapping[str, Any]]],
+    project_id: str,
+    review: Review,
+) -> list[New]:
+    looked_up = look_up(types, asked, project_id)
+    return [
+        _new(types, resource_type, its, project_id, review)
+        for (resource_type, _), its in zip(asked, looked_up, strict=True)
+    ]
+
+
+def look_up(
+    types: resource_types.Types,
+    asked: Sequence[tuple[str, Mapping[str, Any]]],
+    project_id: str,
+) -> list[Mapping[str, Any]]:
+    """Return the requests, in their order, with facts that the cloud has to
+    give: each type asks once for all.
+
+    :raises: InvalidInput, CloudUnavailable
+    """
+    found: dict[int, Mapping[str, Any]] = {}
+    for resource_type in dict.fromkeys(kind for kind, _ in asked):
+        alike = {
+            place: its
+            for place, (kind, its) in enumerate(asked)
+            if kind == resource_type
+        }
+        answers = resource_types.get(types, resource_type).look_up_all(
+            [*alike.values()], project_id
+        )
+        found |= zip(alike, answers, strict=True)
+    return [found[place] for place in range(len(asked))]
+
+
+def _is_complex(types: resource_types.Types, resource_type: str) -> bool:
+    return isinstance(
+        resource_types.get(types, resource_type), complex_types.Complex
+    )
+
+
+def _new(
+    types: resource_types.Types,
     resource_type: str,
-    asked: Mapping[str, Any],
+    looked_up: Mapping[str, Any],
     project_id: str,
     review: Review,
 ) -> New:
-    """Return a reservation that is asked for, with its parts.
-
-    :raises: InvalidInput, and what the review raises
-    """
     kind = resource_types.get(types, resource_type)
-    looked_up = kind.look_up(asked, project_id)
     params = kind.validate(looked_up)
     parts: list[New] = []
     if isinstance(kind, complex_types.Complex):
@@ -102,12 +156,18 @@ def _parts(
 ) -> list[New]:
     wanted = kind.expand(params, project_id)
     _check(types, resource_type, wanted)
-    found = []
     for part in wanted:
         review(part.resource_type, part.asked)
-        new = find(types, part.resource_type, part.asked, project_id, review)
-        found.append(dataclasses.replace(new, name=part.name))
-    return found
+    found = _find(
+        types,
+        [(part.resource_type, part.asked) for part in wanted],
+        project_id,
+        review,
+    )
+    return [
+        dataclasses.replace(new, name=part.name)
+        for part, new in zip(wanted, found, strict=True)
+    ]
 
 
 def _check(
@@ -135,10 +195,7 @@ def _check(
                 f'This {resource_type} has a part whose name is not of 1 to '
                 f'{MOST_LETTERS} characters: {part.name[:MOST_LETTERS]}'
             )
-        if isinstance(
-            resource_types.get(types, part.resource_type),
-            complex_types.Complex,
-        ):
+        if _is_complex(types, part.resource_type):
             raise exception.InvalidInput(
                 f'A {part.resource_type} can not be part of a {resource_type}'
             )
@@ -168,8 +225,8 @@ def check_count(count: int) -> None:
     if count > MOST_RESERVATIONS:
         raise exception.InvalidInput(
             f'A lease can have {MOST_RESERVATIONS} reservations, and with '
-            f'the parts of some this one has {count}: ask for less, or for '
-            'several leases'
+            f'the parts of some this one has {count} at least: ask for less, '
+            'or for several leases'
         )
 
 

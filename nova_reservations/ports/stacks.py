@@ -3,6 +3,7 @@
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 from typing import Any
 from typing import Protocol
@@ -92,12 +93,14 @@ class Stacks(Protocol):
         """Return the roles that we have in projects to come too."""
 
     def preview(
-        self, template: Template, project_id: str
-    ) -> Collection[StackResource]:
-        """Return all that a template would make, in nested stacks too.
+        self, templates: Sequence[Template], project_id: str
+    ) -> Sequence[Collection[StackResource]]:
+        """Return all that each of the templates of a request would make, in
+        nested stacks too.
 
-        :raises: CloudRefused if Heat can not read it, the project may not, or
-            it makes more than can be looked at
+        :raises: CloudRefused if Heat can not read one, the project may not,
+            or it makes more than can be looked at
+        :raises: CloudSlow if that takes longer than a request may
         """
 
     def find(self, reservation_id: str, project_id: str) -> Stack | None:

@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import dataclasses
 import json
 from typing import Any
@@ -30,9 +31,12 @@ class FakeStacks:
         return [] if self._state.without_role else self._state.roles
 
     def preview(
-        self, template: ports.Template, project_id: str
-    ) -> list[ports.StackResource]:
+        self, templates: Sequence[ports.Template], project_id: str
+    ) -> list[list[ports.StackResource]]:
         self._state.check_heat()
+        return [self._preview(each) for each in templates]
+
+    def _preview(self, template: ports.Template) -> list[ports.StackResource]:
         found = json.loads(template.text)
         if found['heat_template_version'] == 'unknown':
             raise exception.CloudRefused(

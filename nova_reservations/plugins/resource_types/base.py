@@ -264,6 +264,18 @@ class ResourceType(abc.ABC):
         """
         return asked
 
+    def look_up_all(
+        self, asked: Sequence[Mapping[str, Any]], project_id: str
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return the params, in the same order, of all that one request asks
+        for of this type, with facts that the cloud has to give.
+
+        For types whose facts may take long: a thread of nova-api waits.
+
+        :raises: InvalidInput
+        """
+        return [self.look_up(each, project_id) for each in asked]
+
     @abc.abstractmethod
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the params to store; asked has passed the schema.

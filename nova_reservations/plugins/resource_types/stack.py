@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 import datetime
 import json
 from typing import Any
@@ -82,40 +83,69 @@ class Stack(complex_types.Complex):
         'dependentRequired': {'parameters': ['template']},
     }
 
-    def look_up(
-        self, asked: Mapping[str, Any], project_id: str
-    ) -> Mapping[str, Any]:
-        """Ask Heat what the template would make.
+    def look_up_all(
+        self, asked: Sequence[Mapping[str, Any]], project_id: str
+    ) -> list[Mapping[str, Any]]:
+        """Ask Heat what the templates would make.
 
         :raises: InvalidInput, CloudUnavailable
         """
-        if 'template' not in asked:
-            return asked
+        templates = {
+            place: stack_templates.read(each['template'])
+            for place, each in enumerate(asked)
+            if 'template' in each
+        }
+        if not templates:
+            return [*asked]
         why_not = stack_tokens.why_not(self.cloud.stacks, project_id)
         if why_not is not None:
             raise exception.InvalidInput(
                 f'Stacks can not be made in this project: {why_not}; ask the '
                 'operator'
             )
-        asked = {'parameters': {}, **asked}
-        template = stack_templates.read(asked['template'])
+        answer: list[Mapping[str, Any]] = [
+            {'parameters': {}, **each} if 'template' in each else {**each}
+            for each in asked
+        ]
         try:
-            found = self.cloud.stacks.preview(
-                _template(template, asked['parameters']), project_id
+            previews = self.cloud.stacks.preview(
+                [
+                    _template(template, answer[place]['parameters'])
+                    for place, template in templates.items()
+                ],
+                project_id,
             )
         except exception.CloudRefused as error:
             raise exception.InvalidInput(str(error)) from error
+        for (place, template), found in zip(
+            templates.items(), previews, strict=True
+        ):
+            answer[place] = {
+                **answer[place],
+                **self._made(template, found, project_id),
+            }
+        return answer
+
+    def _made(
+        self,
+        template: Mapping[str, Any],
+        preview: Collection[ports.StackResource],
+        project_id: str,
+    ) -> dict[str, Any]:
+        """Return what has to be promised for a template.
+
+        :raises: InvalidInput
+        """
         there = stack_templates.created(template)
         # What has an external_id is previewed, and not made.
         found = [
             each
-            for each in found
+            for each in preview
             if each.parent is not None or each.name in there
         ]
         switched_on = self.conf.reservations.resource_types
         stack_parts.check(found, switched_on)
         return {
-            **asked,
             'flavors': self._flavors(found, project_id),
             'volumes': stack_parts.volumes(template, found)
             if pools.VOLUME in switched_on

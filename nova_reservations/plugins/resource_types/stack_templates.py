@@ -111,8 +111,14 @@ _WITHOUT_EXTERNAL_ID = frozenset(
     {'2013-05-23', '2014-10-16', '2015-04-30', '2015-10-15', '2016-04-08'}
 )
 
-_LATE = frozenset({'get_attr', 'get_resource'})
+_LATE = frozenset({'get_attr', 'get_resource', 'Ref'})
 """Functions that have no value before there is a stack."""
+
+_LATE_NAMES = frozenset({'OS::stack_id', 'OS::stack_name'})
+"""What get_param has for each stack, and that has another value before."""
+
+_VOLUME_ID = 'volume_id'
+"""Of a disk of a server: a volume of the template, or one that is there."""
 
 _DEEPEST = 64
 """Levels of lists and mappings within each other."""
@@ -239,6 +245,8 @@ def _check(template: Any) -> None:
                 'their content into the template, or into a parameter'
             )
     _check_parameters(template.get('parameters'))
+    for name, condition in _mappings(template.get('conditions')):
+        _refuse_unknown('the template', f'condition {name}', condition)
     for name, definition in template['resources'].items():
         _check_resource(name, definition)
 
@@ -296,25 +304,52 @@ def _check_definition(name: str, definition: Any) -> str:
         raise exception.InvalidInput(
             f'The properties of resource {name} are none'
         )
+    _refuse_unknown(name, 'condition', definition.get('condition'))
     allowed = _PROPERTIES.get(kind, properties.keys())
     for each in sorted(properties.keys() - allowed):
         raise exception.InvalidInput(
             f'Resource {name} has {each}, which a {kind} of a lease can not '
             f'have: {_HINTS.get(each, "leave it out")}'
         )
+    if kind == SERVER:
+        _refuse_unknown(name, 'flavor', properties.get('flavor'))
+        disks = 'block_device_mapping_v2'
+        _refuse_unknown(name, disks, _without_volumes(properties.get(disks)))
     return kind
 
 
+def _without_volumes(disks: Any) -> Any:
+    """Return the disks of a server without those that are there by then."""
+    if isinstance(disks, dict):
+        return {
+            key: _without_volumes(each)
+            for key, each in disks.items()
+            if key != _VOLUME_ID
+        }
+    if isinstance(disks, list):
+        return [_without_volumes(each) for each in disks]
+    return disks
+
+
 def _refuse_unknown(name: str, key: str, value: Any) -> None:
-    """Refuse a property that is not known before the stack is made.
+    """Refuse what is not known before the stack is made, or would have
+    another value in a preview.
 
     :raises: InvalidInput
     """
-    if any(each in _LATE for each, _ in _mappings(value)):
+    if any(_is_late(each, argument) for each, argument in _mappings(value)):
         raise exception.InvalidInput(
             f'The {key} of {name} is not known before the stack is made: '
             'write it, or give it by a parameter'
         )
+
+
+def _is_late(function: str, argument: Any) -> bool:
+    if function != 'get_param':
+        return function in _LATE
+    name = argument[0] if isinstance(argument, list) and argument else argument
+    # Whatever else has a value may have that of one of these names.
+    return not isinstance(name, str) or name in _LATE_NAMES
 
 
 def created(template: Mapping[str, Any]) -> Resources:

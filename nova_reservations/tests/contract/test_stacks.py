@@ -7,6 +7,7 @@ The resources of templates are such that Heat has by itself.
 from collections.abc import Callable
 from collections.abc import Iterator
 from concurrent import futures
+import io
 import json
 import threading
 import time
@@ -16,6 +17,7 @@ import uuid
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import token_endpoint
 import pytest
+import requests
 
 from nova_reservations import exception
 from nova_reservations import ports
@@ -143,7 +145,7 @@ def state_of(world: World, stack: ports.Stack) -> str | None:
 
 
 def test_a_preview_has_all_that_would_be_made(world: World) -> None:
-    found = world.stacks.preview(template(length=9), MINE)
+    [found] = world.stacks.preview([template(length=9)], MINE)
     assert sorted(
         (each.parent or '', each.name, each.kind, each.properties['length'])
         for each in found
@@ -158,7 +160,26 @@ def test_a_preview_has_all_that_would_be_made(world: World) -> None:
 def test_a_template_that_can_not_be_read_is_refused(world: World) -> None:
     text = json.loads(template().text) | {'heat_template_version': 'unknown'}
     with pytest.raises(exception.CloudRefused):
-        world.stacks.preview(ports.Template(json.dumps(text), {}), MINE)
+        world.stacks.preview(
+            [template(), ports.Template(json.dumps(text), {})], MINE
+        )
+
+
+def test_several_are_looked_at_in_their_order(world: World) -> None:
+    templates = [template(length=length) for length in (9, 8, 6)]
+    assert [
+        next(each for each in found if each.parent is None).properties[
+            'length'
+        ]
+        for found in world.stacks.preview(templates, MINE)
+    ] == [9, 8, 6]
+
+
+def test_no_stack_of_the_project_is_in_the_way(world: World) -> None:
+    for name in 'preview', 'a':
+        its = ports.Mark(name, worlds.DATABASE)
+        world.stacks.create(template(), MINE, its, worlds.go_on)
+    assert world.stacks.preview([template()], MINE)
 
 
 def test_one_bears_the_name_of_its_reservation(world: World) -> None:
@@ -224,7 +245,48 @@ def test_an_answer_without_end_is_not_read(
 ) -> None:
     monkeypatch.setattr(stacks, 'LARGEST', 1000)
     with pytest.raises(exception.CloudRefused, match='more than'):
-        asked.stacks.preview(template(), MINE)
+        asked.stacks.preview([template()], MINE)
+
+
+class _Slow:
+    """A client whose answers take as many seconds as it has been given, or
+    half a minute."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def request(self, *_: object, timeout: float, **__: object) -> Any:
+        self.now += min(timeout, 30)
+        if timeout <= 30:
+            raise ks_exc.ConnectTimeout
+        answer = requests.Response()
+        answer.status_code = 200
+        answer.raw = io.BytesIO(b'{"stack": {"resources": []}}')
+        return answer
+
+
+@pytest.mark.functional
+def test_a_request_has_so_long_for_all_its_previews(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = _Slow()
+    monkeypatch.setattr(stacks, '_client', lambda _: slow)
+    monkeypatch.setattr(stacks, '_clock', lambda: slow.now)
+    heat = stacks.Stacks()
+    assert heat.preview([template()], MINE) == [[]]
+    began = slow.now
+    with pytest.raises(exception.CloudSlow, match='ask for less at once'):
+        heat.preview([template()] * 20, MINE)
+    assert slow.now - began == stacks.FOR_PREVIEWS
+
+
+@pytest.mark.functional
+def test_who_does_not_answer_in_that_time_is_slow_and_not_gone(
+    asked: HeatWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, 'FOR_PREVIEWS', 0)
+    with pytest.raises(exception.CloudSlow):
+        asked.stacks.preview([template()], MINE)
 
 
 class _Hanging:

@@ -14,6 +14,7 @@ from nova_reservations import ports
 from nova_reservations.objects import address as address_names
 from nova_reservations.objects import pool as pool_names
 from nova_reservations.plugins.resource_types import base
+from nova_reservations.plugins.resource_types import stack_parts
 from nova_reservations.plugins.resource_types.stack_templates import GROUP
 from nova_reservations.testing import fake_networks
 from nova_reservations.testing import stacks
@@ -221,9 +222,41 @@ class TestRequest:
     @pytest.mark.parametrize('kind', ['OS::Nova::KeyPair', GROUP])
     def test_what_an_operator_has_a_type_mean_is_looked_at(self, region, kind):
         region.cloud.stacks.preview = lambda *_: [
-            ports.StackResource('key', kind, {}, 'one')
+            [ports.StackResource('key', kind, {}, 'one')]
         ]
         assert f'{kind} of resource key' in refusal(region, SERVERS)
+
+    def test_each_of_several_has_what_its_own_template_takes(self, region):
+        lease = region.lease_of(
+            stacks.asked({'one': server('small'), 'two': server('small')}),
+            (
+                stack_parts.SLOTS,
+                {'flavor_id': 'id-big', 'amount': 1, 'affinity': None},
+            ),
+            stacks.asked({'one': server('big')}),
+            start=10,
+        )
+        first, alone, second, *parts = lease.reservations
+        assert alone.params['flavor_id'] == 'id-big'
+        assert {
+            (item.part_of, item.part_name, item.params['amount'])
+            for item in parts
+        } == {
+            (first.id, 'servers of id-small', 2),
+            (second.id, 'servers of id-big', 1),
+        }
+
+    def test_heat_is_not_asked_for_more_than_a_lease_can_have(self, region):
+        region.cloud.heat_is_silent = True
+        one = stacks.asked({'one': server()})
+        with pytest.raises(exception.InvalidInput, match='has 66 at least'):
+            region.lease_of(*[one] * 33)
+
+    def test_what_only_the_stack_will_know_is_refused(self, region):
+        name = {'equals': [{'get_param': 'OS::stack_name'}, 'mine']}
+        text = stacks.template(SERVERS, conditions={'mine': name})
+        with pytest.raises(exception.InvalidInput, match='condition mine'):
+            region.lease_of((STACK, {'template': text}))
 
     def test_another_template_changes_what_is_promised(self, region):
         lease = ask(region, start=10)

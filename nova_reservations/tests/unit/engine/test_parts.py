@@ -58,10 +58,10 @@ WANTED = st.dictionaries(
 
 def make(wanted, **columns):
     asked = {'parts': wanted}
-    found = parts.find(TYPES, 'whole', asked, 'p', parts.allow)
+    found = parts.find(TYPES, [('whole', asked)], 'p', parts.allow)
     return test_steps.lease(
         columns.pop('status', 'PENDING'),
-        reservations=parts.reservations('lease', [found], test_steps.NOON),
+        reservations=parts.reservations('lease', found, test_steps.NOON),
         **columns,
     )
 

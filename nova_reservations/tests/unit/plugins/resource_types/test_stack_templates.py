@@ -254,3 +254,54 @@ def test_what_is_adopted_keeps_its_condition_and_no_properties():
             },
         },
     }
+
+
+class TestPreviews:
+    """They have what is made, though their stack has another name, and no
+    ID."""
+
+    @pytest.mark.parametrize(
+        'late',
+        [
+            {'get_param': 'OS::stack_name'},
+            {'get_param': ['OS::stack_id']},
+            {'list_join': ['', [{'get_param': 'OS::stack_name'}]]},
+            {'get_param': {'get_param': 'which'}},
+            {'get_param': []},
+            {'get_attr': ['other', 'value']},
+            {'Ref': 'OS::StackName'},
+        ],
+    )
+    def test_nothing_counts_that_is_not_known_before(self, late):
+        server = of(stack_templates.SERVER, flavor='small')
+        disks = [{'image': late}]
+        refused = {
+            'flavor of it': of(stack_templates.SERVER, flavor=late),
+            'flavor of resource_def of it': group(
+                of(stack_templates.SERVER, flavor=late)
+            ),
+            'count of it': group(server, count=late),
+            'condition of it': {**server, 'condition': {'equals': [late, 1]}},
+            'block_device_mapping_v2 of it': of(
+                stack_templates.SERVER, block_device_mapping_v2=disks
+            ),
+        }
+        for what, definition in refused.items():
+            assert f'The {what} is not known' in refusal(template(definition))
+        conditions = {'big': {'not': {'equals': [late, 1]}}}
+        assert 'The condition big of the template is not known' in refusal(
+            template(server, conditions=conditions)
+        )
+
+    def test_whatever_else_may_bear_the_name_of_the_stack(self):
+        server = of(
+            stack_templates.SERVER,
+            name={'get_param': 'OS::stack_name'},
+            flavor={'get_param': ['flavors', 0]},
+            block_device_mapping_v2=[
+                {'volume_id': {'get_resource': 'disk'}, 'boot_index': 0}
+            ],
+        )
+        conditions = {'big': {'equals': [{'get_param': 'OS::project_id'}, 1]}}
+        text = template(server, conditions=conditions)
+        assert stack_templates.read(text)['conditions'] == conditions
