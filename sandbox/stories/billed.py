@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bill of a lease, equal to what a script counts."""
+"""The bill of a lease by each rating that is shipped, equal to what a script
+counts."""
 
 import csv
 import datetime
 from decimal import Decimal
+from decimal import ROUND_HALF_UP
 import io
+import re
 
 from sandbox import ini
 from sandbox import person
@@ -19,6 +22,12 @@ from sandbox.story import until
 PRICE = Decimal(3600)
 """Of a host, for an hour."""
 
+FLAT = Decimal('12.50')
+"""Of a lease."""
+
+SERVER, VCPU = Decimal(1800), Decimal(7200)
+"""Of a server that was used, and of each of its processors, for an hour."""
+
 HOSTS = 2
 
 #: What the operator has in nova.conf beside.
@@ -26,6 +35,7 @@ CONF: ini.Sections = {
     'reservations': {
         'rating': 'reserved',
         'rating_prices': f'physical:host={PRICE}',
+        'rating_flat_price': str(FLAT),
         'rating_unit': 'EUR',
     }
 }
@@ -36,14 +46,21 @@ class Billed(planned.Planned):
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
         super().__init__(auth_url, timeline)
+        self.services = timeline.services
         self.auth_url = auth_url
         self._booted = self._built = cast.now()
         """When the server was asked for, and when it was there."""
 
     def tell(self) -> None:
         lease, began = self._have()
-        line = self._count(lease, began)
-        self._count_use(line)
+        held = self._count(lease, began)
+        self._add_up()
+        with self.step('by rating = flat it is the price of a lease'):
+            self._rate_by('flat')
+            expect('amount', (FLAT, 'EUR'), _amount(self._line(lease)))
+        self._add_up()
+        self._rate_by('used', f'servers={SERVER},VCPU={VCPU}')
+        self._count_use(lease, held)
         self._add_up()
         self.delete_lease(lease)
 
@@ -79,11 +96,9 @@ class Billed(planned.Planned):
     def _count(self, lease: str, began: datetime.datetime) -> dict[str, str]:
         """Return the line of the lease."""
         with self.step(
-            'the line of the lease is what a script counts'
+            'by rating = reserved its line is what a script counts'
         ) as seen:
-            (line,) = (
-                line for line in self._lines() if line['Lease'] == lease
-            )
+            line = self._line(lease)
             started, ended = (
                 planned.date(line[key]) for key in ('Started', 'Ended')
             )
@@ -96,14 +111,16 @@ class Billed(planned.Planned):
                 round(hours, 4),
                 round(Decimal(line['Host hours']), 4),
             )
-            amount = (PRICE * hours).quantize(Decimal('0.01'))
-            expect('amount', (amount, 'EUR'), _amount(line))
+            expect('amount', (_cents(PRICE * hours), 'EUR'), _amount(line))
             seen(f'{seconds} s, {line["Host hours"]} host hours')
             seen(f'{line["Amount"]} {line["Unit"]}')
         return line
 
-    def _count_use(self, line: dict[str, str]) -> None:
-        with self.step('and its server, until the end of the lease') as seen:
+    def _count_use(self, lease: str, held: dict[str, str]) -> None:
+        with self.step(
+            'by rating = used it is its server, until the end of the lease'
+        ) as seen:
+            line = self._line(lease)
             ended = planned.date(line['Ended'])
             # It was claimed between these two.
             most, least = (
@@ -115,12 +132,40 @@ class Billed(planned.Planned):
                 raise person.Unexpected(f'{least} to {most} s', line)
             flavor = self.demo.ingredients['flavorRef']
             answer = self.demo.compute.get(f'/flavors/{flavor}')
+            vcpus = body(answer)['flavor']['vcpus']
             expect(
                 'VCPU seconds',
-                seconds * body(answer)['flavor']['vcpus'],
+                seconds * vcpus,
                 _seconds(line['Used VCPU hours']),
             )
+            cost = _cents(seconds * (SERVER + vcpus * VCPU) / 3600)
+            expect('amount', (cost, 'EUR'), _amount(line))
             seen(f'{seconds} s')
+            seen(f'{line["Amount"]} {line["Unit"]}')
+        with self.step('whatever it costs, what was held is the same'):
+            costs = {'Amount': held['Amount']}
+            expect('line', held, line | costs)
+
+    def _rate_by(self, rating: str, prices: str | None = None) -> None:
+        """Have the operator change nova.conf, and start Nova again."""
+        with self.step(f'the operator has rating = {rating}') as seen:
+            conf = self.services.layout.etc / 'nova.conf'
+            options = {'rating': rating}
+            if prices:
+                options['rating_prices'] = prices
+            text = conf.read_text()
+            for option, value in options.items():
+                text, count = re.subn(
+                    f'^{option} = .*$', f'{option} = {value}', text, flags=re.M
+                )
+                expect(option, 1, count)
+            conf.write_text(text)
+            self.services.kill('nova')
+            self.services.restart('nova')
+            self.services.wait_for_answer('nova')
+            seen(
+                ', '.join(f'{name} = {each}' for name, each in options.items())
+            )
 
     def _add_up(self) -> None:
         with self.step('and the lines add up to the total') as seen:
@@ -132,6 +177,10 @@ class Billed(planned.Planned):
                 _amount(total),
             )
             seen(f'{total["Amount"]} {total["Unit"]} of {len(lines)} leases')
+
+    def _line(self, lease: str) -> dict[str, str]:
+        (line,) = (line for line in self._lines() if line['Lease'] == lease)
+        return line
 
     def _lines(self, detailed: bool = True) -> list[dict[str, str]]:
         """Return what openstack lease usage prints for demo."""
@@ -146,6 +195,10 @@ class Billed(planned.Planned):
 
 def _amount(line: dict[str, str]) -> tuple[Decimal, str]:
     return Decimal(line['Amount'] or 0), line['Unit']
+
+
+def _cents(exact: Decimal) -> Decimal:
+    return exact.quantize(Decimal('0.01'), ROUND_HALF_UP)
 
 
 def _seconds(hours: str) -> int:

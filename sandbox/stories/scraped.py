@@ -19,7 +19,10 @@ from sandbox import person
 from sandbox import story
 from sandbox.stories import commands
 from sandbox.stories import planned
+from sandbox.story import expect
 from sandbox.story import until
+
+_PROJECT = pathlib.Path(__file__).parents[2]
 
 _CONFIG = """
 global: {{scrape_interval: 200ms}}
@@ -38,10 +41,8 @@ class Scraped(planned.Planned):
         self.directory = timeline.directory / 'prometheus'
 
     def tell(self) -> None:
-        program = shutil.which('prometheus')
-        if program is None:
-            with self.step('there is no Prometheus: see tools/prometheus'):
-                return
+        with self.step('there is a Prometheus'):
+            program = _installed()
         self.directory.mkdir()
         with self.step('metrics are written for node_exporter') as seen:
             self.lease(self.demo, 1, 2, 2)
@@ -63,7 +64,30 @@ class Scraped(planned.Planned):
                         functools.partial(operator.eq, [value]),
                     )
                     seen(str(value))
+            with self.step('Prometheus has all that was written') as seen:
+                names = _names(written.read_text())
+                missing = [each for each in names if not _asked(api, each)]
+                expect('missing', [], missing)
+                seen(f'{len(names)} metrics')
         self.clean_up()
+
+
+def _installed() -> str:
+    """Return the program.
+
+    :raises CalledProcessError: if it is not there, which the tool tells of
+    """
+    subprocess.run([_PROJECT / 'tools' / 'prometheus'], check=True)
+    return str(shutil.which('prometheus'))
+
+
+def _names(text: str) -> set[str]:
+    """Return the names of the metrics that have a value."""
+    return {
+        line.replace('{', ' ').split()[0]
+        for line in text.splitlines()
+        if not line.startswith('#')
+    }
 
 
 def _asked(api: str, query: str) -> list[float]:
