@@ -23,7 +23,7 @@ SEATS = {'enum': [*range(1, 11), *map(str, range(1, 11))]}
 class Licence(base.ResourceType):
     """Seats of any licences; files say who may use how many of which."""
 
-    update_schema: ClassVar[Mapping[str, Any]] = {
+    update_schema: ClassVar = {
         'type': 'object',
         'properties': {
             'seats': SEATS,
@@ -31,10 +31,7 @@ class Licence(base.ResourceType):
         },
         'additionalProperties': False,
     }
-    schema: ClassVar[Mapping[str, Any]] = {
-        **update_schema,
-        'required': ['seats'],
-    }
+    schema: ClassVar = {**update_schema, 'required': ['seats']}
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
         super().__init__(cloud, conf)
