@@ -242,7 +242,7 @@ class Servers(Protocol):
     ) -> Sequence[Server]:
         """Return the servers of the reservation that may have alternates:
         those that are being built, and those that are about to be resized or
-        cold migrated.
+        cold migrated, also when they are deleted in the middle of that.
 
         On whichever host, or on none: while one is rescheduled it has
         neither a host nor an allocation in placement.

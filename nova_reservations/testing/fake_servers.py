@@ -156,7 +156,7 @@ class FakeServers:
         return [
             server
             for server in self._all().values()
-            if server.has_alternates
+            if (server.has_alternates or server.uuid in self._state.preparing)
             and server.project_id in project_ids
             and server.uuid in ours
         ]

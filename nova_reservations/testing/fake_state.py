@@ -52,6 +52,8 @@ class State:
     :ivar images: (server, why) of the snapshots that there are.
     :ivar broken: servers of which no snapshot can be made.
     :ivar undeletable: servers at whose deletion their hosts fail.
+    :ivar preparing: servers that are about to be migrated, whatever else is
+        done to them.
     :ivar failed_deletions: server -> when that was asked for last.
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
@@ -116,6 +118,7 @@ class State:
         self.images: list[tuple[str, ports.RequestKey]] = []
         self.broken: set[str] = set()
         self.undeletable: set[str] = set()
+        self.preparing: set[str] = set()
         self.failed_deletions: dict[str, datetime.datetime] = {}
         self.trusted = True
         self.orders: set[tuple[str, ports.RequestKey, str]] = set()

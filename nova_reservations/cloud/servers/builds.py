@@ -33,7 +33,12 @@ BY_FORCE = [task_states.MIGRATING, task_states.REBUILDING]
 until its host builds it. A server that is rebuilt on its host has one, too."""
 
 ACCEPTED = 'accepted'
-UNDER_WAY = [ACCEPTED, 'pre-migrating', 'queued', 'preparing', 'running']
+
+PREPARING = 'pre-migrating'
+"""The status of a resize, or of a cold migration, until a host has taken it:
+also when that has failed, and nova-conductor takes an alternate."""
+
+UNDER_WAY = [ACCEPTED, PREPARING, 'queued', 'preparing', 'running']
 
 
 @errors.translated()
@@ -78,7 +83,9 @@ def servers_with_alternates(
     # Nova may know no more of one than a record in a cell.
     known = find.find_servers(ours)
     return [
-        known[uuid] for uuid in sorted(known) if known[uuid].has_alternates
+        known[uuid]
+        for uuid in sorted(known)
+        if known[uuid].has_alternates or known[uuid].is_being_deleted
     ]
 
 
@@ -119,6 +126,14 @@ def _with_alternates(
         *find.instances(
             context, task_state=[task_states.RESIZE_PREP], **filters
         ),
+        # That hides what it was in the middle of, and does not stop it.
+        *(
+            deleted
+            for deleted in find.instances(
+                context, task_state=[task_states.DELETING], **filters
+            )
+            if _migrations(context, deleted.uuid, [PREPARING])
+        ),
     ]
 
 
@@ -145,10 +160,16 @@ def _may_move_to(
     whether that was forced. What is on its way further than that has claimed
     its host, and is seen there.
     """
-    moves = nova_objects.MigrationList.get_by_filters(
-        context, {'instance_uuid': server, 'status': UNDER_WAY}
-    )
+    moves = _migrations(context, server, UNDER_WAY)
     return not moves or any(
         move.status == ACCEPTED and move.dest_compute in hosts
         for move in moves
+    )
+
+
+def _migrations(
+    context: nova_context.RequestContext, server: str, statuses: list[str]
+) -> nova_objects.MigrationList:
+    return nova_objects.MigrationList.get_by_filters(
+        context, {'instance_uuid': server, 'status': statuses}
     )

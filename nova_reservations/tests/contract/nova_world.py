@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 import contextlib
 import datetime
+import threading
 import uuid
 
 import fixtures
@@ -62,6 +63,28 @@ class Nova(worlds.World):
         huge = self.nova._create_flavor(memory_mb=40_000)
         server = self.nova.post(flavor_id=huge)
         return self.nova._wait_for_state_change(server, 'ERROR')['id']
+
+    @contextlib.contextmanager
+    def being_deleted(
+        self, server: str, migrates: bool = False
+    ) -> Iterator[None]:
+        casts = 'nova.compute.rpcapi.ComputeAPI'
+        chosen = threading.Event()
+        with (
+            fixtures.MonkeyPatch(
+                f'{casts}.prep_resize', lambda *args, **kwargs: chosen.set()
+            ),
+            fixtures.MonkeyPatch(
+                f'{casts}.terminate_instance', lambda *args, **kwargs: None
+            ),
+        ):
+            if migrates:
+                self.nova.admin_api.post_server_action(
+                    server, {'migrate': None}
+                )
+                assert chosen.wait(30)
+            self.nova.api.delete_server(server)
+            yield
 
     def start(self, server: str) -> None:
         self.nova.api.post_server_action(server, {'os-start': None})

@@ -143,6 +143,20 @@ class TestInReservations:
         assert list(building(reservation_id, {worlds.OTHERS})) == []
         assert list(building(str(uuid.uuid4()), {worlds.PROJECT})) == []
 
+    def test_one_that_is_deleted_as_it_is_migrated_may_have_alternates(
+        self, world
+    ):
+        server, moving = (world.boot(world.hosts[0]) for _ in range(2))
+        with (
+            world.being_deleted(server),
+            world.being_deleted(moving, migrates=True),
+        ):
+            assert world.known(moving).task == 'deleting'
+            [found] = world.cloud.servers.servers_with_alternates(
+                RESERVATION, {worlds.PROJECT}, world.hosts, [server, moving]
+            )
+            assert found.uuid == moving
+
     def test_those_are_known_that_did_not_ask_and_are_recorded(self, world):
         reservation_id = world.lease()
         server = world.begin_to_build()

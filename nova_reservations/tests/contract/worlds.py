@@ -73,6 +73,15 @@ class World:
         """Return a server that no host has been found for."""
         raise NotImplementedError
 
+    def being_deleted(
+        self, server: str, migrates: bool = False
+    ) -> contextlib.AbstractContextManager[None]:
+        """Have a server be deleted, and not be gone meanwhile.
+
+        :param migrates: whether it was about to be cold migrated
+        """
+        raise NotImplementedError
+
     def start(self, server: str) -> None:
         raise NotImplementedError
 
@@ -206,6 +215,17 @@ class Fake(World):
         if reservation_id is not None:
             self.cloud.hints[server] = reservation_id
         return server
+
+    @contextlib.contextmanager
+    def being_deleted(
+        self, server: str, migrates: bool = False
+    ) -> Iterator[None]:
+        if migrates:
+            self.cloud.preparing.add(server)
+        self.cloud.slow_servers.add(server)
+        self.cloud.begin(self.cloud.instances[server], 'deleting')
+        yield
+        self.cloud.finish_tasks()
 
     def start(self, server: str) -> None:
         self._set_state(server, 'active')

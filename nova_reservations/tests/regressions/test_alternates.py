@@ -4,6 +4,8 @@ nova-conductor took an alternate that had been enrolled meanwhile, past every
 filter. Issue 13, item 1.
 """
 
+import threading
+
 from nova import context as nova_context
 from nova import objects as nova_objects
 from nova.compute import manager
@@ -236,6 +238,46 @@ class GivenBackTest(AlternatesTest):
         self.settle()
         self.assertEqual({*self.hosts}, self.held())
         self.assertNotIn(self.host_of(server), {self.failed, *self.occupied})
+
+
+class EndTest(AlternatesTest):
+    """An end deletes a server that is about to be migrated, and whose host
+    takes its time."""
+
+    guarded = False
+
+    def setUp(self):
+        super().setUp()
+        self.enrol(*self.hosts)
+        self.mine = self.lease(3)
+        self.deleting = threading.Event()
+        self.addCleanup(self.deleting.set)
+        delete = manager.ComputeManager.terminate_instance
+
+        def slow(*args, **kwargs):
+            self.deleting.wait(60)
+            return delete(*args, **kwargs)
+
+        self.stub_out(
+            'nova.compute.manager.ComputeManager.terminate_instance', slow
+        )
+
+    def meanwhile(self, others):
+        self.end(self.mine)
+        for _ in range(3):
+            self.pass_time(seconds=5)
+            self.work()
+
+    def test_it_keeps_hosts_that_the_migration_may_still_take(self):
+        server = self.boot(self.mine)
+        self.occupied = (self.host_of(server),)
+        self.fail_once('_prep_resize', enrolling=0)
+        self._migrate_server(server)
+        [taken] = {*self.hosts} - {self.failed, *self.occupied}
+        self.assertIn(server['id'], self.held_of(taken))
+        self.assertIn(
+            taken, {each.name for each in self.resources_of(self.mine)}
+        )
 
 
 class FirstClaimTest(shared.SharedNova):

@@ -259,6 +259,22 @@ class TestOthersOfItsLease:
         assert region.hosts_of(lease) == {'one'}
         assert region.status(late) == 'ACTIVE'
 
+    def test_so_does_one_that_the_end_deletes_in_the_middle_of_its_migration(
+        self, region
+    ):
+        lease, late = over_but_for_one(region)
+        region.cloud.recover('one')
+        region.cloud.slow_servers.add('on one')
+        region.cloud.preparing.add('on one')
+        region.forward(until=62)
+        assert region.cloud.instances['on one'].task == 'deleting'
+        assert region.hosts_of(lease) == set(NAMES)
+        assert region.status(late) == 'PENDING'
+        region.cloud.preparing.clear()
+        region.forward(until=63)
+        assert region.hosts_of(lease) == {'one'}
+        assert region.status(late) == 'ACTIVE'
+
     def test_a_cell_that_is_silent_keeps_no_host_of_others(self, region):
         lease, late = over_but_for_one(region)
         region.cloud.recover('one')
