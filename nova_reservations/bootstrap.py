@@ -201,7 +201,10 @@ def assemble(parts: Parts) -> Services:
         database, nova, inventory, options
     )
     project_limits = limits.ProjectLimits(
-        database, types, parts.limits or _configured(options)
+        database,
+        types,
+        parts.limits or _configured(options),
+        options.end_timeout,
     )
     promises = leases.Leases(
         database, types, options, notify, drainables, project_limits, enforced

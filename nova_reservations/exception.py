@@ -60,7 +60,11 @@ class NotEnoughResources(ReservationsError):
 
 
 class OverLimit(ReservationsError):
-    """The project may not hold so much, or not for so long."""
+    """The project may not hold so much, or not for so long.
+
+    :ivar values: with ``leaving`` set if leases that are over are in the way
+        until they have given back what they hold.
+    """
 
     msg_fmt = 'Over the limit: %(reason)s'
 

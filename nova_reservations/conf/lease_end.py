@@ -96,7 +96,8 @@ lease is put to ERROR. What a reservation has as ``end_grace`` comes on top.
 
 The hosts of the lease stay out of use until all of them are empty, and the end
 goes on as soon as they are: an operator finds the reason in the lease's
-``status_reason``.
+``status_reason``. From then on what the lease holds counts against the limits
+of its project at any time to come; nova-api reads it, too.
 
 Possible values:
 

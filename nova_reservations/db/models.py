@@ -361,13 +361,14 @@ class Lease(Base, Timestamps):
         # Which leases wait? Each booking and each release asks this.
         sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
         # What does a project hold, and how many leases has it? Those that
-        # count, which servers may have many others beside.
+        # count, which servers may have many others beside; of those in ERROR
+        # the few that something is left of.
         sa.Index(
-            'ix_nr_leases_counted',
+            'ix_nr_leases_holding',
             'project_id',
             'by_default',
             'status',
-            'end_date',
+            'in_nova',
             'id',
         ),
         # Those that lack something, which are few.

@@ -39,8 +39,11 @@ _ALIVE: Sequence[sa.ColumnElement[str]] = [
         _COUNTED | {states.Lease.TERMINATING, states.Lease.DELETING}
     )
 ]
-"""The states of leases that may hold something, but for ERROR: in that there
-may be many, of long ago."""
+"""The states of leases that may hold something, but for ERROR: of those that
+are in it, and may be many, few do."""
+
+_LEAVING = frozenset({states.Lease.DELETING, states.Lease.ERROR})
+"""The states of leases whose end may have taken longer than it may."""
 
 
 def raise_generation(session: orm.Session, project_id: str) -> None:
@@ -86,14 +89,18 @@ def look(
     window: interval.Interval | None = None,
 ) -> Holdings:
     """Return the leases of the project that are not over, and what these and
-    others hold from now on.
+    others hold from now on, or have not given back though its end is past.
 
     :param wanted: what is not limited does not matter
-    :param window: nor does what is held at another time
+    :param window: nor does what is to be held at another time
     """
-    values = {'project_id': project_id, 'since': now - LONGEST_GRACE}
+    values: dict[str, Any] = {'project_id': project_id}
     if window is not None:
-        values |= {'window_start': window.start, 'window_end': window.end}
+        values |= {
+            'window_start': window.start,
+            'window_end': window.end,
+            'now': now,
+        }
     rows = session.execute(
         _of_project(
             wanted.counts_resources,
@@ -108,8 +115,14 @@ def look(
         for row in rows
         if row.status in _COUNTED
     }
+    leaving = {
+        row.id: row.lease_end
+        for row in rows
+        if row.status in _LEAVING and row.lease_end <= now
+    }
     return Holdings(
-        limits.Count(len(counted), sum(counted.values())), _held(rows)
+        limits.Count(len(counted), sum(counted.values()), leaving),
+        _held(rows),
     )
 
 
@@ -140,7 +153,7 @@ def _of_project(
             LEASE.c.status.in_(_ALIVE),
             sa.and_(
                 LEASE.c.status == states.Lease.ERROR,
-                LEASE.c.end_date > sa.bindparam('since'),
+                LEASE.c.in_nova == sa.true(),
             ),
         ),
     )
@@ -160,24 +173,33 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
     ]
     if not resources:
         none = sa.null().label('reservation_id')
-        return sa.select(*columns, none).select_from(LEASE)
+        end = LEASE.c.end_date.label('lease_end')
+        return sa.select(*columns, end, none).select_from(LEASE)
     columns += [
         ALLOCATION.c.reservation_id,
         ALLOCATION.c.start_date,
         ALLOCATION.c.end_date,
         RESOURCE.c.resource_type,
     ]
-    wholes = sa.func.sum(
-        sa.case((ALLOCATION.c.exclusive == sa.true(), 1), else_=0)
-    ).label('wholes')
+    sums: list[sa.ColumnElement[Any]] = [
+        # Of one lease; grouped by it, SQLite would take an index by ends.
+        sa.func.min(LEASE.c.end_date).label('lease_end'),
+        sa.func.sum(
+            sa.case((ALLOCATION.c.exclusive == sa.true(), 1), else_=0)
+        ).label('wholes'),
+    ]
     held_then = [
         ALLOCATION.c.reservation_id == RESERVATION.c.id,
         ALLOCATION.c.released == sa.false(),
+        ALLOCATION.c.replaced_at.is_(None),
     ]
     if windowed:
         held_then += [
             ALLOCATION.c.start_date < sa.bindparam('window_end'),
-            ALLOCATION.c.end_date > sa.bindparam('window_start'),
+            sa.or_(
+                ALLOCATION.c.end_date > sa.bindparam('window_start'),
+                ALLOCATION.c.end_date <= sa.bindparam('now'),
+            ),
         ]
     tables = (
         sa.outerjoin(LEASE, RESERVATION, RESERVATION.c.lease_id == LEASE.c.id)
@@ -186,7 +208,7 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
     )
     if not amounts:
         return (
-            sa.select(*columns, wholes, sa.null().label('resource_class'))
+            sa.select(*columns, *sums, sa.null().label('resource_class'))
             .select_from(tables)
             .group_by(*columns)
         )
@@ -198,7 +220,7 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
     columns.append(AMOUNT.c.resource_class)
     units = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0)).label('units')
     return (
-        sa.select(*columns, wholes, units)
+        sa.select(*columns, *sums, units)
         .select_from(
             tables.outerjoin(
                 AMOUNT,
@@ -215,11 +237,10 @@ def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
             row.reservation_id,
             interval.Interval(row.start_date, row.end_date),
             _counts(row),
+            row.id,
         )
         for row in rows
         if row.reservation_id is not None
-        # What was replaced before it began was never held.
-        and row.start_date < row.end_date
     )
 
 

@@ -34,11 +34,15 @@ from nova_reservations.plugins.resource_types import base
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guard:
-    """The limits of one lease's project, in one use case."""
+    """The limits of one lease's project, in one use case.
+
+    :ivar patience: the longest that an end may take.
+    """
 
     most: limits.Limits
     project_id: str
     types: resource_types.Types
+    patience: datetime.timedelta
 
     def begin(self, session: api.Session) -> None:
         """Wait for others of the project: in what is written first of all."""
@@ -69,7 +73,11 @@ class Guard:
         waits = lease.status in states.WAITING and (
             lease.server_reservation is None
         )
-        self._refuse(planner.of_leases(found.count, self.most, waits))
+        self._refuse(
+            planner.of_leases(
+                found.count, self.most, waits, now, self.patience
+            )
+        )
         self._compare(lease, found, (), wanted, now)
 
     def check_all(
@@ -106,7 +114,11 @@ class Guard:
             session, self.project_id, now, of_leases
         ).count
         more = dataclasses.replace(count, leases=count.leases + 1)
-        self._refuse(planner.of_leases(more, self.most, waits=False))
+        self._refuse(
+            planner.of_leases(
+                more, self.most, waits=False, now=now, patience=self.patience
+            )
+        )
 
     def check(
         self,
@@ -156,7 +168,12 @@ class Guard:
         others, own = _parted(found.held, lease)
         self._refuse(
             planner.of_resources(
-                others, before, [*own, *wanted], self.most, now
+                others,
+                before,
+                [*own, *wanted],
+                self.most,
+                now,
+                self.patience,
             )
         )
 
@@ -164,7 +181,9 @@ class Guard:
         """:raises: OverLimit"""
         if breach is not None:
             words = _words(self.types, breach.name)
-            raise exception.OverLimit(reason=breach.told(*words))
+            raise exception.OverLimit(
+                reason=breach.told(*words), leaving=bool(breach.leaving)
+            )
 
     def outlook(
         self,
@@ -175,10 +194,10 @@ class Guard:
         """Return what is allowed beside what others of the project hold now,
         for who only looks."""
         if not self.most.counts_resources:
-            return Outlook(self.most, (), (), now)
+            return Outlook(self.most, (), (), now, self.patience)
         found = project_limits.look(session, lease.project_id, now, self.most)
         others, own = _parted(found.held, lease)
-        return Outlook(self.most, others, own, now)
+        return Outlook(self.most, others, own, now, self.patience)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -192,7 +211,7 @@ class Before:
 _ALL = limits.Limits(leases=0, waiting=0, hosts=0, slots=0, host_hours=0)
 """Limits of all that can be limited."""
 
-NOTHING = Guard(limits.Limits(), '', {})
+NOTHING = Guard(limits.Limits(), '', {}, datetime.timedelta(0))
 """The guard of what can exceed no limit."""
 
 
@@ -201,33 +220,44 @@ class Outlook:
     """The holdings of a project at this moment, beside one lease.
 
     :ivar before: what the lease has.
+    :ivar patience: the longest that an end may take.
     """
 
     most: limits.Limits
     others: Collection[limits.Held]
     before: Collection[limits.Held]
     now: datetime.datetime
+    patience: datetime.timedelta
 
     def breach(self, wanted: Collection[limits.Held]) -> planner.Breach | None:
         """Return a limit that is exceeded if the lease has what is wanted."""
         return planner.of_resources(
-            self.others, self.before, wanted, self.most, self.now
+            self.others,
+            self.before,
+            wanted,
+            self.most,
+            self.now,
+            self.patience,
         )
 
 
 class ProjectLimits:
     """:ivar source: returns the limits of a project; None: nothing is limited,
-    of none."""
+    of none.
+    :ivar patience: the longest that an end may take.
+    """
 
     def __init__(
         self,
         database: api.Database,
         types: resource_types.Types,
         source: ports.LimitSource | None,
+        patience: datetime.timedelta,
     ) -> None:
         self.database = database
         self.types = types
         self.source = source
+        self.patience = patience
 
     def guard(self, lease: objects.Lease) -> Guard:
         """Return the limits that hold for a lease; before its transaction,
@@ -238,7 +268,7 @@ class ProjectLimits:
         if lease.by_default:
             return dataclasses.replace(NOTHING, project_id=lease.project_id)
         most = self.of(lease.project_id)
-        return Guard(most, lease.project_id, self.types)
+        return Guard(most, lease.project_id, self.types, self.patience)
 
     def of(self, project_id: str) -> limits.Limits:
         """:raises: CloudUnavailable"""
@@ -304,7 +334,7 @@ class ProjectLimits:
         known = self.of(project_id)
         with self.database.reader() as session:
             found = project_limits.look(session, project_id, now, _ALL)
-        return known, planner.used(found.count, found.held, now)
+        return known, planner.used(found.count, found.held, now, self.patience)
 
 
 def held(

@@ -43,6 +43,10 @@ SELDOM = datetime.timedelta(hours=1)
 """Between two looks at what is free for one that waits. Whatever comes free
 is told to it at once; this finds what a changed configuration allows."""
 
+AGAIN = datetime.timedelta(minutes=1)
+"""The same where its own project has to give something back, which is told to
+those alone who could have that."""
+
 FEW = 20
 """Resources that can be named as those that somebody may have wanted."""
 
@@ -246,15 +250,20 @@ class Retries:
             )
 
     def wait_on(
-        self, lease: objects.Lease, refusal: str, now: datetime.datetime
+        self,
+        lease: objects.Lease,
+        refusal: str,
+        now: datetime.datetime,
+        again: datetime.timedelta = SELDOM,
     ) -> None:
         """Let a lease that is held, and was tried in vain, wait on.
 
+        :param again: when it looks for what is free, if it is not told before
         :raises: ClaimLost
         """
         told = _explain(lease, refusal, self.options)
         with claims.kept(lease), self.database.writer() as session:
-            self._release(session, lease, told, now)
+            self._release(session, lease, told, now, again)
 
     def _release(
         self,
@@ -262,6 +271,7 @@ class Retries:
         lease: objects.Lease,
         told: str,
         now: datetime.datetime,
+        again: datetime.timedelta = SELDOM,
     ) -> None:
         """:param told: what its owner is told"""
         leases.change(
@@ -269,7 +279,7 @@ class Retries:
             lease,
             now,
             claimed_by=None,
-            due_at=min(_last(lease, self.options), now + SELDOM),
+            due_at=min(_last(lease, self.options), now + again),
             status_reason=told,
         )
 

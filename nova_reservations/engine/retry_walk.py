@@ -237,7 +237,9 @@ class Walk:
             )
         except (exception.OverLimit, exception.CloudUnavailable) as refusal:
             # Nobody behind waits for its project to give something back.
-            self.retries.wait_on(lease, refusal.public, now)
+            leaving = refusal.values.get('leaving')
+            again = retry.AGAIN if leaving else retry.SELDOM
+            self.retries.wait_on(lease, refusal.public, now, again)
             return ()
         except exception.NotEnoughResources as refusal:
             self.retries.wait_on(lease, str(refusal), now)

@@ -99,11 +99,16 @@ class Held:
     """The holdings of a reservation for a window.
 
     :ivar counts: name of a limit -> what counts against it.
+    :ivar lease_id: of the reservation's lease, where somebody has them.
+    :ivar ended_at: when they should have been given back; None: their end is
+        to come.
     """
 
     reservation_id: str
     window: interval.Interval
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    lease_id: str = ''
+    ended_at: datetime.datetime | None = None
 
     def count(self, name: str) -> int:
         return self.counts.get(name, 0)
@@ -114,10 +119,15 @@ class Count:
     """The leases of a project that are not over.
 
     :ivar waiting: of these, that wait for capacity.
+    :ivar leaving: id -> end, of those beside that are over, and that
+        something is left of.
     """
 
     leases: int
     waiting: int
+    leaving: Mapping[str, datetime.datetime] = dataclasses.field(
+        default_factory=dict
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

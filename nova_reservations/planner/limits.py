@@ -3,17 +3,26 @@
 
 A change is refused only where it adds to what is too much: who has more than
 a limit that was lowered can still give back, and ask for other times.
+
+What is over counts until it is given back: at this instant, as long as that
+takes no longer than it may; then at any time to come.
 """
 
 from collections import Counter
-from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import itertools
 
 from nova_reservations import objects
+from nova_reservations.objects import interval
 from nova_reservations.objects import limits
+
+SOON = datetime.timedelta(minutes=1)
+"""From this instant on: clients name a start that is now by its minute."""
+
+FOREVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,52 +32,87 @@ class Breach:
     :ivar name: of the limit.
     :ivar at: the instant at which it would be exceeded; None: it is of no
         instant.
+    :ivar leaving: id -> end, of leases that are over and count still.
+    :ivar kept: what of the number these have not given back.
     """
 
     name: str
     number: int
     allowed: int
     at: datetime.datetime | None = None
+    leaving: Mapping[str, datetime.datetime] = dataclasses.field(
+        default_factory=dict
+    )
+    kept: int = 0
 
     def told(self, one: str, many: str) -> str:
         """Return it in words, of which these are for what is limited."""
         what = objects.plural(self.number, one, many)
         when = f' at {self.at:%Y-%m-%d %H:%M}' if self.at else ''
-        return f'{what}{when}, {self.allowed} allowed for this project'
+        return (
+            f'{what}{when}, {self.allowed} allowed for this project'
+            f'{self._why()}'
+        )
+
+    def _why(self) -> str:
+        if not self.leaving:
+            return ''
+        ends = sorted((end, each) for each, end in self.leaving.items())
+        (end, first), *others = ends
+        who = f'lease {first}, which ended at {end:%Y-%m-%d %H:%M},'
+        if others:
+            who += f' and {objects.plural(len(others), "other", "others")}'
+        if self.kept:
+            has = 'have' if others else 'has'
+            return f'; {who} {has} not given back {self.kept} of them'
+        counts = 'count' if others else 'counts'
+        return f'; {who} {counts} until all is given back'
 
 
 def of_leases(
-    count: limits.Count, limit: limits.Limits, waits: bool
+    count: limits.Count,
+    limit: limits.Limits,
+    waits: bool,
+    now: datetime.datetime,
+    patience: datetime.timedelta,
 ) -> Breach | None:
     """Return the limit that a new lease exceeds, which is counted already.
 
     :param waits: whether it is one that waits for capacity
+    :param patience: the longest that an end may take
     """
-    if limit.leases is not None and count.leases > limit.leases:
-        return Breach('leases', count.leases, limit.leases)
+    leaving = _overdue(count, now, patience)
+    number = count.leases + len(leaving)
+    if limit.leases is not None and number > limit.leases:
+        return Breach('leases', number, limit.leases, leaving=leaving)
     if waits and limit.waiting is not None and count.waiting > limit.waiting:
         return Breach('waiting', count.waiting, limit.waiting)
     return None
 
 
 def of_resources(
-    others: Collection[limits.Held],
-    before: Collection[limits.Held],
-    after: Collection[limits.Held],
+    others: Iterable[limits.Held],
+    before: Iterable[limits.Held],
+    after: Iterable[limits.Held],
     limit: limits.Limits,
     now: datetime.datetime,
+    patience: datetime.timedelta,
 ) -> Breach | None:
     """Return a limit that a lease exceeds.
 
     :param others: held by the other leases of its project
     :param before: held by this one until now
     :param after: held by it from now on
+    :param patience: the longest that an end may take
     """
+    others = _counted(others, now, patience)
+    # Of its own time to come it has nothing yet.
+    before, after = _counted(before, now), _counted(after, now)
     for name, most in limit.peaks.items():
         worst = _worst(others, before, after, name, most, now)
         if worst is not None:
             number, at = worst
-            return Breach(name, number, most, at)
+            return _breach([*others, *after], name, number, most, at)
     if limit.host_hours is not None:
         was = _host_time([*others, *before], now)
         will_be = _host_time([*others, *after], now)
@@ -78,20 +122,89 @@ def of_resources(
     return None
 
 
+def _breach(
+    held: Iterable[limits.Held],
+    name: str,
+    number: int,
+    most: int,
+    at: datetime.datetime,
+) -> Breach:
+    leaving = {}
+    kept = 0
+    for each in held:
+        if (
+            each.ended_at is not None
+            and each.count(name)
+            and each.window.start <= at < each.window.end
+        ):
+            leaving[each.lease_id] = each.ended_at
+            kept += each.count(name)
+    return Breach(name, number, most, at, leaving, kept)
+
+
 def used(
-    count: limits.Count, held: Collection[limits.Held], now: datetime.datetime
+    count: limits.Count,
+    held: Iterable[limits.Held],
+    now: datetime.datetime,
+    patience: datetime.timedelta,
 ) -> limits.Used:
-    """Return what is used of each limit."""
+    """Return what is used of each limit.
+
+    :param patience: the longest that an end may take
+    """
+    held = _counted(held, now, patience)
     names = {name for each in held for name in each.counts}
     peaks = {name: _peak(held, name, now) for name in sorted(names)}
     return limits.Used(
-        leases=count.leases,
+        leases=count.leases + len(_overdue(count, now, patience)),
         waiting=count.waiting,
         hosts=peaks.pop(limits.HOSTS, 0),
         slots=peaks.pop(limits.SLOTS, 0),
         host_hours=-(-_host_time(held, now) // limits.HOUR),
         resources=peaks,
     )
+
+
+def _counted(
+    held: Iterable[limits.Held],
+    now: datetime.datetime,
+    patience: datetime.timedelta | None = None,
+) -> list[limits.Held]:
+    """Return what is held, each for the time in which it counts.
+
+    :param patience: the longest that an end may take; None: nothing is
+        overdue
+    """
+    return [
+        each if each.window.end > now else _kept(each, now, patience)
+        for each in held
+    ]
+
+
+def _kept(
+    held: limits.Held,
+    now: datetime.datetime,
+    patience: datetime.timedelta | None,
+) -> limits.Held:
+    """Return what should have been given back, for the time in which it
+    counts."""
+    end = held.window.end
+    overdue = patience is not None and end + patience <= now
+    until = FOREVER if overdue else now + SOON
+    return dataclasses.replace(
+        held, window=interval.Interval(now, until), ended_at=end
+    )
+
+
+def _overdue(
+    count: limits.Count, now: datetime.datetime, patience: datetime.timedelta
+) -> dict[str, datetime.datetime]:
+    """Return id -> end, of leases whose end takes longer than it may."""
+    return {
+        lease_id: end
+        for lease_id, end in count.leaving.items()
+        if end + patience <= now
+    }
 
 
 def _worst(
@@ -136,10 +249,8 @@ def _changes(
 ) -> Counter[datetime.datetime]:
     changes = Counter[datetime.datetime]()
     for each in held:
-        start = max(each.window.start, now)
-        if each.window.end > start:
-            changes[start] += each.count(name)
-            changes[each.window.end] -= each.count(name)
+        changes[max(each.window.start, now)] += each.count(name)
+        changes[each.window.end] -= each.count(name)
     return changes
 
 
@@ -149,11 +260,10 @@ def _host_time(
     return sum(
         (
             each.count(limits.HOSTS)
-            * max(
-                each.window.end - max(each.window.start, now),
-                datetime.timedelta(0),
-            )
+            * (each.window.end - max(each.window.start, now))
             for each in held
+            # Of what is over no time is to come.
+            if each.ended_at is None
         ),
         datetime.timedelta(0),
     )

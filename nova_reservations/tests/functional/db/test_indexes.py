@@ -260,7 +260,7 @@ OFTEN = {
         ),
         frozenset(
             {
-                'ix_nr_leases_counted',
+                'ix_nr_leases_holding',
                 'ix_nr_reservations_lease_id',
                 'uq_nr_allocations_reservation_id_resource_id',
             }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sweep equals a count at every instant."""
 
+import datetime
+
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -32,21 +34,30 @@ HELD = st.builds(
 SOME = st.lists(HELD, max_size=5)
 
 
-def number(many, hour, what):
-    """Count what is held at an instant."""
-    at = booking.at(hour)
+PATIENCE = datetime.timedelta(hours=2)
+"""The longest that an end may take."""
+
+
+def number(many, hour, what, patience=PATIENCE):
+    """Count what is held at an instant from noon on; patience is None where
+    nothing is overdue."""
     return sum(
         each.count(what)
         for each in many
-        if each.window.start <= at < each.window.end
+        if each.window.start <= booking.at(hour) < each.window.end
+        or (hour == 0 and each.window.end <= NOON)
+        or (patience is not None and each.window.end + patience <= NOON)
     )
+
+
+def sum_of(others, own, hour, what):
+    return number(others, hour, what) + number(own, hour, what, None)
 
 
 def hours(many):
     """Count hours of hosts, one after the other."""
-    return sum(
-        number(many, hour, 'hosts') for hour in range(LAST) if hour >= 0
-    )
+    coming = [each for each in many if each.window.end > NOON]
+    return sum(number(coming, hour, 'hosts') for hour in range(LAST))
 
 
 @given(
@@ -57,13 +68,13 @@ def test_a_change_is_refused_where_it_adds_to_what_is_too_much(
     others, before, after, what, most
 ):
     too_much = {
-        hour: number([*others, *after], hour, what)
+        hour: sum_of(others, after, hour, what)
         for hour in range(LAST + 1)
-        if number([*others, *after], hour, what) > most
-        and number(after, hour, what) > number(before, hour, what)
+        if sum_of(others, after, hour, what) > most
+        and number(after, hour, what, None) > number(before, hour, what, None)
     }
     breach = planner.of_resources(
-        others, before, after, limits.Limits(**{what: most}), NOON
+        others, before, after, limits.Limits(**{what: most}), NOON, PATIENCE
     )
     if not too_much:
         assert breach is None
@@ -81,7 +92,7 @@ def test_host_hours_are_those_that_are_left(others, before, after, most):
         most, hours([*others, *before])
     )
     breach = planner.of_resources(
-        others, before, after, limits.Limits(host_hours=most), NOON
+        others, before, after, limits.Limits(host_hours=most), NOON, PATIENCE
     )
     assert (breach is not None) == is_refused
 
@@ -89,7 +100,7 @@ def test_host_hours_are_those_that_are_left(others, before, after, most):
 @given(SOME)
 @settings(max_examples=profile.examples(100), deadline=None)
 def test_what_is_used_is_the_most_at_any_instant(many):
-    used = planner.used(limits.Count(3, 1), many, NOON)
+    used = planner.used(limits.Count(3, 1), many, NOON, PATIENCE)
     assert used == limits.Used(
         leases=3,
         waiting=1,
@@ -102,7 +113,10 @@ def test_what_is_used_is_the_most_at_any_instant(many):
 def test_an_hour_that_has_begun_counts():
     window = interval.Interval(booking.at(0), booking.at(1) + limits.HOUR / 60)
     used = planner.used(
-        limits.Count(1, 0), [limits.Held('a', window, {'hosts': 1})], NOON
+        limits.Count(1, 0),
+        [limits.Held('a', window, {'hosts': 1})],
+        NOON,
+        PATIENCE,
     )
     assert used.host_hours == 2
 
@@ -114,8 +128,44 @@ def test_a_breach_tells_how_much_and_when():
         [held(0, 6, hosts=4)],
         limits.Limits(hosts=8),
         NOON,
+        PATIENCE,
     )
     assert breach.told('host', 'hosts') == (
         f'12 hosts at {booking.at(2):%Y-%m-%d %H:%M}, 8 allowed for this '
         'project'
+    )
+
+
+def late(lease_id, minutes, hosts=1):
+    """Return what a lease holds whose end was so long ago."""
+    end = NOON - datetime.timedelta(minutes=minutes)
+    window = interval.Interval(end - limits.HOUR, end)
+    return limits.Held(lease_id, window, {'hosts': hosts}, lease_id)
+
+
+def test_a_breach_tells_what_has_not_been_given_back():
+    breach = planner.of_resources(
+        [late('a', 3), late('b', 20, 2), late('a', 3)],
+        (),
+        [held(0, 1, hosts=1)],
+        limits.Limits(hosts=4),
+        NOON,
+        PATIENCE,
+    )
+    assert breach.told('host', 'hosts') == (
+        f'5 hosts at {NOON:%Y-%m-%d %H:%M}, 4 allowed for this project; lease '
+        f'b, which ended at {booking.at(-1 / 3):%Y-%m-%d %H:%M}, and 1 other '
+        'have not given back 4 of them'
+    )
+
+
+def test_leases_count_whose_end_takes_longer_than_it_may():
+    ends = {'a': NOON - PATIENCE, 'b': NOON - PATIENCE / 2}
+    count = limits.Count(2, 0, ends)
+    assert planner.used(count, [], NOON, PATIENCE).leases == 3
+    allowed = limits.Limits(leases=2)
+    breach = planner.of_leases(count, allowed, False, NOON, PATIENCE)
+    assert breach.told('lease', 'leases') == (
+        '3 leases, 2 allowed for this project; lease a, which ended at '
+        f'{NOON - PATIENCE:%Y-%m-%d %H:%M}, counts until all is given back'
     )
