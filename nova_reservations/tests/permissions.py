@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that rules decide about, and who may make them by default.
+"""Requests that rules decide about, and who may make them by default; what
+may be created; and what else is seen of an answer.
 
 ``unit/test_policies.py`` finds the route, and the rule, of which nothing is
 said here; ``functional/api/test_permissions.py`` makes the requests.
@@ -16,41 +17,8 @@ OPEN = ('/', '/versions', '/v1', '/v1/openapi.json')
 
 _CREATES = 'reservations:leases:create'
 
-ELSEWHERE = {
-    # It leaves things out of answers, and refuses no request.
-    'reservations:leases:show:hosts': 'test_leased_hosts.py',
-    'reservations:leases:reason_in_full': 'test_leases.py',
-    'reservations:floatingips:all_networks': 'test_floatingips.py',
-    # There must be something that is shared.
-    'reservations:leases:show:shared': 'test_project_access.py',
-    'reservations:leases:project_access:remove': 'test_project_access.py',
-    # Keystone is asked, too.
-    f'{_CREATES}:all_projects': 'test_creation.py',
-    # They let in whom the rule does that they are named after.
-    **{
-        f'{_CREATES}:{kind}': 'test_creation.py'
-        for kind in (
-            'best_effort',
-            'immediate',
-            'retry',
-            'scheduled',
-            'flavor:instance',
-            'physical:host',
-            'physical:storage',
-            'network',
-            'virtual:floatingip',
-            'virtual:instance',
-            'virtual:network',
-            'virtual:server',
-            'virtual:stack',
-            'virtual:volume',
-        )
-    },
-}
-"""Rules that have tests of their own, in functional/api."""
-
 ADMINS = frozenset({'admin'})
-OWNERS = frozenset({'admin', 'member'})
+OWNERS = frozenset({'admin', 'manager', 'member'})
 READERS = OWNERS | {'reader'}
 MEMBERS = OWNERS | {'stranger'}
 """Members in a project of their own, where that is what is asked for."""
@@ -100,12 +68,9 @@ _OFFERS = {
     'duration': 60,
     'reservations': [{'resource_type': 'physical:host', 'min': 1, 'max': 1}],
 }
-_SHARE = {
-    'addProjectAccess': {
-        'reservation_id': '{reservation_id}',
-        'project': 'elsewhere',
-    }
-}
+_ACCESS = {'reservation_id': '{reservation_id}', 'project': 'elsewhere'}
+_SHARE = {'addProjectAccess': _ACCESS}
+_UNSHARE = {'removeProjectAccess': _ACCESS}
 _LEASE = '/leases/{lease_id}'
 _SERIES = '/lease-series/{series_id}'
 _HOST = '/os-hosts/{host_id}'
@@ -133,6 +98,13 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     _CREATES: (
         Request('POST', '/leases', MEMBERS, _lease(), '?dry_run=true'),
     ),
+    f'{_CREATES}:all_projects': (
+        Request(
+            *('POST', '/leases', ADMINS),
+            {**_lease(), 'project_id': 'elsewhere'},
+            '?dry_run=true',
+        ),
+    ),
     'reservations:leases:update': (
         Request('PUT', _LEASE, OWNERS, {'name': 'b'}, hidden=True),
     ),
@@ -148,6 +120,9 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     ),
     'reservations:leases:project_access:add': (
         Request('POST', f'{_LEASE}/action', OWNERS, _SHARE, hidden=True),
+    ),
+    'reservations:leases:project_access:remove': (
+        Request('POST', f'{_LEASE}/action', OWNERS, _UNSHARE, hidden=True),
     ),
     'reservations:leases:cell': (
         Request('POST', '/leases', ADMINS, _lease(_CELL), '?dry_run=true'),
@@ -263,3 +238,65 @@ REQUESTS: Mapping[str, tuple[Request, ...]] = {
     ),
     'reservations:demand:index': (Request('GET', '/demand', ADMINS),),
 }
+
+_TOMORROW = {'start_date': '2030-05-18 10:00'}
+
+
+def _of(resource_type: str, **asked: Any) -> dict[str, Any]:
+    reservation = {'resource_type': resource_type, **asked}
+    return {**_TOMORROW, 'reservations': [reservation]}
+
+
+CREATED: Mapping[str, Mapping[str, Any]] = {
+    'best_effort': {'lease_type': 'best_effort'},
+    'immediate': {},
+    'retry': {'lease_type': 'retry'},
+    'scheduled': _TOMORROW,
+    'flavor:instance': _of(
+        'flavor:instance', flavor_id='f', amount=1, affinity=None
+    ),
+    'network': _of('network', network_name='n'),
+    'physical:host': _of('physical:host', min=1, max=1),
+    'physical:storage': _of('physical:storage', amount=1),
+    'virtual:floatingip': _of(
+        'virtual:floatingip',
+        network_id=fake_networks.EXTERNAL,
+        amount=1,
+    ),
+    'virtual:instance': _of(
+        'virtual:instance',
+        vcpus=1,
+        memory_mb=1,
+        disk_gb=1,
+        amount=1,
+        affinity=None,
+        resource_properties='',
+    ),
+    'virtual:network': _of('virtual:network', network_name='n'),
+    'virtual:stack': _of('virtual:stack', template='a template'),
+    'virtual:volume': _of('virtual:volume', size_gb=1),
+}
+"""Type of leases or of resources -> what a lease of it asks for otherwise.
+Whoever may create leases may create them; whether one is there is looked at
+afterwards."""
+
+SEEN: Mapping[str, frozenset[str]] = {
+    'reservations:leases:show:hosts': READERS,
+    'reservations:leases:reason_in_full': ADMINS,
+    'reservations:leases:show:shared': frozenset({'stranger'}),
+    'reservations:floatingips:all_networks': ADMINS,
+    # A lease of it comes with a server.
+    f'{_CREATES}:virtual:server': MEMBERS,
+}
+"""Rules that leave something out, or refuse by another API -> who has what
+they are about. The same is theirs by no other rule."""
+
+
+def of_created(kind: str) -> str:
+    """Return the rule for a type of leases or of resources."""
+    return f'{_CREATES}:{kind}'
+
+
+def lease_of(kind: str) -> dict[str, Any]:
+    """Return the body of a request for a lease of a type in CREATED."""
+    return {**_lease(), **CREATED[kind]}

@@ -177,6 +177,13 @@ def test_who_may_create_may_create_all_types_unless_told(member, allow):
     assert post(member).status_int == 201
 
 
+def test_to_lease_can_be_kept_for_managers(member, allow):
+    allow({policies.CREATE: 'rule:project_manager_or_admin'})
+    assert post(member).status_int == 403
+    member.context.roles = ['manager', 'member', 'reader']
+    assert post(member).status_int == 201
+
+
 class TestServersWithALease:
     @pytest.fixture
     def settings(self, settings):

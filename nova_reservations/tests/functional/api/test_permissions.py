@@ -3,6 +3,7 @@
 
 import itertools
 import json
+from typing import ClassVar
 
 from nova import policy as nova_policy
 from nova.api import auth
@@ -11,13 +12,25 @@ from oslo_policy import policy as oslo_policy
 import pytest
 import webob
 
+from nova_reservations import objects
 from nova_reservations.api import routes
+from nova_reservations.db import leases as rows
 from nova_reservations.testing import fake_networks
 from nova_reservations.tests import permissions
 from nova_reservations.tests.functional.api import conftest
+from nova_reservations.tests.functional.api import server_requests
 from nova_reservations.tests.functional.api import test_offers
 
-PERSONS = ('nobody', 'service', 'reader', 'stranger', 'member', 'admin')
+PERSONS = (
+    'nobody',
+    'service',
+    'managing',
+    'reader',
+    'stranger',
+    'member',
+    'manager',
+    'admin',
+)
 """Those who may less come first: what they ask for is there all the same."""
 
 EVERY = [
@@ -25,6 +38,9 @@ EVERY = [
     for rule, requests in permissions.REQUESTS.items()
     for request in requests
 ]
+
+
+_MEMBER = ('member', 'reader')
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +53,11 @@ def _keystone(monkeypatch):
 
 @pytest.fixture
 def persons(app, admin, member, reader, stranger, nobody):
+    """Keystone has a manager be a member, and a member be a reader; managing
+    is who has the first role alone."""
     return {
+        'manager': conftest.Person(app, 'ours', 'manager', *_MEMBER),
+        'managing': conftest.Person(app, 'ours', 'manager'),
         'admin': admin,
         'member': member,
         'reader': reader,
@@ -117,6 +137,9 @@ def ask(admin, member, cloud, licence_type):
             body = json.loads(
                 text.replace('{reservation_id}', reservation['id'])
             )
+        if 'removeProjectAccess' in (body or {}):
+            shared = {'addProjectAccess': body['removeProjectAccess']}
+            member('POST', path, shared)
         return person(request.method, path + request.query, body)
 
     return ask
@@ -137,7 +160,7 @@ def test_who_is_let_in_by_default(persons, ask, rule, request_):
 
 
 @pytest.fixture
-def closed(ask):
+def closed():
     """Have a rule let nobody in, as policy.yaml can."""
 
     def close(rule):
@@ -150,7 +173,7 @@ def closed(ask):
 
 @pytest.mark.parametrize(('rule', 'request_'), EVERY)
 def test_a_rule_that_lets_nobody_in_refuses_administrators_too(
-    persons, ask, closed, rule, request_
+    ask, persons, closed, rule, request_
 ):
     closed(rule)
     answer = ask(persons['admin'], request_)
@@ -176,3 +199,159 @@ def test_who_has_no_token_gets_as_far_as_novas_own_check(app):
             request.script_name = '/v2.1'
             answer = request.get_response(guarded)
             assert (path, answer.status_int) == (path, 401)
+
+
+class TestTypes:
+    """Of leases, and of what they have."""
+
+    @pytest.fixture
+    def settings(self, settings):
+        settings.set_override(
+            'resource_types',
+            [
+                kind
+                for kind, asked in permissions.CREATED.items()
+                if 'reservations' in asked
+            ],
+            group='reservations',
+        )
+        return settings
+
+    @pytest.fixture
+    def create(self, persons):
+        def create(name, kind):
+            return persons[name].send(
+                'POST',
+                '/os-reservations/v1/leases?dry_run=true',
+                permissions.lease_of(kind),
+            )
+
+        return create
+
+    @pytest.mark.parametrize('kind', permissions.CREATED)
+    def test_whoever_may_create_may_create_any_by_default(self, create, kind):
+        refused = {
+            name for name in PERSONS if create(name, kind).status_int == 403
+        }
+        assert refused == {*PERSONS} - permissions.MEMBERS
+
+    @pytest.mark.parametrize('kind', permissions.CREATED)
+    def test_one_of_which_nobody_may_have_any(self, create, closed, kind):
+        rule = permissions.of_created(kind)
+        closed(rule)
+        answer = create('admin', kind)
+        assert answer.status_int == 403
+        assert rule in answer.json['error_message']
+
+
+@pytest.fixture
+def lease(member, admin):
+    admin('POST', '/os-hosts', {'name': 'h1'})
+    return member.lease()
+
+
+def seen(person, lease):
+    """Return what somebody sees of a lease."""
+    return person('GET', f'/leases/{lease["id"]}').json.get('lease', {})
+
+
+@pytest.fixture
+def hosts_of_a_lease(lease, workers):
+    workers.work()
+    return lambda person: any(
+        'hosts' in each for each in seen(person, lease).get('reservations', ())
+    )
+
+
+@pytest.fixture
+def names_in_a_reason(lease, services):
+    reason = objects.Reason('a host', 'host h1 of theirs')
+    row = services.leases.get(lease['id'])
+    with services.database.writer() as session:
+        rows.change(session, row, row.created_at, status_reason=reason)
+    return lambda person: (
+        'theirs' in seen(person, lease).get('status_reason', '')
+    )
+
+
+@pytest.fixture
+def lease_of_others(lease, member):
+    access = {
+        'reservation_id': lease['reservations'][0]['id'],
+        'project': 'theirs',
+    }
+    path = f'/leases/{lease["id"]}/action'
+    member('POST', path, {'addProjectAccess': access})
+    # Whose lease it is sees that too.
+    return lambda person: (
+        'project_id' not in seen(person, lease)
+        and 'name' in seen(person, lease)
+    )
+
+
+@pytest.fixture
+def network_of_others(admin, cloud):
+    network = fake_networks.external()
+    cloud.networks_known[network.id] = network
+    cloud.network_projects[network.id] = {'elsewhere'}
+    asked = {
+        'floating_network_id': network.id,
+        'floating_ip_address': '203.0.113.101',
+    }
+    admin('POST', '/floatingips', asked)
+    return lambda person: bool(
+        person('GET', '/floatingips').json.get('floatingips')
+    )
+
+
+class TestSeen:
+    """Parts of answers that a rule leaves out, and another API that it is
+    for."""
+
+    FIXTURES: ClassVar = {
+        'reservations:leases:show:hosts': 'hosts_of_a_lease',
+        'reservations:leases:reason_in_full': 'names_in_a_reason',
+        'reservations:leases:show:shared': 'lease_of_others',
+        'reservations:floatingips:all_networks': 'network_of_others',
+        'reservations:leases:create:virtual:server': 'server_with_a_lease',
+    }
+    """Rule -> what tells whether somebody has what it is about."""
+
+    @pytest.fixture
+    def settings(self, settings):
+        settings.set_override(
+            'resource_types',
+            [
+                'physical:host',
+                'virtual:floatingip',
+                'virtual:instance',
+                'virtual:server',
+            ],
+            group='reservations',
+        )
+        return settings
+
+    @pytest.fixture
+    def behind(self, cloud):
+        return server_requests.Nova(cloud)
+
+    @pytest.fixture
+    def server_with_a_lease(self, admin):
+        for host in conftest.HOSTS:
+            admin('POST', '/os-hosts', {'name': host})
+        return lambda person: server_requests.boot(person).status_int == 202
+
+    @pytest.mark.parametrize('rule', permissions.SEEN)
+    def test_by_whom_by_default(self, request, persons, rule):
+        sees = request.getfixturevalue(self.FIXTURES[rule])
+        assert {
+            name for name, person in persons.items() if sees(person)
+        } == permissions.SEEN[rule]
+
+    @pytest.mark.parametrize('rule', permissions.SEEN)
+    def test_by_nobody_where_the_rule_lets_nobody_in(
+        self, request, persons, closed, rule
+    ):
+        sees = request.getfixturevalue(self.FIXTURES[rule])
+        closed(rule)
+        assert not any(map(sees, persons.values()))
