@@ -11,6 +11,7 @@ from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import projects
 
 _COLUMNS = {
     'id': 'ID',
@@ -20,7 +21,7 @@ _COLUMNS = {
     'end_date': 'End',
     'reservations': 'Asked for',
 }
-_FILTERS = ('start', 'end', 'project_id', 'limit', 'marker')
+_FILTERS = ('start', 'end', 'limit', 'marker')
 
 
 class ListDemand(command.Lister):
@@ -41,9 +42,8 @@ class ListDemand(command.Lister):
         )
         parser.add_argument(
             '--project',
-            dest='project_id',
-            metavar='<project-id>',
-            help='Only what this project has asked for',
+            metavar='<project>',
+            help='Only what this project has asked for, by name or ID',
         )
         parser.add_argument(
             '--limit',
@@ -66,7 +66,7 @@ class ListDemand(command.Lister):
             name: getattr(parsed_args, name)
             for name in _FILTERS
             if getattr(parsed_args, name)
-        }
+        } | projects.asked(self, parsed_args.project)
         found = api.request(
             api.client_of(self), 'GET', '/demand', params=query
         )

@@ -38,7 +38,6 @@ _FILTERS = frozenset(
         'start_before',
         'end_before',
         'end_after',
-        'project_id',
         'limit',
         'marker',
     }
@@ -115,8 +114,8 @@ class CreateLease(command.ShowOne):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
-        body = options.create_body(parsed_args) | _for_project(
-            self, parsed_args
+        body = options.create_body(parsed_args) | projects.asked(
+            self, parsed_args.project
         )
         query = options.query(parsed_args)
         client = api.client_of(self)
@@ -179,7 +178,7 @@ class ListOffer(command.Lister):
     ) -> tuple[Sequence[str], Any]:
         body = options.offers_body(
             parsed_args, after=parsed_args.start_after, limit=parsed_args.limit
-        ) | _for_project(self, parsed_args)
+        ) | projects.asked(self, parsed_args.project)
         found = api.request(
             api.client_of(self), 'POST', '/leases/offers', body
         )
@@ -225,9 +224,8 @@ class ListLease(command.Lister):
         )
         parser.add_argument(
             '--project',
-            dest='project_id',
-            metavar='<project-id>',
-            help='Only leases of this project (administrators)',
+            metavar='<project>',
+            help='Only leases of this project, by name or ID (administrators)',
         )
         parser.add_argument(
             '--deleted',
@@ -275,6 +273,7 @@ class ListLease(command.Lister):
                 for name, value in vars(parsed_args).items()
                 if name in _FILTERS and value
             },
+            **projects.asked(self, parsed_args.project),
         }
         if parsed_args.deleted:
             query['deleted'] = 'true'
@@ -376,18 +375,6 @@ class SetLease(command.ShowOne):
         query = options.query(parsed_args)
         path = f'/leases/{lease["id"]}'
         return _display(api.request(client, 'PUT', path, body, query)['lease'])
-
-
-def _for_project(
-    caller: command.Command, args: argparse.Namespace
-) -> dict[str, str]:
-    """Return what a request says of the project that it is for.
-
-    :raises: CommandError
-    """
-    if not args.project:
-        return {}
-    return {'project_id': projects.find(caller, args.project)}
 
 
 def _create(

@@ -10,6 +10,7 @@ from typing import Any
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import projects
 
 _COUNTED = {
     'Open leases': ('maxOpenLeases', 'openLeasesUsed'),
@@ -32,17 +33,15 @@ class ShowLimits(command.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--project',
-            metavar='<project-id>',
-            help='Those of this project (administrators)',
+            metavar='<project>',
+            help='Those of this project, by name or ID (administrators)',
         )
         return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterator[tuple[Any, ...]]]:
-        query = (
-            {'project_id': parsed_args.project} if parsed_args.project else {}
-        )
+        query = projects.asked(self, parsed_args.project)
         found = api.request(
             api.client_of(self), 'GET', '/limits', params=query
         )

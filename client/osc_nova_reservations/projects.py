@@ -9,6 +9,15 @@ from osc_lib import utils
 from osc_lib.command import command
 
 
+def asked(caller: command.Command, project: str | None) -> dict[str, str]:
+    """Return what a request says of the project that it is about, which may
+    be none.
+
+    :raises: CommandError
+    """
+    return {'project_id': find(caller, project)} if project else {}
+
+
 def find(caller: command.Command, project: str) -> str:
     """Return the ID of the project; what is an ID is not looked up.
 

@@ -11,6 +11,7 @@ from typing import Any
 from osc_lib.command import command
 
 from osc_nova_reservations import api
+from osc_nova_reservations import projects
 
 _TOTALS = {
     'Project': 'tenant_id',
@@ -72,8 +73,8 @@ class ShowUsage(command.Lister):
         whose = parser.add_mutually_exclusive_group()
         whose.add_argument(
             '--project',
-            metavar='<project-id>',
-            help='Usage of this project (administrators)',
+            metavar='<project>',
+            help='Usage of this project, by name or ID (administrators)',
         )
         whose.add_argument(
             '--all-projects',
@@ -96,10 +97,10 @@ class ShowUsage(command.Lister):
             for name in ('start', 'end')
             if getattr(parsed_args, name)
         }
-        if not parsed_args.all_projects:
-            query['project_id'] = (
-                parsed_args.project or client.get_project_id()
-            )
+        if parsed_args.project:
+            query['project_id'] = projects.find(self, parsed_args.project)
+        elif not parsed_args.all_projects:
+            query['project_id'] = client.get_project_id()
         if parsed_args.detailed:
             query['detailed'] = '1'
         found = api.request(client, 'GET', '/usage', params=query)

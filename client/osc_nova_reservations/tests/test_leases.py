@@ -9,6 +9,7 @@ import pytest
 
 from osc_nova_reservations import leases
 
+OURS = 'a' * 32
 CREATED = ('--start=2040-01-01 10:00', '--end=2040-01-01 12:00')
 HOSTS = {
     'resource_type': 'physical:host',
@@ -100,10 +101,11 @@ class TestList:
         assert [row['Name'] for row in rows] == ['a', 'b']
 
     @pytest.mark.parametrize(
-        'words', [('--name=mine',), ('--project=p',), ('--status=PENDING',)]
+        'words',
+        [('--name=mine',), (f'--project={OURS}',), ('--status=PENDING',)],
     )
     def test_shows_only_leases_that_were_asked_for(self, run, api, words):
-        mine = api.add(name='mine', project_id='p')
+        mine = api.add(name='mine', project_id=OURS)
         api.add(name='other', project_id='q')['status'] = 'ACTIVE'
         rows = run(leases.ListLease, *words)
         assert [row['ID'] for row in rows] == [mine['id']]

@@ -3,6 +3,8 @@
 
 from osc_nova_reservations import limits
 
+THEIRS = 'b' * 32
+
 ABSOLUTE = {
     'maxOpenLeases': 5,
     'openLeasesUsed': 2,
@@ -41,5 +43,5 @@ def test_limits_are_shown_with_what_is_used(run, api):
 
 def test_those_of_another_project_are_asked_for(run, api):
     api.limits = ABSOLUTE
-    run(limits.ShowLimits, '--project=theirs')
-    assert api.queries[-1] == {'project_id': ['theirs']}
+    run(limits.ShowLimits, f'--project={THEIRS}')
+    assert api.queries[-1] == {'project_id': [THEIRS]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases for other projects, by ID or name, on an API in memory."""
+"""Other projects, by ID or name, on an API in memory."""
 
 import types
 
@@ -8,6 +8,9 @@ from osc_lib import exceptions
 import pytest
 
 from osc_nova_reservations import leases
+from osc_nova_reservations import limits
+from osc_nova_reservations import usage
+from osc_nova_reservations.tests import test_limits
 
 PHYSICS = 'a' * 32
 
@@ -55,6 +58,30 @@ def test_windows_are_for_the_project(run, api, identity):
     assert [each['project_id'] for each in api.wanted] == [PHYSICS, PHYSICS]
     [lease] = api.leases.values()
     assert lease['project_id'] == PHYSICS
+
+
+LOOKS = [
+    limits.ShowLimits,
+    usage.ShowUsage,
+    leases.ListLease,
+]
+
+
+@pytest.mark.parametrize('look', LOOKS)
+@pytest.mark.parametrize('project', ['physics', PHYSICS])
+def test_what_is_shown_is_of_the_project(run, api, identity, look, project):
+    api.limits = test_limits.ABSOLUTE
+    run(look, f'--project={project}')
+    assert api.queries[-1]['project_id'] == [PHYSICS]
+
+
+@pytest.mark.parametrize('look', LOOKS)
+def test_nothing_is_shown_of_a_name_that_is_not_found(
+    run, api, identity, look
+):
+    with pytest.raises(exceptions.CommandError, match='give its ID'):
+        run(look, '--project=chemistry')
+    assert not api.queries
 
 
 @pytest.mark.parametrize('forbids', [True, False])

@@ -3,6 +3,8 @@
 
 from osc_nova_reservations import usage
 
+THEIRS = 'b' * 32
+
 USAGE = {
     'tenant_id': 'ours',
     'start': '2050-12-01T00:00:00.000000',
@@ -46,12 +48,12 @@ def test_a_line_is_shown_for_each_project(run, api):
 
 def test_a_line_is_shown_for_each_lease(run, api):
     api.usages = [USAGE]
-    words = ('--project=theirs', '--start=2050-12-01 00:00', '--detailed')
+    words = (f'--project={THEIRS}', '--start=2050-12-01 00:00', '--detailed')
     [line] = run(usage.ShowUsage, *words)
     assert (line['Name'], line['Ended'], line['Amount']) == ('mine', '', '')
     assert line['VCPU hours'] == 20.0
     assert api.queries[-1] == {
-        'project_id': ['theirs'],
+        'project_id': [THEIRS],
         'start': ['2050-12-01 00:00'],
         'detailed': ['1'],
     }

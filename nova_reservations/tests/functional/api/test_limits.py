@@ -6,6 +6,7 @@ import json
 import pytest
 
 from nova_reservations import exception
+from nova_reservations.tests.functional.api import conftest
 from nova_reservations.tests.functional.api import test_offers
 
 pytestmark = pytest.mark.usefixtures('enrolled')
@@ -133,10 +134,14 @@ def test_the_command_shows_them(openstack, member, admin):
         'Used': 1,
     }
     assert json.loads(run('limits', '-f', 'json')) == shown
-    refused = run('limits', 'show', '--project', 'theirs')
-    assert 'Policy does' in refused
-    run = openstack(admin, 'lease')
-    shown = json.loads(
-        run('limits', 'show', '--project', 'ours', '-f', 'json')
-    )
+
+
+def test_the_command_shows_those_of_another_project(
+    app, openstack, member, admin
+):
+    theirs = 'a' * 32
+    conftest.Person(app, theirs, 'member', 'reader').lease()
+    words = ('limits', 'show', '--project', theirs, '-f', 'json')
+    assert 'Policy does' in openstack(member, 'lease')(*words)
+    shown = json.loads(openstack(admin, 'lease')(*words))
     assert shown[0]['Used'] == 1
