@@ -121,6 +121,24 @@ def placement_killed(scene: Scene) -> None:
     scene.kill_and_restart('placement')
 
 
+def power_cut(scene: Scene) -> None:
+    """Everything is killed at the same moment, with the computes, and starts
+    again in any order, before the database does."""
+    # Leases have started by then, and servers are in them.
+    time.sleep(scene.seconds / 4)
+    services = [*lo.APIS, *lo.CONTROLLERS, *scene.services.layout.computes]
+    for service in services:
+        scene.services.kill(service)
+    time.sleep(scene.chance.uniform(0, scene.seconds))
+    scene.chance.shuffle(services)
+    with scene.database.cut():
+        for service in services:
+            scene.services.restart(service)
+        time.sleep(scene.chance.uniform(0, scene.seconds))
+    for api in lo.APIS:
+        scene.services.wait_for_answer(api)
+
+
 def worker_stopped(scene: Scene) -> None:
     """A worker is stopped in mid-action, for longer than its claim."""
     # While placement does not answer, who has claimed a lease keeps it.
@@ -312,6 +330,7 @@ FAULTS: Mapping[str, Fault] = {
     **QUICK,
     'build-fails': builds_fail,
     'schedulers-killed': schedulers_killed,
+    'power-cut': power_cut,
     'database-slow': database_slow,
     'database-gone': database_gone,
     'broker-gone': broker_gone,
