@@ -40,7 +40,6 @@ class Living(NamedTuple):
 
     status: states.Lease
     lease_type: states.LeaseType
-    degraded: bool
     number: int
 
 
@@ -59,20 +58,39 @@ def living(session: orm.Session) -> list[Living]:
         Living(
             states.Lease(row.status),
             states.LeaseType(row.lease_type),
-            bool(row.degraded),
             int(row.number),
         )
         for row in session.execute(
             sa.select(
                 LEASE.c.status,
                 LEASE.c.lease_type,
-                LEASE.c.degraded,
                 sa.func.count().label('number'),
             )
             .where(LEASE.c.status.in_(LIVING))
-            .group_by(LEASE.c.status, LEASE.c.lease_type, LEASE.c.degraded)
+            .group_by(LEASE.c.status, LEASE.c.lease_type)
         )
     ]
+
+
+def lacking(session: orm.Session) -> int:
+    """Return how many leases lack a resource; others are degraded only for
+    that their owners do not know yet what they have in place of one."""
+    lacks = sa.exists().where(
+        RESERVATION.c.lease_id == LEASE.c.id,
+        RESERVATION.c.missing_resources == sa.true(),
+    )
+    return int(
+        session.scalar(
+            sa.select(sa.func.count())
+            .select_from(LEASE)
+            .where(
+                LEASE.c.degraded == sa.true(),
+                LEASE.c.status.in_(LIVING),
+                lacks,
+            )
+        )
+        or 0
+    )
 
 
 def stuck(session: orm.Session) -> int:

@@ -236,10 +236,9 @@ def _hosts(members: Collection[Sequence[holds.Hold]]) -> Readings:
 
 
 def _leases(session: api.Session) -> Readings:
-    found = rows.living(session)
     by_status = Counter[str]()
     waiting = Counter[str]()
-    for each in found:
+    for each in rows.living(session):
         by_status[each.status] += each.number
         if each.status in states.WAITING:
             waiting[each.lease_type] += each.number
@@ -252,9 +251,7 @@ def _leases(session: api.Session) -> Readings:
         'leases_waiting': {
             (kind,): float(waiting[kind]) for kind in states.LeaseType
         },
-        'leases_degraded': {
-            (): float(sum(each.number for each in found if each.degraded))
-        },
+        'leases_degraded': {(): float(rows.lacking(session))},
         'leases_unused': {(): float(unused.count(session))},
     }
 

@@ -36,6 +36,10 @@ QUERIES = {
     'leases by their status': listed.Often(
         rows.living, frozenset({'ix_nr_leases_status'})
     ),
+    'leases that lack a resource': listed.Often(
+        rows.lacking,
+        frozenset({'ix_nr_leases_degraded', 'ix_nr_reservations_lease_id'}),
+    ),
     'leases that failed and are not empty': listed.Often(
         rows.stuck, frozenset({'ix_nr_leases_due'})
     ),

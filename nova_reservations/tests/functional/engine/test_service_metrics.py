@@ -93,6 +93,15 @@ def test_a_host_that_has_failed_is_told_with_its_lease(region):
     assert (read(region, 'hosts'), read(region, 'hosts_bookable')) == (3, 2)
 
 
+def test_a_lease_that_has_another_host_by_then_lacks_none(region):
+    lease = region.active_lease(minimum=2)
+    region.cloud.fail('one')
+    region.look()
+    # Until its owner knows.
+    assert region.see(lease).degraded
+    assert read(region, 'leases_degraded') == 0
+
+
 def test_where_no_worker_looks_leases_are_overdue(region):
     region.lease(start=10, end=60)
     region.now += minutes(15)
