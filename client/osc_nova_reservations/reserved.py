@@ -51,8 +51,13 @@ class Column(format_columns.ListDictColumn):
 
 def _lines(reservation: dict[str, Any]) -> Iterator[str]:
     """Yield the lines about a reservation; the first has its id."""
-    yield f'{reservation.get("id", "")}: {_amount(reservation)}' + (
-        f', {reservation["status"]}' if 'status' in reservation else ''
+    told = [_amount(reservation), reservation.get('status')]
+    words = ', '.join(str(each) for each in told if each)
+    # Of one that others share there is nothing but its id.
+    yield (
+        f'{reservation.get("id", "")}: {words}'
+        if words
+        else str(reservation['id'])
     )
     if reservation.get('part_of'):
         name, whole = reservation.get('part_name'), reservation['part_of']

@@ -93,6 +93,10 @@ def test_a_lease_is_shown_line_by_line():
     ]
 
 
+def test_one_that_others_share_is_no_more_than_its_id():
+    assert reserved.Column([{'id': 'r1'}]).human_readable() == 'r1'
+
+
 def test_a_script_gets_all_of_it():
     assert reserved.Column([SHOWN, FLAVOR]).machine_readable() == [
         SHOWN,
