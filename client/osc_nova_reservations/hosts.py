@@ -66,6 +66,10 @@ class _Act(command.Lister):
             f'/os-hosts/{host_id}/action',
             {self.action: self.body(parsed_args)},
         )
+        if found.get('lease_id'):
+            self.app.stderr.write(f'It is lease {found["lease_id"]}\n')
+        for server in found.get('servers', ()):
+            self.app.stderr.write(f'Server {server} is on it\n')
         rows = (
             tuple(lease[key] for key in _COLUMNS) for lease in found['leases']
         )

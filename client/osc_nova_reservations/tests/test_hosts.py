@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands for hosts tell more than the leases that have them."""
+
+import pytest
+
+from osc_nova_reservations import api as requests
+from osc_nova_reservations import hosts
+
+WINDOW = ('--from=2050-12-01 08:00', '--until=2050-12-01 10:00')
+
+
+@pytest.mark.parametrize(
+    ('command', 'words', 'answer', 'told'),
+    [
+        (hosts.MaintainHost, WINDOW, {'lease_id': 'L'}, 'It is lease L\n'),
+        (hosts.DrainHost, (), {'servers': ['S']}, 'Server S is on it\n'),
+        (hosts.CordonHost, (), {}, ''),
+    ],
+)
+def test_what_there_is_beside_leases_is_told(
+    run, stderr, monkeypatch, command, words, answer, told
+):
+    known = [
+        {'id': 3, 'service_name': 'h', 'hypervisor_hostname': 'h'},
+    ]
+    answers = {'GET': {'hosts': known}, 'POST': {'leases': [], **answer}}
+    monkeypatch.setattr(
+        requests, 'request', lambda client, method, *_, **__: answers[method]
+    )
+    assert run(command, 'h', *words) == []
+    assert stderr.getvalue() == told
