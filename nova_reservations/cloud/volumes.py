@@ -141,26 +141,21 @@ class Volumes:
         found = answer.json().get('volume_type_access', ())
         return {each['project_id'] for each in found}
 
-    def find_volumes(
-        self, project_id: str, reservation_id: str, pool: objects.Resource
-    ) -> list[ports.Volume]:
-        name = _name(reservation_id, pool)
-        found = [
-            each
-            for each in _list(
-                'volumes/detail', all_tenants='1', project_id=project_id
+    def find_volumes(self, project_id: str) -> list[ports.Volume]:
+        found = _list('volumes/detail', all_tenants='1', project_id=project_id)
+        return [
+            _volume(each)
+            for each in sorted(
+                found, key=lambda each: (each['created_at'], each['id'])
             )
-            if each['volume_type'] == name
         ]
-        found.sort(key=lambda each: (each['created_at'], each['id']))
-        return [_volume(each) for each in found]
 
     def find_strangers(self, pool: str) -> Collection[ports.Volume]:
         return [
             _volume(each)
             for each in _list('volumes/detail', all_tenants='1', host=pool)
             if each['status'] != 'deleting'
-            and not _is_ours(each['volume_type'] or '')
+            and _reserved_for(each['volume_type']) == (None, None)
         ]
 
     def create_volume(
@@ -306,27 +301,31 @@ def _of_name(name: str) -> ports.VolumeType | None:
     return None
 
 
-def _is_ours(type_name: str) -> bool:
-    parts = type_name.split(':')
-    return len(parts) == 3 and parts[0] == _PREFIX
+def _reserved_for(type_name: str | None) -> tuple[str | None, str | None]:
+    """Return the reservation and the pool that a volume type is of; None
+    twice: it is none of ours."""
+    match (type_name or '').split(':'):
+        case [prefix, reservation_id, pool_uuid] if prefix == _PREFIX:
+            return reservation_id, pool_uuid
+    return None, None
 
 
 def _type(found: Mapping[str, Any]) -> ports.VolumeType:
-    parts = found['name'].split(':')
-    is_ours = _is_ours(found['name'])
     specs = found.get('extra_specs') or {}
+    reservation_id, pool_uuid = _reserved_for(found['name'])
     return ports.VolumeType(
         found['id'],
         found['name'],
         found['is_public'],
         specs,
-        parts[1] if is_ours else None,
-        parts[2] if is_ours else None,
+        reservation_id,
+        pool_uuid,
         specs.get(_DATABASE),
     )
 
 
 def _volume(found: Mapping[str, Any]) -> ports.Volume:
+    reservation_id, pool_uuid = _reserved_for(found['volume_type'])
     return ports.Volume(
         found['id'],
         found['name'] or found['id'],
@@ -337,6 +336,8 @@ def _volume(found: Mapping[str, Any]) -> ports.Volume:
             for attached in found['attachments']
             if attached.get('server_id')
         ),
+        reservation_id,
+        pool_uuid,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import datetime
+import functools
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -101,6 +102,7 @@ class VolumeAudit:
     ) -> Iterator[Finding]:
         """Yield what active leases should have and have not."""
         there = {(each.reservation_id, each.pool_uuid): each for each in types}
+        find_volumes = functools.cache(self.cloud.volumes.find_volumes)
         with self.database.reader() as session:
             leased = audit.leased(session, pools.VOLUME)
             promised = {
@@ -116,15 +118,20 @@ class VolumeAudit:
             if promise is None:
                 continue
             made = there.get((promise.reservation_id, promise.pool.uuid))
-            for problem in self._problems(promise, made):
+            volumes = find_volumes(promise.project_id)
+            for problem in self._problems(promise, made, volumes):
                 yield Finding(
                     f'Reservation {promise.reservation_id}: {problem}',
                     written(self.database, audit.regather, each.lease_id, now),
                 )
 
     def _problems(
-        self, wanted: ports.PoolPromise, made: ports.VolumeType | None
+        self,
+        wanted: ports.PoolPromise,
+        made: ports.VolumeType | None,
+        volumes: Collection[ports.Volume],
     ) -> Iterator[str]:
+        """:param volumes: those of the project, in whichever pools"""
         if made is None:
             yield f'it has no volume type in pool {wanted.pool.name}'
         elif made.is_public:
@@ -137,9 +144,11 @@ class VolumeAudit:
                 f'project {wanted.project_id} has no access to volume type '
                 f'{made.name}'
             )
-        there = self.cloud.volumes.find_volumes(
-            wanted.project_id, wanted.reservation_id, wanted.pool
-        )
+        there = [
+            volume
+            for volume in volumes
+            if volume.is_of(wanted.reservation_id, wanted.pool)
+        ]
         missing = wanted.missing(there)
         if missing:
             yield (

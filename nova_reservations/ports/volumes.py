@@ -153,6 +153,8 @@ class Volume:
     """:ivar status: in Cinder's words.
 
     :ivar servers: those that it is attached to.
+    :ivar reservation_id: whose volume type it has; None: it has none of ours.
+    :ivar pool_uuid: of the resource to which the type leads.
     """
 
     id: str
@@ -160,6 +162,14 @@ class Volume:
     status: str
     size_gb: int
     servers: tuple[str, ...] = ()
+    reservation_id: str | None = None
+    pool_uuid: str | None = None
+
+    def is_of(self, reservation_id: str, *pools: objects.Resource) -> bool:
+        """Return whether its type is the reservation's for one of these."""
+        return self.reservation_id == reservation_id and any(
+            self.pool_uuid == pool.uuid for pool in pools
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -203,11 +213,9 @@ class Volumes(Protocol):
     def find_access(self, volume_type: VolumeType) -> Collection[str]:
         """Return the projects that have access to a private type."""
 
-    def find_volumes(
-        self, project_id: str, reservation_id: str, pool: objects.Resource
-    ) -> list[Volume]:
-        """Return the project's volumes of the type, in the order in which
-        they were made."""
+    def find_volumes(self, project_id: str) -> list[Volume]:
+        """Return the project's volumes, whatever type they have, in the order
+        in which they were made."""
 
     def find_strangers(self, pool: str) -> Collection[Volume]:
         """Return the volumes in a pool whose volume type is none of a

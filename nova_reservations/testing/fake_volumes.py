@@ -176,16 +176,22 @@ class FakeVolumes:
         self._answer()
         return self.access.get(volume_type.name, set())
 
-    def find_volumes(
-        self, project_id: str, reservation_id: str, pool: objects.Resource
-    ) -> list[ports.Volume]:
+    def find_volumes(self, project_id: str) -> list[ports.Volume]:
         self._answer()
-        name = _name(reservation_id, pool)
         return [
-            made.volume
+            self._shown(made)
             for made in self.made.values()
-            if made.project_id == project_id and made.type_name == name
+            if made.project_id == project_id
         ]
+
+    def _shown(self, made: Made) -> ports.Volume:
+        """Return a volume with what its type says of it."""
+        its = self.types[made.type_name]
+        return dataclasses.replace(
+            made.volume,
+            reservation_id=its.reservation_id,
+            pool_uuid=its.pool_uuid,
+        )
 
     def find_strangers(self, pool: str) -> list[ports.Volume]:
         self._answer()

@@ -2,6 +2,7 @@
 """The common part of all types that lease pools of Cinder."""
 
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 from typing import ClassVar
@@ -136,8 +137,11 @@ class Pools(base.ResourceType):
         action = booking.reservation.params['end_action']
         if booking.reservation.status != states.Reservation.ACTIVE:
             action = volume_ends.DELETE
+        volumes = self.find_volumes(booking)
         waits = {
-            pool: self._empty(volume_type, pool, action, booking)
+            pool: self._empty(
+                volume_type, its(booking, volumes, pool), action, booking
+            )
             for volume_type, pool in self.find_types(
                 booking.reservation, booking.resources
             )
@@ -153,13 +157,14 @@ class Pools(base.ResourceType):
         volume types there when they have no volumes: somebody else may have
         them then. What is back is its own again by update()."""
         self.update(booking)
-        for volume_type, pool in self.find_types(
-            booking.reservation, booking.left
-        ):
+        types = self.find_types(booking.reservation, booking.left)
+        for volume_type, _ in types:
             self.cloud.volumes.close_type(
                 volume_type, booking.lease.project_id, booking.check
             )
-            if not self.find_volumes(booking, pool):
+        volumes = self.find_volumes(booking)
+        for volume_type, pool in types:
+            if not its(booking, volumes, pool):
                 self.cloud.volumes.delete_type(volume_type, booking.check)
 
     def remains(self, booking: base.Booking) -> base.Remains:
@@ -176,9 +181,10 @@ class Pools(base.ResourceType):
             pool
             for _, pool in self.find_types(booking.reservation, booking.left)
         ]
+        volumes = self.find_volumes(booking)
         return base.Remains(
             tuple(pool for pool in booking.left if pool not in there),
-            any(not self.find_volumes(booking, pool) for pool in there),
+            any(not its(booking, volumes, pool) for pool in there),
         )
 
     def usage(
@@ -191,17 +197,15 @@ class Pools(base.ResourceType):
         return {
             'volumes': sorted(
                 volume.id
-                for pool in resources
-                for volume in self.cloud.volumes.find_volumes(
-                    lease.project_id, reservation.id, pool
-                )
+                for volume in self.cloud.volumes.find_volumes(lease.project_id)
+                if volume.is_of(reservation.id, *resources)
             )
         }
 
     def _empty(
         self,
         volume_type: ports.VolumeType,
-        pool: objects.Resource,
+        volumes: Collection[ports.Volume],
         action: str,
         booking: base.Booking,
     ) -> list[objects.Reason]:
@@ -211,7 +215,7 @@ class Pools(base.ResourceType):
         )
         reasons = [
             volume_ends.leave(volume, action, booking, self.cloud, self.conf)
-            for volume in self.find_volumes(booking, pool)
+            for volume in volumes
         ]
         if not reasons and not self.cloud.volumes.delete_type(
             volume_type, booking.check
@@ -238,12 +242,22 @@ class Pools(base.ResourceType):
             if each.reservation_id == reservation.id and each.pool_uuid in its
         ]
 
-    def find_volumes(
-        self, booking: base.Booking, pool: objects.Resource
-    ) -> list[ports.Volume]:
-        return self.cloud.volumes.find_volumes(
-            booking.lease.project_id, booking.reservation.id, pool
-        )
+    def find_volumes(self, booking: base.Booking) -> list[ports.Volume]:
+        """Return those of its project, in whichever pools."""
+        return self.cloud.volumes.find_volumes(booking.lease.project_id)
+
+
+def its(
+    booking: base.Booking,
+    volumes: Iterable[ports.Volume],
+    *pools: objects.Resource,
+) -> list[ports.Volume]:
+    """Return the volumes that are the reservation's in some of its pools."""
+    return [
+        volume
+        for volume in volumes
+        if volume.is_of(booking.reservation.id, *pools)
+    ]
 
 
 def amount(asked: Mapping[str, Any]) -> int:

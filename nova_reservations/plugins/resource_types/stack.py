@@ -264,16 +264,18 @@ class Stack(complex_types.Complex):
         wanted = stack_parts.alike_volumes(
             booking.reservation.params['volumes']
         )
+        if not wanted:
+            return {}
+        volumes = self.cloud.volumes.find_volumes(booking.lease.project_id)
         return _matched(
             wanted,
             {
                 name: [
                     volume.id
-                    for pool in booking.parts[name].resources
-                    for volume in self.cloud.volumes.find_volumes(
-                        booking.lease.project_id,
+                    for volume in volumes
+                    if volume.is_of(
                         booking.parts[name].reservation.id,
-                        pool,
+                        *booking.parts[name].resources,
                     )
                 ]
                 for name in wanted

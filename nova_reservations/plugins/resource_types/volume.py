@@ -89,7 +89,7 @@ class Volume(pools.Pools):
     def _make(self, booking: base.Booking) -> list[ports.Volume]:
         """Create what is not there yet; return what there is."""
         params = booking.reservation.params
-        there = []
+        known = self.find_volumes(booking)
         for each in booking.resources:
             wanted = ports.ReservedVolumes(
                 booking.reservation.id,
@@ -100,10 +100,11 @@ class Volume(pools.Pools):
                 booking.database,
             )
             self.cloud.volumes.ensure_type(wanted, booking.check)
-            known = self.find_volumes(booking, each)
-            for _ in range(wanted.missing(known)):
+            there = pools.its(booking, known, each)
+            for _ in range(wanted.missing(there)):
                 self.cloud.volumes.create_volume(
                     wanted, booking.lease.name, booking.check
                 )
-            there += self.find_volumes(booking, each)
-        return there
+        return pools.its(
+            booking, self.find_volumes(booking), *booking.resources
+        )

@@ -169,9 +169,11 @@ def found(
     wanted: ports.PoolPromise,
     project_id: str = MINE,
 ) -> list[ports.Volume]:
-    return world.volumes.find_volumes(
-        project_id, wanted.reservation_id, wanted.pool
-    )
+    return [
+        volume
+        for volume in world.volumes.find_volumes(project_id)
+        if volume.is_of(wanted.reservation_id, wanted.pool)
+    ]
 
 
 def type_of(
