@@ -38,6 +38,12 @@ class Driver(driver.VolumeDriver):
         with _file(volume).open('ab') as file:
             file.truncate(new_size * _GIB)
 
+    def create_snapshot(self, snapshot: Any) -> None:
+        """Do nothing: what was written before is nobody's to read."""
+
+    def delete_snapshot(self, snapshot: Any) -> None:
+        """Do nothing: there is nothing of it."""
+
     def delete_volume(self, volume: Any) -> None:
         _file(volume).unlink(missing_ok=True)
 
@@ -49,7 +55,10 @@ class Driver(driver.VolumeDriver):
         diff: object,
         host: dict[str, Any],
     ) -> bool:
-        """Move a volume to the pool that its new type leads to."""
+        """Move a volume to the pool that its new type leads to; as many
+        backends, none with snapshots."""
+        if volume.snapshots:
+            return False
         there = volume_utils.extract_host(host['host'], 'pool')
         _file(volume).rename(_folder() / there / volume.name)
         return True

@@ -5,6 +5,7 @@ are created in a project with a token of it."""
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import datetime
 import functools
 from typing import Any
 
@@ -214,6 +215,19 @@ class Volumes:
         )
         return _refusal(answer)
 
+    def find_snapshots(
+        self, volume: ports.Volume, project_id: str
+    ) -> list[str]:
+        return [
+            each['id']
+            for each in _list(
+                'snapshots/detail',
+                all_tenants='1',
+                volume_id=volume.id,
+                project_id=project_id,
+            )
+        ]
+
     def makes_backups(self) -> bool:
         answer = _request(
             'GET', '/os-services', params={'binary': 'cinder-backup'}
@@ -331,6 +345,9 @@ def _volume(found: Mapping[str, Any]) -> ports.Volume:
         found['name'] or found['id'],
         found['status'],
         found['size'],
+        datetime.datetime.fromisoformat(
+            found['updated_at'] or found['created_at']
+        ).replace(tzinfo=datetime.UTC),
         tuple(
             attached['server_id']
             for attached in found['attachments']

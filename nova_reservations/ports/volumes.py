@@ -4,6 +4,7 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 import dataclasses
+import datetime
 from typing import Any
 from typing import ClassVar
 from typing import Protocol
@@ -152,6 +153,7 @@ PoolPromise = ReservedPool | ReservedVolumes
 class Volume:
     """:ivar status: in Cinder's words.
 
+    :ivar changed_at: when Cinder has last changed it, by Cinder's clock.
     :ivar servers: those that it is attached to.
     :ivar reservation_id: whose volume type it has; None: it has none of ours.
     :ivar pool_uuid: of the resource to which the type leads.
@@ -161,6 +163,7 @@ class Volume:
     name: str
     status: str
     size_gb: int
+    changed_at: datetime.datetime
     servers: tuple[str, ...] = ()
     reservation_id: str | None = None
     pool_uuid: str | None = None
@@ -239,7 +242,12 @@ class Volumes(Protocol):
         self, volume: Volume, volume_type: str, check: Check
     ) -> str | None:
         """Begin to move a volume to where its new volume type leads; return
-        why Cinder does not."""
+        why Cinder does not. Where it can not, it may find that out later: the
+        volume is then what it was, but changed."""
+
+    def find_snapshots(self, volume: Volume, project_id: str) -> list[str]:
+        """Return the ids of the snapshots of a volume that the project
+        has."""
 
     def makes_backups(self) -> bool:
         """Return whether a cinder-backup is up."""

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The volumes of a cloud in memory."""
 
+from collections.abc import Callable
 import dataclasses
+import datetime
+from typing import Any
 import uuid
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.testing import fake_state
+
+_BEFORE = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 BUSY = frozenset({'creating', 'deleting'})
 """States that Cinder leaves by itself."""
@@ -45,6 +50,10 @@ class FakeVolumes:
     :ivar without_quota: projects that may have no more volumes.
     :ivar backups: ID of a volume -> its backups.
     :ivar has_backup_service: whether backups can be made.
+    :ivar snapshots: ID of a volume -> its snapshots, with which it can not be
+        moved.
+    :ivar immovable: IDs of volumes that can not be moved anywhere.
+    :ivar clock: what time it is in Cinder.
     :ivar slow: what is created, or deleted, takes until finish().
     :ivar broken: what is created fails.
     :ivar is_silent: Cinder does not answer.
@@ -61,6 +70,9 @@ class FakeVolumes:
         self.without_quota: set[str] = set()
         self.backups: dict[str, list[ports.Backup]] = {}
         self.has_backup_service = True
+        self.snapshots: dict[str, list[str]] = {}
+        self.immovable: set[str] = set()
+        self.clock: Callable[[], datetime.datetime] = lambda: _BEFORE
         self.slow = False
         self.broken = False
         self.is_silent = False
@@ -81,6 +93,8 @@ class FakeVolumes:
 
     def _retype(self, key: str, type_name: str) -> None:
         self.set_status(key, 'available')
+        if key in self.immovable or self.snapshots.get(key):
+            return
         self.made[key] = dataclasses.replace(
             self.made[key], type_name=type_name, pool=self._where(type_name)
         )
@@ -104,13 +118,9 @@ class FakeVolumes:
 
     def attach(self, key: str, *servers: str) -> None:
         """Attach a volume to servers; to none: detach it."""
-        made = self.made[key]
-        volume = dataclasses.replace(
-            made.volume,
-            status='in-use' if servers else 'available',
-            servers=servers,
+        self._change(
+            key, status='in-use' if servers else 'available', servers=servers
         )
-        self.made[key] = dataclasses.replace(made, volume=volume)
 
     def add_type(
         self, name: str, is_public: bool = True, **specs: str
@@ -121,10 +131,14 @@ class FakeVolumes:
         )
 
     def set_status(self, key: str, status: str) -> None:
+        self._change(key, status=status)
+
+    def _change(self, key: str, **changes: Any) -> None:
         made = self.made[key]
-        self.made[key] = dataclasses.replace(
-            made, volume=dataclasses.replace(made.volume, status=status)
+        volume = dataclasses.replace(
+            made.volume, changed_at=self.clock(), **changes
         )
+        self.made[key] = dataclasses.replace(made, volume=volume)
 
     def acts_for(self, project_id: str) -> bool:
         return project_id not in self.without_role
@@ -241,7 +255,11 @@ class FakeVolumes:
         key = f'volume {self._number}'
         status = 'creating' if self.slow else 'available'
         volume = ports.Volume(
-            key, name, 'error' if self.broken else status, size_gb
+            key,
+            name,
+            'error' if self.broken else status,
+            size_gb,
+            self.clock(),
         )
         self.made[key] = Made(
             volume, project_id, type_name, self._where(type_name)
@@ -289,6 +307,14 @@ class FakeVolumes:
         if not self.slow:
             self.finish()
         return None
+
+    def find_snapshots(
+        self, volume: ports.Volume, project_id: str
+    ) -> list[str]:
+        self._answer()
+        if self.made[volume.id].project_id != project_id:
+            return []
+        return list(self.snapshots.get(volume.id, ()))
 
     def makes_backups(self) -> bool:
         self._answer()

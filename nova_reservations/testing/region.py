@@ -99,6 +99,7 @@ class Region:
         self.now = NOON
         self.notes: list[tuple[str, Mapping[str, Any]]] = []
         self.cloud = fake_cloud.FakeCloud(*names)
+        self.cloud.volumes.clock = lambda: self.now
         self.database = Database(url)
         # Made here, it is no step of what is tried.
         identity.of(self.database)

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
+import datetime
 
 from oslo_config import cfg
 
@@ -21,6 +22,14 @@ _BUSY = {
     'backing-up': 'backed up',
 }
 """States of Cinder that end by themselves -> what is being done."""
+
+_AT_REST = frozenset({'available', 'in-use'})
+"""States of Cinder in which it can be asked to move a volume, and to which it
+goes back where that has failed."""
+
+RETRY = datetime.timedelta(minutes=1)
+"""Between two requests to move a volume: each that fails is an error in the
+logs of Cinder."""
 
 _DESCRIPTION = 'At the end of reservation '
 
@@ -92,11 +101,46 @@ def _keep(
     conf: cfg.ConfigOpts,
 ) -> objects.Reason:
     """Move it to where others have theirs: with its volume type it changes
-    its pool."""
+    its pool.
+
+    Cinder accepts what it then can not do, and the volume is as it was. So one
+    that has changed since the end began may have failed, and is told of; it is
+    asked for again when it has not changed for a while.
+    """
+    has_changed = (
+        volume.status in _AT_REST
+        and volume.changed_at >= booking.now - booking.ending
+    )
+    if has_changed and booking.now - volume.changed_at < RETRY:
+        return _not_moved(volume, booking, cloud)
     why = cloud.volumes.retype_volume(
         volume, conf.reservations.kept_volume_type or '', booking.check
     )
+    if why is None and has_changed:
+        return _not_moved(volume, booking, cloud)
     return _being(volume, _BUSY['retyping'], why)
+
+
+def _not_moved(
+    volume: ports.Volume, booking: base.Booking, cloud: ports.Cloud
+) -> objects.Reason:
+    snapshots = cloud.volumes.find_snapshots(volume, booking.lease.project_id)
+    what = (
+        f'Cinder is asked each minute to move volume {volume.name} out of the '
+        'pool of leases, and has not done it: '
+    )
+    if snapshots:
+        return objects.Reason.plain(
+            f'{what}many backends can not move a volume that has snapshots; '
+            f'delete {", ".join(snapshots[: base.MAX_TOLD])}'
+        )
+    return objects.Reason(
+        f'{what}there may be no room for it elsewhere; ask the operator, or '
+        'delete it',
+        f'{what}there may be no room for it where kept_volume_type leads, or '
+        'its backend can not move it; the logs of cinder-scheduler and '
+        f'cinder-volume tell of volume {volume.id}',
+    )
 
 
 def _back_up(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import datetime
 import time
 from typing import Any
 import uuid
@@ -28,6 +29,7 @@ MINE = 'b0b0b0b0000040008000000000000001'
 OTHERS = 'b0b0b0b0000040008000000000000002'
 
 _SECONDS = 60
+_LATER = datetime.timedelta(seconds=1)
 
 
 @pytest.fixture(scope='module')
@@ -86,6 +88,13 @@ class FakeWorld:
     def set_status(self, volume: ports.Volume, status: str) -> None:
         self.volumes.set_status(volume.id, status)
 
+    def add_snapshot(self, volume: ports.Volume) -> None:
+        self.volumes.snapshots[volume.id] = ['a snapshot']
+        self.volumes.clock = lambda: volume.changed_at + _LATER
+
+    def delete_snapshots(self, volume: ports.Volume) -> None:
+        self.volumes.snapshots.clear()
+
 
 class CinderWorld:
     def __init__(self, url: str) -> None:
@@ -108,6 +117,17 @@ class CinderWorld:
     def set_status(self, volume: ports.Volume, status: str) -> None:
         action = {'os-reset_status': {'status': status}}
         self._ask('POST', f'/volumes/{volume.id}/action', action)
+
+    def add_snapshot(self, volume: ports.Volume) -> None:
+        fields = {'volume_id': volume.id}
+        name = f'reservation:{volume.reservation_id}:{volume.pool_uuid}'
+        quota = {f'snapshots_{name}': -1, f'gigabytes_{name}': -1}
+        self._ask('PUT', f'/os-quota-sets/{MINE}', {'quota_set': quota})
+        self._ask('POST', '/snapshots', {'snapshot': fields}, MINE)
+
+    def delete_snapshots(self, volume: ports.Volume) -> None:
+        for each in self.volumes.find_snapshots(volume, MINE):
+            self._ask('DELETE', f'/snapshots/{each}', None)
 
     def _ask(
         self, method: str, path: str, wanted: Any, project_id: str = OTHERS
@@ -370,6 +390,33 @@ def test_a_volume_moves_to_where_its_new_type_leads(
         lambda: world.volumes.delete_type(kept, worlds.go_on),
         lambda is_gone: is_gone,
     )
+
+
+def test_a_volume_with_snapshots_may_stay_where_it_is_but_has_changed(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    wanted, volume = one
+    world.add_type(name := f'kept {uuid.uuid4()}', 'slow')
+    assert world.volumes.find_snapshots(volume, MINE) == []
+    world.add_snapshot(volume)
+    assert len(world.volumes.find_snapshots(volume, MINE)) == 1
+    assert world.volumes.find_snapshots(volume, OTHERS) == []
+    assert world.volumes.retype_volume(volume, name, worlds.go_on) is None
+    (there,) = until(
+        lambda: found(world, wanted),
+        lambda seen: [each.status for each in seen] == ['available'],
+    )
+    assert there.changed_at > volume.changed_at
+    world.delete_snapshots(volume)
+    until(
+        lambda: world.volumes.find_snapshots(volume, MINE),
+        lambda seen: seen == [],
+    )
+    (kept,) = (
+        each for each in world.volumes.find_types() if each.name == name
+    )
+    assert world.volumes.delete_type(kept, worlds.go_on)
 
 
 def test_a_backup_bears_what_it_was_given(

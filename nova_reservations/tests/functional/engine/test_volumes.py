@@ -18,6 +18,7 @@ from nova_reservations.testing.pools import SLOW
 from nova_reservations.testing.pools import there
 from nova_reservations.testing.pools import TYPES
 from nova_reservations.testing.region import minutes
+from nova_reservations.testing.region import NOON
 
 HOST = objects.HOST, {'min': 1, 'max': 1}
 
@@ -248,6 +249,58 @@ def test_a_volume_that_can_not_be_moved_is_told_of_and_stays(keeps):
     assert there(keeps) == of('lessee', 60, 1)
     keeps.cloud.volumes.broken = False
     keeps.forward(until=95)
+    assert keeps.status(lease) == 'TERMINATED'
+    assert there(keeps) == of('lessee', 60, 1)
+
+
+def requests_to_move(region, *, until):
+    """Return the times at which Cinder is asked to move volumes, while time
+    passes."""
+    asked_at = []
+
+    def note(step):
+        if step == 'retype volume':
+            asked_at.append(region.now)
+
+    region.cloud.before = note
+    region.forward(until=until)
+    return asked_at
+
+
+def test_a_volume_that_cinder_fails_to_move_is_asked_for_once_a_minute(keeps):
+    lease = keeps.lease_of(asked(60, end_action='keep'))
+    keeps.work()
+    volumes = keeps.cloud.volumes
+    volumes.immovable.update(volumes.made)
+    asked_at = requests_to_move(keeps, until=69)
+    assert asked_at == [NOON + minutes(each) for each in range(60, 70)]
+    shown = keeps.see(lease)
+    assert shown.status == 'TERMINATING'
+    assert 'has not done it' in shown.status_reason
+    assert 'ask the operator' in shown.status_reason
+    assert 'logs of cinder-scheduler' in shown.status_detail
+    keeps.forward(until=100)
+    assert keeps.status(lease) == 'ERROR'
+    assert 'has not done it' in keeps.see(lease).status_reason
+    volumes.immovable.clear()
+    keeps.forward(until=103)
+    assert keeps.status(lease) == 'TERMINATED'
+    assert there(keeps) == of('lessee', 60, 1)
+
+
+def test_the_snapshots_that_keep_a_volume_from_being_moved_are_named(keeps):
+    lease = keeps.lease_of(asked(60, end_action='keep'))
+    keeps.work()
+    volumes = keeps.cloud.volumes
+    (key,) = volumes.made
+    volumes.snapshots[key] = ['a snapshot', 'another']
+    keeps.forward(until=61)
+    assert (
+        'has snapshots; delete a snapshot, another'
+        in keeps.see(lease).status_reason
+    )
+    del volumes.snapshots[key]
+    keeps.forward(until=63)
     assert keeps.status(lease) == 'TERMINATED'
     assert there(keeps) == of('lessee', 60, 1)
 
