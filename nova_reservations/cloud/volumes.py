@@ -5,6 +5,7 @@ are created in a project with a token of it."""
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+import dataclasses
 import datetime
 import functools
 from typing import Any
@@ -34,6 +35,10 @@ _DELETE_FORCE = '3.23'
 _STUCK = frozenset({'awaiting-transfer', 'error_deleting', 'reserved'})
 """Statuses in which Cinder deletes a volume by force alone, though it does
 nothing with it. While it does, force might leave something in the pool."""
+
+_COPY_OF = 'target:'
+"""What the migration status of a copy begins with, before the ID of what is
+copied."""
 
 _PREFIX = 'reservation'
 _DATABASE = 'nova_reservations:database'
@@ -143,12 +148,22 @@ class Volumes:
         return {each['project_id'] for each in found}
 
     def find_volumes(self, project_id: str) -> list[ports.Volume]:
-        found = _list('volumes/detail', all_tenants='1', project_id=project_id)
+        found = sorted(
+            _list('volumes/detail', all_tenants='1', project_id=project_id),
+            key=lambda each: (each['created_at'], each['id']),
+        )
+        # What Cinder copies is there twice, the second time with its new type.
+        copied = {
+            (each['migration_status'] or '').removeprefix(_COPY_OF)
+            for each in found
+        }
         return [
-            _volume(each)
-            for each in sorted(
-                found, key=lambda each: (each['created_at'], each['id'])
+            dataclasses.replace(
+                _volume(each),
+                may_get_any_type=each['status'] == 'retyping'
+                and each['id'] not in copied,
             )
+            for each in found
         ]
 
     def find_strangers(self, pool: str) -> Collection[ports.Volume]:

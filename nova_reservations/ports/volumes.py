@@ -157,6 +157,8 @@ class Volume:
     :ivar servers: those that it is attached to.
     :ivar reservation_id: whose volume type it has; None: it has none of ours.
     :ivar pool_uuid: of the resource to which the type leads.
+    :ivar may_get_any_type: it is given another volume type, and Cinder does
+        not tell which.
     """
 
     id: str
@@ -167,6 +169,7 @@ class Volume:
     servers: tuple[str, ...] = ()
     reservation_id: str | None = None
     pool_uuid: str | None = None
+    may_get_any_type: bool = False
 
     def is_of(self, reservation_id: str, *pools: objects.Resource) -> bool:
         """Return whether its type is the reservation's for one of these."""

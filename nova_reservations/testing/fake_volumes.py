@@ -205,6 +205,7 @@ class FakeVolumes:
             made.volume,
             reservation_id=its.reservation_id,
             pool_uuid=its.pool_uuid,
+            may_get_any_type=made.volume.status == 'retyping',
         )
 
     def find_strangers(self, pool: str) -> list[ports.Volume]:

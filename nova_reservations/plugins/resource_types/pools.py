@@ -3,7 +3,9 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 from typing import ClassVar
 
@@ -35,6 +37,9 @@ VOLUME_TYPE: Mapping[str, Any] = {
     'description': 'what the pools must have as volume_type; null: any',
 }
 """The schema of what ``leading`` reads."""
+
+Types = Sequence[tuple[ports.VolumeType, objects.Resource]]
+"""Volume types of a reservation, with the pools that they lead to."""
 
 _CHANGEABLE = frozenset({'amount', 'end_action'})
 """Of what is active."""
@@ -137,14 +142,26 @@ class Pools(base.ResourceType):
         action = booking.reservation.params['end_action']
         if booking.reservation.status != states.Reservation.ACTIVE:
             action = volume_ends.DELETE
+        types = self.find_types(booking.reservation, booking.resources)
+        was_open = self._close(types, booking)
         volumes = self.find_volumes(booking)
+        coming = list(_coming(volumes))
+        if was_open or not booking.settled:
+            coming.append(
+                objects.Reason.plain(
+                    'Waiting for volumes that are on their way'
+                )
+            )
         waits = {
-            pool: self._empty(
-                volume_type, its(booking, volumes, pool), action, booking
-            )
-            for volume_type, pool in self.find_types(
-                booking.reservation, booking.resources
-            )
+            pool: [
+                volume_ends.leave(
+                    volume, action, booking, self.cloud, self.conf
+                )
+                for volume in its(booking, volumes, pool)
+            ]
+            or coming
+            or self._release(volume_type, booking)
+            for volume_type, pool in types
         }
         booking.vacated.extend(
             pool for pool in booking.resources if not waits.get(pool)
@@ -158,14 +175,11 @@ class Pools(base.ResourceType):
         them then. What is back is its own again by update()."""
         self.update(booking)
         types = self.find_types(booking.reservation, booking.left)
-        for volume_type, _ in types:
-            self.cloud.volumes.close_type(
-                volume_type, booking.lease.project_id, booking.check
-            )
-        volumes = self.find_volumes(booking)
-        for volume_type, pool in types:
-            if not its(booking, volumes, pool):
-                self.cloud.volumes.delete_type(volume_type, booking.check)
+        if self._close(types, booking):
+            # What was let in before has until the next look to be seen.
+            return
+        for volume_type in self._unused(types, booking):
+            self.cloud.volumes.delete_type(volume_type, booking.check)
 
     def remains(self, booking: base.Booking) -> base.Remains:
         """Return pools where it has no volume type, and so no volume, any
@@ -177,14 +191,11 @@ class Pools(base.ResourceType):
         if not booking.prepared:
             # A worker may be making a type there still.
             return base.Remains(())
-        there = [
-            pool
-            for _, pool in self.find_types(booking.reservation, booking.left)
-        ]
-        volumes = self.find_volumes(booking)
+        types = self.find_types(booking.reservation, booking.left)
+        there = {pool for _, pool in types}
         return base.Remains(
             tuple(pool for pool in booking.left if pool not in there),
-            any(not its(booking, volumes, pool) for pool in there),
+            bool(self._unused(types, booking)),
         )
 
     def usage(
@@ -202,37 +213,54 @@ class Pools(base.ResourceType):
             )
         }
 
-    def _empty(
-        self,
-        volume_type: ports.VolumeType,
-        volumes: Collection[ports.Volume],
-        action: str,
-        booking: base.Booking,
-    ) -> list[objects.Reason]:
-        """Do the next step of an end in a pool; return why it is not over."""
-        self.cloud.volumes.close_type(
-            volume_type, booking.lease.project_id, booking.check
-        )
-        reasons = [
-            volume_ends.leave(volume, action, booking, self.cloud, self.conf)
-            for volume in volumes
+    def _close(self, types: Types, booking: base.Booking) -> bool:
+        """Let nothing more get any of these types; return whether something
+        could until now."""
+        project_id = booking.lease.project_id
+        opened = [
+            volume_type
+            for volume_type, _ in types
+            if volume_type.is_public
+            or project_id in self.cloud.volumes.find_access(volume_type)
         ]
-        if not reasons and not self.cloud.volumes.delete_type(
-            volume_type, booking.check
-        ):
-            reasons.append(
-                objects.Reason.plain(
-                    'Another project has a volume of its volume type, or a '
-                    'group of volumes has the type'
-                )
+        for volume_type in opened:
+            self.cloud.volumes.close_type(
+                volume_type, project_id, booking.check
             )
-        return reasons
+        return bool(opened)
+
+    def _unused(
+        self, types: Types, booking: base.Booking
+    ) -> list[ports.VolumeType]:
+        """Return those that its project has no volumes of, nor can get."""
+        volumes = self.find_volumes(booking)
+        if any(_coming(volumes)):
+            return []
+        return [
+            volume_type
+            for volume_type, pool in types
+            if not its(booking, volumes, pool)
+        ]
+
+    def _release(
+        self, volume_type: ports.VolumeType, booking: base.Booking
+    ) -> list[objects.Reason]:
+        """Delete a volume type that its project has nothing of any more;
+        return why it is there still."""
+        if self.cloud.volumes.delete_type(volume_type, booking.check):
+            return []
+        return [
+            objects.Reason.plain(
+                'Another project has a volume of its volume type, or a '
+                'group of volumes has the type'
+            )
+        ]
 
     def find_types(
         self,
         reservation: objects.Reservation,
         resources: Collection[objects.Resource],
-    ) -> list[tuple[ports.VolumeType, objects.Resource]]:
+    ) -> Types:
         """Return the volume types that a reservation has in any of these
         pools."""
         its = {pool.uuid: pool for pool in resources}
@@ -245,6 +273,19 @@ class Pools(base.ResourceType):
     def find_volumes(self, booking: base.Booking) -> list[ports.Volume]:
         """Return those of its project, in whichever pools."""
         return self.cloud.volumes.find_volumes(booking.lease.project_id)
+
+
+def _coming(
+    volumes: Iterable[ports.Volume],
+) -> Iterator[objects.Reason]:
+    """Yield why a project that can give none of its volumes a volume type any
+    more may still get one of it: access is looked at when Cinder is asked."""
+    for volume in volumes:
+        if volume.may_get_any_type:
+            yield objects.Reason.plain(
+                f'Volume {volume.name} is being given another volume type, '
+                'which may be the one of the lease'
+            )
 
 
 def its(

@@ -419,6 +419,18 @@ def test_a_volume_with_snapshots_may_stay_where_it_is_but_has_changed(
     assert world.volumes.delete_type(kept, worlds.go_on)
 
 
+def test_a_volume_that_gets_another_type_may_get_any(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    wanted, volume = one
+    assert not volume.may_get_any_type
+    world.set_status(volume, 'retyping')
+    (there,) = found(world, wanted)
+    assert there.may_get_any_type
+    world.set_status(volume, 'available')
+
+
 def test_a_backup_bears_what_it_was_given(
     world: FakeWorld | CinderWorld,
     one: tuple[ports.ReservedVolumes, ports.Volume],

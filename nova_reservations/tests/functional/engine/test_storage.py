@@ -2,6 +2,7 @@
 """Whole pools are leased, beside volumes in pools."""
 
 import dataclasses
+import datetime
 
 import pytest
 
@@ -160,6 +161,91 @@ def test_a_pool_that_is_empty_is_others_while_another_is_waited_for(region):
     assert region.status(then) == 'ACTIVE'
     assert region.hosts_of(then) == {left}
     assert there(region) == [('lessee', 30, 'in-use')]
+
+
+@pytest.fixture
+def one_left(make_region):
+    """A region where what is empty has to settle, with a pool that is given
+    back, and its type."""
+
+    def make(**more):
+        region = make_region('one', types=TYPES, monitors=MONITORS, **more)
+        enrol(region, FAST, SLOW)
+        region.cloud.volumes.add_type('open', pool_name='open')
+        lease = region.lease_of(whole(volume_type='fast'))
+        region.work()
+        (name,) = region.cloud.volumes.access
+        return region, lease, name
+
+    return make
+
+
+def test_what_was_let_in_just_before_the_end_is_seen(one_left):
+    region, lease, name = one_left(settle=datetime.timedelta(seconds=30))
+    volumes = region.cloud.volumes
+    region.forward(until=60.3)
+    assert region.status(lease) == 'TERMINATING'
+    assert 'on their way' in region.see(lease).status_reason
+    volumes.access[name].add('lessee')
+    make(region, 30)
+    volumes.access[name].clear()
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATED'
+    assert there(region) == []
+
+
+def test_where_access_could_not_be_taken_before_it_settles_from_then_on(
+    one_left,
+):
+    region, lease, name = one_left()
+    volumes = region.cloud.volumes
+    volumes.is_silent = True
+    region.forward(until=62)
+    volumes.is_silent = False
+    region.now = region.next_due()
+    region.work()
+    assert volumes.access[name] == set()
+    assert region.status(lease) == 'TERMINATING'
+    assert 'on their way' in region.see(lease).status_reason
+    region.forward(until=63)
+    assert region.status(lease) == 'TERMINATED'
+
+
+def test_no_pool_is_left_to_which_a_volume_may_still_come(one_left):
+    region, lease, name = one_left()
+    volumes = region.cloud.volumes
+    volumes.make('lessee', 'open', 30, 'late')
+    (late,) = volumes.find_volumes('lessee')
+    volumes.slow = True
+    assert volumes.retype_volume(late, name, lambda: None) is None
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATING'
+    assert 'Volume late is being given' in region.see(lease).status_reason
+    volumes.finish()
+    volumes.slow = False
+    region.forward(until=64)
+    assert region.status(lease) == 'TERMINATED'
+    assert there(region) == []
+
+
+def test_a_pool_that_has_failed_is_kept_while_a_volume_may_come_to_it(
+    one_left,
+):
+    region, _, name = one_left()
+    volumes = region.cloud.volumes
+    volumes.make('lessee', 'open', 30, 'late')
+    (late,) = volumes.find_volumes('lessee')
+    volumes.slow = True
+    volumes.retype_volume(late, name, lambda: None)
+    volumes.pools[FAST] = dataclasses.replace(volumes.pools[FAST], up=False)
+    for _ in range(3):
+        region.look()
+    assert name in volumes.types
+    volumes.finish()
+    for _ in range(3):
+        region.look()
+    assert name in volumes.types
+    assert volumes.made[late.id].pool == FAST
 
 
 def test_what_the_project_has_made_is_kept_where_it_asked_for_that(region):
