@@ -44,6 +44,13 @@ class Driver(driver.VolumeDriver):
     def delete_snapshot(self, snapshot: Any) -> None:
         """Do nothing: there is nothing of it."""
 
+    def delete_consistencygroup(
+        self, context: object, group: object, volumes: object
+    ) -> tuple[dict[str, str], list[object]]:
+        """Delete a group of the older API; it has no volumes, for the backend
+        can make none."""
+        return {'status': 'deleted'}, []
+
     def delete_volume(self, volume: Any) -> None:
         _file(volume).unlink(missing_ok=True)
 

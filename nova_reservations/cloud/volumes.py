@@ -32,6 +32,12 @@ MICROVERSION = '3.0'
 _DELETE_FORCE = '3.23'
 """The first one with which a volume is deleted whatever its status is."""
 
+_GROUPS = '3.58'
+"""The first one that tells the projects of groups."""
+
+_DELETE_GROUP = '3.13'
+"""The first one with groups."""
+
 _STUCK = frozenset({'awaiting-transfer', 'error_deleting', 'reserved'})
 """Statuses in which Cinder deletes a volume by force alone, though it does
 nothing with it. While it does, force might leave something in the pool."""
@@ -154,7 +160,7 @@ class Volumes:
         )
         # What Cinder copies is there twice, the second time with its new type.
         copied = {
-            (each['migration_status'] or '').removeprefix(_COPY_OF)
+            (each.get('migration_status') or '').removeprefix(_COPY_OF)
             for each in found
         }
         return [
@@ -165,6 +171,58 @@ class Volumes:
             )
             for each in found
         ]
+
+    def find_volumes_of(
+        self, volume_type: ports.VolumeType
+    ) -> Collection[ports.Volume]:
+        return [
+            _volume(each)
+            for each in _list(
+                'volumes/detail',
+                all_tenants='1',
+                volume_type_id=volume_type.id,
+            )
+        ]
+
+    def find_groups(self) -> Collection[ports.VolumeGroup]:
+        """What the older API has made it alone shows, beside all others, and
+        deletes."""
+        found = {
+            each['id']: each
+            for each in _list(
+                'groups/detail', all_tenants='1', microversion=_GROUPS
+            )
+        }
+        return [_group(each, is_older=False) for each in found.values()] + [
+            _group(each, is_older=True)
+            # Cinder has announced that it will be gone.
+            for each in _list(
+                'consistencygroups/detail', _GONE, all_tenants='1'
+            )
+            if each['id'] not in found
+        ]
+
+    def delete_group(
+        self, group: ports.VolumeGroup, check: ports.Check
+    ) -> str | None:
+        check()
+        answer = (
+            _request(
+                'POST',
+                f'/consistencygroups/{group.id}/delete',
+                *_REFUSED,
+                body={'consistencygroup': {'force': False}},
+            )
+            if group.is_older
+            else _request(
+                'POST',
+                f'/groups/{group.id}/action',
+                *_REFUSED,
+                body={'delete': {'delete-volumes': False}},
+                microversion=_DELETE_GROUP,
+            )
+        )
+        return None if answer.status_code == _GONE else _refusal(answer)
 
     def find_strangers(self, pool: str) -> Collection[ports.Volume]:
         return [
@@ -368,8 +426,19 @@ def _volume(found: Mapping[str, Any]) -> ports.Volume:
             for attached in found['attachments']
             if attached.get('server_id')
         ),
+        found.get('os-vol-tenant-attr:tenant_id'),
         reservation_id,
         pool_uuid,
+    )
+
+
+def _group(found: Mapping[str, Any], is_older: bool) -> ports.VolumeGroup:
+    return ports.VolumeGroup(
+        found['id'],
+        found.get('project_id'),
+        frozenset(found['volume_types']),
+        found['status'],
+        is_older,
     )
 
 
@@ -388,16 +457,31 @@ def _whole(size: object) -> int | None:
     return int(size) if isinstance(size, int | float) else None
 
 
-def _list(collection: str, **wanted: str) -> Iterator[dict[str, Any]]:
+def _list(
+    collection: str,
+    *also: int,
+    microversion: str = MICROVERSION,
+    **wanted: str,
+) -> Iterator[dict[str, Any]]:
     """Yield all that meet the filters, page by page.
 
+    :param also: the statuses that say that there is nothing
     :raises: CloudUnavailable
     """
     noun = collection.partition('/')[0]
     name = 'volume_types' if noun == 'types' else noun
     params = {**wanted, 'limit': str(_PAGE)}
     while True:
-        page = _request('GET', f'/{collection}', params=params).json()
+        answer = _request(
+            'GET',
+            f'/{collection}',
+            *also,
+            params=params,
+            microversion=microversion,
+        )
+        if answer.status_code in also:
+            return
+        page = answer.json()
         yield from page[name]
         if not any(
             link['rel'] == 'next'

@@ -164,14 +164,26 @@ class VolumeAudit:
             alive = leases.in_nova(session, ids)
             recorded = audit.reservations(session, ids)
         ours = identity.of(self.database)
-        for each in types:
-            if each.reservation_id is None or each.reservation_id in alive:
-                continue
-            if each.database == ours or each.reservation_id in recorded:
-                yield Finding(
-                    f'Volume type {each.name} is of no lease any more',
-                    self._delete(each),
-                )
+        left = [
+            each
+            for each in types
+            if each.reservation_id is not None
+            and each.reservation_id not in alive
+            and (each.database == ours or each.reservation_id in recorded)
+        ]
+        groups = self.cloud.volumes.find_groups() if left else ()
+        for each in left:
+            keeping = [
+                f'; first delete group {group.id} of project '
+                f'{group.project_id or "unknown"}'
+                for group in groups
+                if each.id in group.type_ids
+            ]
+            yield Finding(
+                f'Volume type {each.name} is of no lease any more'
+                + ''.join(keeping),
+                self._delete(each),
+            )
 
     def _delete(self, volume_type: ports.VolumeType) -> Callable[[], None]:
         def repair() -> None:

@@ -56,6 +56,7 @@ from nova_reservations.ports.volumes import PoolPromise
 from nova_reservations.ports.volumes import ReservedPool
 from nova_reservations.ports.volumes import ReservedVolumes
 from nova_reservations.ports.volumes import Volume
+from nova_reservations.ports.volumes import VolumeGroup
 from nova_reservations.ports.volumes import VolumePool
 from nova_reservations.ports.volumes import VolumeQuota
 from nova_reservations.ports.volumes import Volumes
@@ -109,6 +110,7 @@ __all__ = [
     'Subnet',
     'Template',
     'Volume',
+    'VolumeGroup',
     'VolumePool',
     'VolumeQuota',
     'VolumeType',

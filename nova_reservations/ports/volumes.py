@@ -167,6 +167,7 @@ class Volume:
     size_gb: int
     changed_at: datetime.datetime
     servers: tuple[str, ...] = ()
+    project_id: str | None = None
     reservation_id: str | None = None
     pool_uuid: str | None = None
     may_get_any_type: bool = False
@@ -176,6 +177,24 @@ class Volume:
         return self.reservation_id == reservation_id and any(
             self.pool_uuid == pool.uuid for pool in pools
         )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VolumeGroup:
+    """A group of volumes; Cinder looks up the types that it may have as an
+    administrator, whoever makes it.
+
+    :ivar project_id: None: Cinder does not tell.
+    :ivar type_ids: of the volume types that its volumes may have.
+    :ivar status: in Cinder's words.
+    :ivar is_older: it was made by the API of consistency groups.
+    """
+
+    id: str
+    project_id: str | None
+    type_ids: frozenset[str]
+    status: str
+    is_older: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -222,6 +241,16 @@ class Volumes(Protocol):
     def find_volumes(self, project_id: str) -> list[Volume]:
         """Return the project's volumes, whatever type they have, in the order
         in which they were made."""
+
+    def find_volumes_of(self, volume_type: VolumeType) -> Collection[Volume]:
+        """Return all volumes of a type, whoever has them."""
+
+    def find_groups(self) -> Collection[VolumeGroup]:
+        """Return all groups of volumes, whoever has them."""
+
+    def delete_group(self, group: VolumeGroup, check: Check) -> str | None:
+        """Begin to delete a group that has no volumes; return why Cinder does
+        not. One that is gone is fine."""
 
     def find_strangers(self, pool: str) -> Collection[Volume]:
         """Return the volumes in a pool whose volume type is none of a
@@ -271,4 +300,4 @@ class Volumes(Protocol):
 
     def delete_type(self, volume_type: VolumeType, check: Check) -> bool:
         """Delete a volume type; return whether it is gone: not while any
-        volume has it."""
+        volume has it, or a group names it."""

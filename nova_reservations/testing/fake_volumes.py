@@ -50,6 +50,9 @@ class FakeVolumes:
     :ivar without_quota: projects that may have no more volumes.
     :ivar backups: ID of a volume -> its backups.
     :ivar has_backup_service: whether backups can be made.
+    :ivar groups: ID -> group of volumes.
+    :ivar grouped: IDs of groups that have volumes, and are not deleted.
+    :ivar undeletable: IDs of groups at whose deletion the backend fails.
     :ivar snapshots: ID of a volume -> its snapshots, with which it can not be
         moved.
     :ivar immovable: IDs of volumes that can not be moved anywhere.
@@ -70,6 +73,9 @@ class FakeVolumes:
         self.without_quota: set[str] = set()
         self.backups: dict[str, list[ports.Backup]] = {}
         self.has_backup_service = True
+        self.groups: dict[str, ports.VolumeGroup] = {}
+        self.grouped: set[str] = set()
+        self.undeletable: set[str] = set()
         self.snapshots: dict[str, list[str]] = {}
         self.immovable: set[str] = set()
         self.clock: Callable[[], datetime.datetime] = lambda: _BEFORE
@@ -203,10 +209,47 @@ class FakeVolumes:
         its = self.types[made.type_name]
         return dataclasses.replace(
             made.volume,
+            project_id=made.project_id,
             reservation_id=its.reservation_id,
             pool_uuid=its.pool_uuid,
             may_get_any_type=made.volume.status == 'retyping',
         )
+
+    def find_volumes_of(
+        self, volume_type: ports.VolumeType
+    ) -> list[ports.Volume]:
+        self._answer()
+        return [
+            self._shown(made)
+            for made in self.made.values()
+            if made.type_name == volume_type.name
+        ]
+
+    def add_group(
+        self, key: str, project_id: str, *type_names: str
+    ) -> ports.VolumeGroup:
+        """Make a group; Cinder asks nobody for access to its types."""
+        ids = frozenset(self.types[name].id for name in type_names)
+        self.groups[key] = ports.VolumeGroup(key, project_id, ids, 'available')
+        return self.groups[key]
+
+    def find_groups(self) -> list[ports.VolumeGroup]:
+        self._answer()
+        return list(self.groups.values())
+
+    def delete_group(
+        self, group: ports.VolumeGroup, check: ports.Check
+    ) -> str | None:
+        check()
+        self._state.write('delete group of volumes')
+        self._answer()
+        if group.id in self.grouped:
+            return 'it still contains volumes'
+        if group.id in self.undeletable:
+            self.groups[group.id] = dataclasses.replace(group, status='error')
+        else:
+            self.groups.pop(group.id, None)
+        return None
 
     def find_strangers(self, pool: str) -> list[ports.Volume]:
         self._answer()
@@ -371,6 +414,8 @@ class FakeVolumes:
         self._answer()
         if any(
             made.type_name == volume_type.name for made in self.made.values()
+        ) or any(
+            volume_type.id in group.type_ids for group in self.groups.values()
         ):
             return False
         self.types.pop(volume_type.name, None)

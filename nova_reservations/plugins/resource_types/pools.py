@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 from typing import ClassVar
 
+from oslo_log import log
+
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
@@ -17,6 +19,9 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import volume_ends
+from nova_reservations.plugins.resource_types import volume_groups
+
+LOG = log.getLogger(__name__)
 
 MOST = 100
 
@@ -178,12 +183,11 @@ class Pools(base.ResourceType):
         if self._close(types, booking):
             # What was let in before has until the next look to be seen.
             return
-        for volume_type in self._unused(types, booking):
+        for volume_type, _ in self._unused(types, booking):
             self.cloud.volumes.delete_type(volume_type, booking.check)
 
     def remains(self, booking: base.Booking) -> base.Remains:
-        """Return pools where it has no volume type, and so no volume, any
-        more.
+        """Return pools where no volume has a volume type of its any more.
 
         What it has in a pool that has failed stays what it is: nobody but
         its owner knows whether it is of use again. At the end it is deleted.
@@ -193,9 +197,16 @@ class Pools(base.ResourceType):
             return base.Remains(())
         types = self.find_types(booking.reservation, booking.left)
         there = {pool for _, pool in types}
+        unused = self._unused(types, booking)
+        groups = self.cloud.volumes.find_groups() if unused else ()
+        # These stay until their groups are gone, and keep nobody out.
+        kept = {key for group in groups for key in group.type_ids}
         return base.Remains(
-            tuple(pool for pool in booking.left if pool not in there),
-            bool(self._unused(types, booking)),
+            (
+                *(pool for pool in booking.left if pool not in there),
+                *(pool for each, pool in unused if each.id in kept),
+            ),
+            movable=any(each.id not in kept for each, _ in unused),
         )
 
     def usage(
@@ -214,47 +225,70 @@ class Pools(base.ResourceType):
         }
 
     def _close(self, types: Types, booking: base.Booking) -> bool:
-        """Let nothing more get any of these types; return whether something
+        """Let nobody get anything more by these types; return whether anybody
         could until now."""
-        project_id = booking.lease.project_id
-        opened = [
-            volume_type
-            for volume_type, _ in types
-            if volume_type.is_public
-            or project_id in self.cloud.volumes.find_access(volume_type)
-        ]
-        for volume_type in opened:
-            self.cloud.volumes.close_type(
-                volume_type, project_id, booking.check
-            )
-        return bool(opened)
+        was_open = False
+        for volume_type, _ in types:
+            projects = set(self.cloud.volumes.find_access(volume_type))
+            if volume_type.is_public:
+                projects.add(booking.lease.project_id)
+            for project_id in projects:
+                was_open = True
+                self.cloud.volumes.close_type(
+                    volume_type, project_id, booking.check
+                )
+        return was_open
 
-    def _unused(
-        self, types: Types, booking: base.Booking
-    ) -> list[ports.VolumeType]:
-        """Return those that its project has no volumes of, nor can get."""
-        volumes = self.find_volumes(booking)
+    def _unused(self, types: Types, booking: base.Booking) -> Types:
+        """Return those that no volume has, nor can get any more."""
+        volumes = self.find_volumes(booking) if types else []
         if any(_coming(volumes)):
             return []
-        return [
-            volume_type
-            for volume_type, pool in types
-            if not its(booking, volumes, pool)
-        ]
+        unused = []
+        for volume_type, pool in types:
+            if its(booking, volumes, pool):
+                continue
+            others = self.cloud.volumes.find_volumes_of(volume_type)
+            if not others:
+                unused.append((volume_type, pool))
+                continue
+            LOG.warning(
+                'Reservation %(id)s can not leave pool %(pool)s: %(others)s',
+                {
+                    'id': booking.reservation.id,
+                    'pool': pool.name,
+                    'others': '; '.join(
+                        _of_another(volume, volume_type) for volume in others
+                    ),
+                },
+            )
+        return unused
 
     def _release(
         self, volume_type: ports.VolumeType, booking: base.Booking
     ) -> list[objects.Reason]:
-        """Delete a volume type that its project has nothing of any more;
-        return why it is there still."""
-        if self.cloud.volumes.delete_type(volume_type, booking.check):
+        """Delete a volume type that its project has nothing of, nor can get;
+        return why others can not have its pool.
+
+        It stays where a group has it that can not be deleted.
+        """
+        volumes = self.cloud.volumes
+        if volumes.delete_type(volume_type, booking.check):
             return []
-        return [
-            objects.Reason.plain(
-                'Another project has a volume of its volume type, or a '
-                'group of volumes has the type'
-            )
-        ]
+        others = volumes.find_volumes_of(volume_type)
+        if others:
+            return [
+                objects.Reason(
+                    'Another project has a volume of its volume type: an '
+                    'administrator has to look at it',
+                    _of_another(volume, volume_type),
+                )
+                for volume in others
+            ]
+        waits = volume_groups.remove(volume_type, booking, self.cloud)
+        if not waits:
+            volumes.delete_type(volume_type, booking.check)
+        return waits
 
     def find_types(
         self,
@@ -286,6 +320,14 @@ def _coming(
                 f'Volume {volume.name} is being given another volume type, '
                 'which may be the one of the lease'
             )
+
+
+def _of_another(volume: ports.Volume, volume_type: ports.VolumeType) -> str:
+    """Return what administrators read of a volume that another project has."""
+    return (
+        f'volume {volume.id} of project {volume.project_id} has volume type '
+        f'{volume_type.name}: delete it, or give it another one'
+    )
 
 
 def its(

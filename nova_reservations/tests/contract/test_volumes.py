@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
 import dataclasses
 import datetime
@@ -88,6 +89,22 @@ class FakeWorld:
     def set_status(self, volume: ports.Volume, status: str) -> None:
         self.volumes.set_status(volume.id, status)
 
+    def add_group(
+        self, made: ports.VolumeType, project_id: str, is_older: bool = False
+    ) -> str:
+        group = self.volumes.add_group('a group', project_id, made.name)
+        if is_older:
+            self.volumes.groups[group.id] = dataclasses.replace(
+                group, project_id=None, is_older=True
+            )
+        return group.id
+
+    def group(self, volume: ports.Volume, group: str) -> None:
+        self.volumes.grouped.add(group)
+
+    def ungroup(self, volume: ports.Volume, group: str) -> None:
+        self.volumes.grouped.discard(group)
+
     def add_snapshot(self, volume: ports.Volume) -> None:
         self.volumes.snapshots[volume.id] = ['a snapshot']
         self.volumes.clock = lambda: volume.changed_at + _LATER
@@ -118,6 +135,37 @@ class CinderWorld:
         action = {'os-reset_status': {'status': status}}
         self._ask('POST', f'/volumes/{volume.id}/action', action)
 
+    def add_group(
+        self, made: ports.VolumeType, project_id: str, is_older: bool = False
+    ) -> str:
+        """Make a group, as the project does, whatever it has access to."""
+        if is_older:
+            older = {'consistencygroup': {'volume_types': made.id}}
+            group = self._ask('POST', '/consistencygroups', older, project_id)
+            return str(group['consistencygroup']['id'])
+        kind = {'name': str(uuid.uuid4())}
+        self._ask('POST', '/group_types', {'group_type': kind}, mv='3.11')
+        wanted = {'group_type': kind['name'], 'volume_types': [made.id]}
+        group = self._ask(
+            'POST', '/groups', {'group': wanted}, project_id, mv='3.13'
+        )
+        return str(group['group']['id'])
+
+    def group(self, volume: ports.Volume, group: str) -> None:
+        self._regroup(group, {'add_volumes': volume.id})
+
+    def ungroup(self, volume: ports.Volume, group: str) -> None:
+        self._regroup(group, {'remove_volumes': volume.id})
+
+    def _regroup(self, group: str, change: Mapping[str, str]) -> None:
+        def status() -> object:
+            shown = self._ask('GET', f'/groups/{group}', None, mv='3.13')
+            return shown['group']['status']
+
+        until(status, lambda seen: seen == 'available')
+        self._ask('PUT', f'/groups/{group}', {'group': change}, mv='3.13')
+        until(status, lambda seen: seen == 'available')
+
     def add_snapshot(self, volume: ports.Volume) -> None:
         fields = {'volume_id': volume.id}
         name = f'reservation:{volume.reservation_id}:{volume.pool_uuid}'
@@ -130,16 +178,25 @@ class CinderWorld:
             self._ask('DELETE', f'/snapshots/{each}', None)
 
     def _ask(
-        self, method: str, path: str, wanted: Any, project_id: str = OTHERS
-    ) -> None:
+        self,
+        method: str,
+        path: str,
+        wanted: Any,
+        project_id: str = OTHERS,
+        mv: str = '3.0',
+    ) -> Any:
         answer = requests.request(
             method,
             f'{self._url}{path}',
             json=wanted,
-            headers={'X-Auth-Token': f'user:{project_id}'},
+            headers={
+                'X-Auth-Token': f'user:{project_id}',
+                'OpenStack-API-Version': f'volume {mv}',
+            },
             timeout=_SECONDS,
         )
         assert answer.status_code in (200, 202), answer.text
+        return answer.json() if answer.content else None
 
 
 @pytest.fixture
@@ -429,6 +486,54 @@ def test_a_volume_that_gets_another_type_may_get_any(
     (there,) = found(world, wanted)
     assert there.may_get_any_type
     world.set_status(volume, 'available')
+
+
+def group_of(
+    world: FakeWorld | CinderWorld, key: str
+) -> ports.VolumeGroup | None:
+    return next(
+        (each for each in world.volumes.find_groups() if each.id == key), None
+    )
+
+
+@pytest.mark.parametrize('is_older', [False, True])
+def test_a_group_of_whoever_keeps_a_type_until_it_is_deleted(
+    world: FakeWorld | CinderWorld, is_older: bool
+) -> None:
+    wanted = reserved(count=1, size_gb=1)
+    world.volumes.ensure_type(wanted, worlds.go_on)
+    made = type_of(world, wanted)
+    key = world.add_group(made, OTHERS, is_older)
+    group = until(
+        lambda: group_of(world, key),
+        lambda seen: seen.status in ('available', 'error'),
+    )
+    assert group.project_id == (None if is_older else OTHERS)
+    assert group.type_ids == {made.id}
+    assert not world.volumes.delete_type(made, worlds.go_on)
+    assert world.volumes.delete_group(group, worlds.go_on) is None
+    until(lambda: group_of(world, key), lambda seen: seen is None)
+    assert world.volumes.delete_group(group, worlds.go_on) is None
+    assert world.volumes.delete_type(made, worlds.go_on)
+
+
+def test_a_group_is_not_deleted_while_it_has_volumes(
+    world: FakeWorld | CinderWorld,
+    one: tuple[ports.ReservedVolumes, ports.Volume],
+) -> None:
+    wanted, volume = one
+    made = type_of(world, wanted)
+    (there,) = world.volumes.find_volumes_of(made)
+    assert (there.id, there.project_id) == (volume.id, MINE)
+    key = world.add_group(made, MINE)
+    group = group_of(world, key)
+    assert group is not None
+    world.group(volume, key)
+    assert world.volumes.delete_group(group, worlds.go_on) is not None
+    assert len(found(world, wanted)) == 1
+    world.ungroup(volume, key)
+    assert world.volumes.delete_group(group, worlds.go_on) is None
+    until(lambda: group_of(world, key), lambda seen: seen is None)
 
 
 def test_a_backup_bears_what_it_was_given(
