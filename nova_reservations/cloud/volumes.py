@@ -154,23 +154,10 @@ class Volumes:
         return {each['project_id'] for each in found}
 
     def find_volumes(self, project_id: str) -> list[ports.Volume]:
-        found = sorted(
-            _list('volumes/detail', all_tenants='1', project_id=project_id),
-            key=lambda each: (each['created_at'], each['id']),
+        found = _list('volumes/detail', all_tenants='1', project_id=project_id)
+        return read(
+            sorted(found, key=lambda each: (each['created_at'], each['id']))
         )
-        # What Cinder copies is there twice, the second time with its new type.
-        copied = {
-            (each.get('migration_status') or '').removeprefix(_COPY_OF)
-            for each in found
-        }
-        return [
-            dataclasses.replace(
-                _volume(each),
-                may_get_any_type=each['status'] == 'retyping'
-                and each['id'] not in copied,
-            )
-            for each in found
-        ]
 
     def find_volumes_of(
         self, volume_type: ports.VolumeType
@@ -409,6 +396,24 @@ def _type(found: Mapping[str, Any]) -> ports.VolumeType:
         pool_uuid,
         specs.get(_DATABASE),
     )
+
+
+def read(found: Collection[Mapping[str, Any]]) -> list[ports.Volume]:
+    """Return volumes that Cinder shows; all of a project, so that a copy is
+    among them: what Cinder copies is there twice, the second time with the
+    type that it gets."""
+    copied = {
+        (each.get('migration_status') or '').removeprefix(_COPY_OF)
+        for each in found
+    }
+    return [
+        dataclasses.replace(
+            _volume(each),
+            may_get_any_type=each['status'] == 'retyping'
+            and each['id'] not in copied,
+        )
+        for each in found
+    ]
 
 
 def _volume(found: Mapping[str, Any]) -> ports.Volume:

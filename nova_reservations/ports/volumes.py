@@ -155,6 +155,7 @@ class Volume:
 
     :ivar changed_at: when Cinder has last changed it, by Cinder's clock.
     :ivar servers: those that it is attached to.
+    :ivar project_id: whose it is; None: Cinder does not tell.
     :ivar reservation_id: whose volume type it has; None: it has none of ours.
     :ivar pool_uuid: of the resource to which the type leads.
     :ivar may_get_any_type: it is given another volume type, and Cinder does
