@@ -3,31 +3,16 @@
 are created in a project with a token of it."""
 
 from collections.abc import Collection
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import datetime
-import functools
 from typing import Any
-
-from keystoneauth1 import adapter
-from keystoneauth1 import exceptions as ks_exc
-from keystoneauth1 import loading
-import nova.conf
 
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.cloud import cinder
 from nova_reservations.cloud import credentials
-
-CONF = nova.conf.CONF
-GROUP = 'cinder'
-
-TIMEOUT = 30
-"""Seconds after which an answer is given up where [cinder] timeout is not
-set: without one it is waited for without end."""
-
-MICROVERSION = '3.0'
 
 _DELETE_FORCE = '3.23'
 """The first one with which a volume is deleted whatever its status is."""
@@ -51,11 +36,6 @@ _DATABASE = 'nova_reservations:database'
 """A key of extra specs that Cinder's scheduler leaves alone, as any of a
 scope that is none of its own."""
 
-_PAGE = 500
-
-_GONE = 404
-_REFUSED = (400, 401, 403, 404, 409, 413)
-
 
 class Volumes:
     """Opens nothing until it is used, and so may be made before a fork."""
@@ -67,7 +47,7 @@ class Volumes:
         return bool(credentials.inherited_roles())
 
     def find_pools(self) -> Mapping[str, ports.VolumePool]:
-        answer = _request(
+        answer = cinder.request(
             'GET', '/scheduler-stats/get_pools', params={'detail': 'true'}
         )
         return {
@@ -76,7 +56,9 @@ class Volumes:
         }
 
     def find_types(self) -> Collection[ports.VolumeType]:
-        return [_type(each) for each in _list('types', is_public='None')]
+        return [
+            _type(each) for each in cinder.list_all('types', is_public='None')
+        ]
 
     def ensure_type(
         self, promise: ports.PoolPromise, check: ports.Check
@@ -87,12 +69,12 @@ class Volumes:
             check()
             _make_private(found)
         check()
-        _changed(
+        cinder.changed(
             'The quota of its volumes',
-            _request(
+            cinder.request(
                 'PUT',
                 f'/os-quota-sets/{promise.project_id}',
-                *_REFUSED,
+                *cinder.REFUSED,
                 body={
                     'quota_set': {
                         f'volumes_{name}': promise.quota.volumes,
@@ -103,7 +85,7 @@ class Volumes:
             ),
         )
         check()
-        _request(
+        cinder.request(
             'POST',
             f'/types/{found.id}/action',
             # It has access already.
@@ -121,10 +103,10 @@ class Volumes:
             )
         backend, inner = pool.key
         check()
-        answer = _request(
+        answer = cinder.request(
             'POST',
             '/types',
-            *_REFUSED,
+            *cinder.REFUSED,
             body={
                 'volume_type': {
                     'name': name,
@@ -143,18 +125,22 @@ class Volumes:
             found = _of_name(name)
             if found is not None:
                 return found
-        _changed('Its volume type', answer)
+        cinder.changed('Its volume type', answer)
         return _type(answer.json()['volume_type'])
 
     def find_access(self, volume_type: ports.VolumeType) -> Collection[str]:
-        answer = _request(
-            'GET', f'/types/{volume_type.id}/os-volume-type-access', _GONE
+        answer = cinder.request(
+            'GET',
+            f'/types/{volume_type.id}/os-volume-type-access',
+            cinder.GONE,
         )
         found = answer.json().get('volume_type_access', ())
         return {each['project_id'] for each in found}
 
     def find_volumes(self, project_id: str) -> list[ports.Volume]:
-        found = _list('volumes/detail', all_tenants='1', project_id=project_id)
+        found = cinder.list_all(
+            'volumes/detail', all_tenants='1', project_id=project_id
+        )
         return read(
             sorted(found, key=lambda each: (each['created_at'], each['id']))
         )
@@ -164,7 +150,7 @@ class Volumes:
     ) -> Collection[ports.Volume]:
         return [
             _volume(each)
-            for each in _list(
+            for each in cinder.list_all(
                 'volumes/detail',
                 all_tenants='1',
                 volume_type_id=volume_type.id,
@@ -172,19 +158,19 @@ class Volumes:
         ]
 
     def find_groups(self) -> Collection[ports.VolumeGroup]:
-        """What the older API has made it alone shows, beside all others, and
-        deletes."""
+        """Only the older API shows, beside all others, and deletes the ones
+        that it has made."""
         found = {
             each['id']: each
-            for each in _list(
+            for each in cinder.list_all(
                 'groups/detail', all_tenants='1', microversion=_GROUPS
             )
         }
         return [_group(each, is_older=False) for each in found.values()] + [
             _group(each, is_older=True)
             # Cinder has announced that it will be gone.
-            for each in _list(
-                'consistencygroups/detail', _GONE, all_tenants='1'
+            for each in cinder.list_all(
+                'consistencygroups/detail', cinder.GONE, all_tenants='1'
             )
             if each['id'] not in found
         ]
@@ -194,27 +180,33 @@ class Volumes:
     ) -> str | None:
         check()
         answer = (
-            _request(
+            cinder.request(
                 'POST',
                 f'/consistencygroups/{group.id}/delete',
-                *_REFUSED,
+                *cinder.REFUSED,
                 body={'consistencygroup': {'force': False}},
             )
             if group.is_older
-            else _request(
+            else cinder.request(
                 'POST',
                 f'/groups/{group.id}/action',
-                *_REFUSED,
+                *cinder.REFUSED,
                 body={'delete': {'delete-volumes': False}},
                 microversion=_DELETE_GROUP,
             )
         )
-        return None if answer.status_code == _GONE else _refusal(answer)
+        return (
+            None
+            if answer.status_code == cinder.GONE
+            else cinder.refusal(answer)
+        )
 
     def find_strangers(self, pool: str) -> Collection[ports.Volume]:
         return [
             _volume(each)
-            for each in _list('volumes/detail', all_tenants='1', host=pool)
+            for each in cinder.list_all(
+                'volumes/detail', all_tenants='1', host=pool
+            )
             if each['status'] != 'deleting'
             and _reserved_for(each['volume_type']) == (None, None)
         ]
@@ -223,12 +215,12 @@ class Volumes:
         self, volumes: ports.ReservedVolumes, name: str, check: ports.Check
     ) -> None:
         check()
-        _changed(
+        cinder.changed(
             'A volume',
-            _request(
+            cinder.request(
                 'POST',
                 '/volumes',
-                *_REFUSED,
+                *cinder.REFUSED,
                 project_id=volumes.project_id,
                 body={
                     'volume': {
@@ -246,26 +238,30 @@ class Volumes:
         self, volume: ports.Volume, check: ports.Check
     ) -> str | None:
         check()
-        answer = _request(
+        answer = cinder.request(
             'DELETE',
             f'/volumes/{volume.id}',
-            *_REFUSED,
+            *cinder.REFUSED,
             params={
                 'cascade': 'true',
                 'force': str(volume.status in _STUCK).lower(),
             },
             microversion=_DELETE_FORCE,
         )
-        return None if answer.status_code == _GONE else _refusal(answer)
+        return (
+            None
+            if answer.status_code == cinder.GONE
+            else cinder.refusal(answer)
+        )
 
     def retype_volume(
         self, volume: ports.Volume, volume_type: str, check: ports.Check
     ) -> str | None:
         check()
-        answer = _request(
+        answer = cinder.request(
             'POST',
             f'/volumes/{volume.id}/action',
-            *_REFUSED,
+            *cinder.REFUSED,
             body={
                 'os-retype': {
                     'new_type': volume_type,
@@ -273,14 +269,14 @@ class Volumes:
                 }
             },
         )
-        return _refusal(answer)
+        return cinder.refusal(answer)
 
     def find_snapshots(
         self, volume: ports.Volume, project_id: str
     ) -> list[str]:
         return [
             each['id']
-            for each in _list(
+            for each in cinder.list_all(
                 'snapshots/detail',
                 all_tenants='1',
                 volume_id=volume.id,
@@ -289,7 +285,7 @@ class Volumes:
         ]
 
     def makes_backups(self) -> bool:
-        answer = _request(
+        answer = cinder.request(
             'GET', '/os-services', params={'binary': 'cinder-backup'}
         )
         return any(
@@ -300,7 +296,7 @@ class Volumes:
     def find_backups(self, volume: ports.Volume) -> list[ports.Backup]:
         return [
             ports.Backup(each['id'], each['status'], each['description'] or '')
-            for each in _list(
+            for each in cinder.list_all(
                 'backups/detail', all_tenants='1', volume_id=volume.id
             )
         ]
@@ -314,10 +310,10 @@ class Volumes:
     ) -> str | None:
         check()
         try:
-            answer = _request(
+            answer = cinder.request(
                 'POST',
                 '/backups',
-                *_REFUSED,
+                *cinder.REFUSED,
                 project_id=project_id,
                 body={
                     'backup': {
@@ -329,7 +325,7 @@ class Volumes:
             )
         except exception.CloudRefused as error:
             return str(error)
-        return _refusal(answer)
+        return cinder.refusal(answer)
 
     def close_type(
         self,
@@ -340,10 +336,10 @@ class Volumes:
         check()
         if volume_type.is_public:
             _make_private(volume_type)
-        _request(
+        cinder.request(
             'POST',
             f'/types/{volume_type.id}/action',
-            _GONE,
+            cinder.GONE,
             body={'removeProjectAccess': {'project': project_id}},
         )
 
@@ -351,15 +347,17 @@ class Volumes:
         self, volume_type: ports.VolumeType, check: ports.Check
     ) -> bool:
         check()
-        answer = _request('DELETE', f'/types/{volume_type.id}', 400, _GONE)
+        answer = cinder.request(
+            'DELETE', f'/types/{volume_type.id}', 400, cinder.GONE
+        )
         return answer.status_code != 400
 
 
 def _make_private(volume_type: ports.VolumeType) -> None:
-    _request(
+    cinder.request(
         'PUT',
         f'/types/{volume_type.id}',
-        _GONE,
+        cinder.GONE,
         body={'volume_type': {'is_public': False}},
     )
 
@@ -369,7 +367,7 @@ def _name(reservation_id: str, pool: objects.Resource) -> str:
 
 
 def _of_name(name: str) -> ports.VolumeType | None:
-    for each in _list('types', is_public='None'):
+    for each in cinder.list_all('types', is_public='None'):
         if each['name'] == name:
             return _type(each)
     return None
@@ -460,138 +458,3 @@ def _pool(name: str, found: Mapping[str, Any]) -> ports.VolumePool:
 def _whole(size: object) -> int | None:
     """Return whole GiB; None for ``infinite`` and ``unknown``."""
     return int(size) if isinstance(size, int | float) else None
-
-
-def _list(
-    collection: str,
-    *also: int,
-    microversion: str = MICROVERSION,
-    **wanted: str,
-) -> Iterator[dict[str, Any]]:
-    """Yield all that meet the filters, page by page.
-
-    :param also: the statuses that say that there is nothing
-    :raises: CloudUnavailable
-    """
-    noun = collection.partition('/')[0]
-    name = 'volume_types' if noun == 'types' else noun
-    params = {**wanted, 'limit': str(_PAGE)}
-    while True:
-        answer = _request(
-            'GET',
-            f'/{collection}',
-            *also,
-            params=params,
-            microversion=microversion,
-        )
-        if answer.status_code in also:
-            return
-        page = answer.json()
-        yield from page[name]
-        if not any(
-            link['rel'] == 'next'
-            for key in page.keys() - {name}
-            for link in page[key]
-        ):
-            return
-        params['marker'] = page[name][-1]['id']
-
-
-def _request(
-    method: str,
-    url: str,
-    *also: int,
-    project_id: str | None = None,
-    params: Mapping[str, Any] | None = None,
-    body: Any = None,
-    microversion: str = MICROVERSION,
-) -> Any:
-    """Return Cinder's answer.
-
-    :param also: the statuses beside 200, 201, 202 and 204 that the caller is
-        prepared for
-    :param project_id: as whom it is asked; None: as an administrator
-    :raises: CloudUnavailable
-    :raises: CloudRefused if there is no token of the project
-    """
-    try:
-        answer = _client(project_id).request(
-            url,
-            method,
-            params=params,
-            json=body,
-            microversion=microversion,
-            timeout=CONF.cinder.timeout or TIMEOUT,
-        )
-    except ks_exc.ClientException as error:
-        if (
-            isinstance(error, ks_exc.Unauthorized)
-            and project_id
-            and not credentials.act_for(project_id)
-        ):
-            raise exception.CloudRefused(
-                what='A token of the project',
-                reason='[service_user] of Nova has no role in it',
-            ) from error
-        raise exception.CloudUnavailable(
-            service='Cinder', reason=error
-        ) from error
-    if answer.status_code not in (200, 201, 202, 204, *also):
-        raise exception.CloudUnavailable(
-            service='Cinder',
-            reason=f'{method} {url} was answered with '
-            f'{answer.status_code}: {answer.text[:500]}',
-        )
-    return answer
-
-
-def _changed(what: str, answer: Any) -> None:
-    """:raises: CloudRefused if Cinder has not done it"""
-    if answer.status_code >= 400:
-        raise exception.CloudRefused(what=what, reason=_said(answer))
-
-
-def _refusal(answer: Any) -> str | None:
-    """Return why Cinder has refused, in its words; None: it has not."""
-    return _said(answer) if answer.status_code >= 400 else None
-
-
-def _said(answer: Any) -> str:
-    """Return why Cinder has refused, in its words."""
-    try:
-        (told,) = answer.json().values()
-        return str(told['message'])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return f'the answer was {answer.status_code}'
-
-
-@functools.lru_cache(maxsize=credentials.PROJECTS)
-def _client(project_id: str | None) -> adapter.Adapter:
-    """Return what asks Cinder as a project, or as an administrator; it keeps
-    its token until shortly before that expires.
-
-    :raises: CloudUnavailable if there are no credentials
-    """
-    auth = (
-        credentials.plugin_for(project_id)
-        if project_id
-        else credentials.plugin()
-    )
-    if auth is None:
-        raise exception.CloudUnavailable(
-            service='Cinder',
-            reason='[service_user] of nova.conf has no credentials',
-        )
-    service_type, service_name, interface = CONF.cinder.catalog_info.split(':')
-    template = CONF.cinder.endpoint_template
-    return adapter.Adapter(
-        loading.load_session_from_conf_options(CONF, GROUP, auth=auth),
-        auth=auth,
-        service_type=service_type,
-        service_name=service_name or None,
-        interface=interface,
-        region_name=CONF.cinder.os_region_name,
-        endpoint_override=template and template.replace('/%(project_id)s', ''),
-        default_microversion=MICROVERSION,
-        raise_exc=False,
-    )

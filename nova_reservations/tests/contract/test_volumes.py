@@ -1,36 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Volumes: the fake keeps to what a real Cinder does."""
 
-from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import contextlib
-import dataclasses
-import datetime
-import time
 from typing import Any
 import uuid
 
 from keystoneauth1 import token_endpoint
 import nova.conf
 import pytest
-import requests
 
 from nova_reservations import exception
-from nova_reservations import objects
 from nova_reservations import ports
+from nova_reservations.cloud import cinder as cinder_requests
 from nova_reservations.cloud import credentials
-from nova_reservations.cloud import volumes
-from nova_reservations.testing import fake_cloud
-from nova_reservations.testing import fake_volumes
 from nova_reservations.tests.contract import services
 from nova_reservations.tests.contract import worlds
-
-MINE = 'b0b0b0b0000040008000000000000001'
-OTHERS = 'b0b0b0b0000040008000000000000002'
-
-_SECONDS = 60
-_LATER = datetime.timedelta(seconds=1)
+from nova_reservations.tests.contract.volume_worlds import CinderWorld
+from nova_reservations.tests.contract.volume_worlds import FakeWorld
+from nova_reservations.tests.contract.volume_worlds import FAST
+from nova_reservations.tests.contract.volume_worlds import found
+from nova_reservations.tests.contract.volume_worlds import group_of
+from nova_reservations.tests.contract.volume_worlds import leads_to
+from nova_reservations.tests.contract.volume_worlds import MINE
+from nova_reservations.tests.contract.volume_worlds import OTHERS
+from nova_reservations.tests.contract.volume_worlds import reserved
+from nova_reservations.tests.contract.volume_worlds import reserved_whole
+from nova_reservations.tests.contract.volume_worlds import SLOW
+from nova_reservations.tests.contract.volume_worlds import type_of
+from nova_reservations.tests.contract.volume_worlds import until
+from nova_reservations.tests.contract.volume_worlds import World
 
 
 @pytest.fixture(scope='module')
@@ -39,164 +38,6 @@ def cinder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp('cinder')
     with services.running('cinder', folder) as url:
         yield f'{url}/v3'
-
-
-FAST, SLOW = 'storage@files#fast', 'storage@files#slow'
-
-
-def reserved(
-    pool: str = FAST, count: int = 2, size_gb: int = 3
-) -> ports.ReservedVolumes:
-    """Return volumes of a reservation that nobody has yet."""
-    return ports.ReservedVolumes(
-        str(uuid.uuid4()),
-        MINE,
-        objects.Resource(1, 'virtual:volume', pool, str(uuid.uuid4())),
-        count,
-        size_gb,
-        worlds.DATABASE,
-    )
-
-
-def reserved_whole(pool: str) -> ports.ReservedPool:
-    """Return a pool of a reservation that nobody has yet."""
-    return ports.ReservedPool(
-        str(uuid.uuid4()),
-        MINE,
-        objects.Resource(1, 'virtual:volume', pool, str(uuid.uuid4())),
-        worlds.DATABASE,
-    )
-
-
-class FakeWorld:
-    def __init__(self) -> None:
-        self._cloud = fake_cloud.FakeCloud()
-        self.volumes = self._cloud.volumes
-        for name in FAST, SLOW:
-            self.volumes.pools[name] = fake_volumes.pool(name)
-
-    def add_type(self, name: str, pool: str) -> None:
-        self.volumes.add_type(name, pool_name=pool)
-
-    def publish(self, made: ports.VolumeType) -> None:
-        self.volumes.types[made.name] = dataclasses.replace(
-            made, is_public=True
-        )
-
-    def make(self, made: ports.VolumeType, size_gb: int) -> None:
-        self.volumes.make(MINE, made.name, size_gb)
-
-    def set_status(self, volume: ports.Volume, status: str) -> None:
-        self.volumes.set_status(volume.id, status)
-
-    def add_group(
-        self, made: ports.VolumeType, project_id: str, is_older: bool = False
-    ) -> str:
-        group = self.volumes.add_group('a group', project_id, made.name)
-        if is_older:
-            self.volumes.groups[group.id] = dataclasses.replace(
-                group, project_id=None, is_older=True
-            )
-        return group.id
-
-    def group(self, volume: ports.Volume, group: str) -> None:
-        self.volumes.grouped.add(group)
-
-    def ungroup(self, volume: ports.Volume, group: str) -> None:
-        self.volumes.grouped.discard(group)
-
-    def add_snapshot(self, volume: ports.Volume) -> None:
-        self.volumes.snapshots[volume.id] = ['a snapshot']
-        self.volumes.clock = lambda: volume.changed_at + _LATER
-
-    def delete_snapshots(self, volume: ports.Volume) -> None:
-        self.volumes.snapshots.clear()
-
-
-class CinderWorld:
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self.volumes = volumes.Volumes()
-
-    def add_type(self, name: str, pool: str) -> None:
-        specs = {'volume_backend_name': 'files', 'pool_name': pool}
-        fields = {'name': name, 'extra_specs': specs}
-        self._ask('POST', '/types', {'volume_type': fields})
-
-    def publish(self, made: ports.VolumeType) -> None:
-        fields = {'is_public': True}
-        self._ask('PUT', f'/types/{made.id}', {'volume_type': fields})
-
-    def make(self, made: ports.VolumeType, size_gb: int) -> None:
-        fields = {'size': size_gb, 'volume_type': made.name}
-        self._ask('POST', '/volumes', {'volume': fields}, MINE)
-
-    def set_status(self, volume: ports.Volume, status: str) -> None:
-        action = {'os-reset_status': {'status': status}}
-        self._ask('POST', f'/volumes/{volume.id}/action', action)
-
-    def add_group(
-        self, made: ports.VolumeType, project_id: str, is_older: bool = False
-    ) -> str:
-        """Make a group, as the project does, whatever it has access to."""
-        if is_older:
-            older = {'consistencygroup': {'volume_types': made.id}}
-            group = self._ask('POST', '/consistencygroups', older, project_id)
-            return str(group['consistencygroup']['id'])
-        kind = {'name': str(uuid.uuid4())}
-        self._ask('POST', '/group_types', {'group_type': kind}, mv='3.11')
-        wanted = {'group_type': kind['name'], 'volume_types': [made.id]}
-        group = self._ask(
-            'POST', '/groups', {'group': wanted}, project_id, mv='3.13'
-        )
-        return str(group['group']['id'])
-
-    def group(self, volume: ports.Volume, group: str) -> None:
-        self._regroup(group, {'add_volumes': volume.id})
-
-    def ungroup(self, volume: ports.Volume, group: str) -> None:
-        self._regroup(group, {'remove_volumes': volume.id})
-
-    def _regroup(self, group: str, change: Mapping[str, str]) -> None:
-        def status() -> object:
-            shown = self._ask('GET', f'/groups/{group}', None, mv='3.13')
-            return shown['group']['status']
-
-        until(status, lambda seen: seen == 'available')
-        self._ask('PUT', f'/groups/{group}', {'group': change}, mv='3.13')
-        until(status, lambda seen: seen == 'available')
-
-    def add_snapshot(self, volume: ports.Volume) -> None:
-        fields = {'volume_id': volume.id}
-        name = f'reservation:{volume.reservation_id}:{volume.pool_uuid}'
-        quota = {f'snapshots_{name}': -1, f'gigabytes_{name}': -1}
-        self._ask('PUT', f'/os-quota-sets/{MINE}', {'quota_set': quota})
-        self._ask('POST', '/snapshots', {'snapshot': fields}, MINE)
-
-    def delete_snapshots(self, volume: ports.Volume) -> None:
-        for each in self.volumes.find_snapshots(volume, MINE):
-            self._ask('DELETE', f'/snapshots/{each}', None)
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        wanted: Any,
-        project_id: str = OTHERS,
-        mv: str = '3.0',
-    ) -> Any:
-        answer = requests.request(
-            method,
-            f'{self._url}{path}',
-            json=wanted,
-            headers={
-                'X-Auth-Token': f'user:{project_id}',
-                'OpenStack-API-Version': f'volume {mv}',
-            },
-            timeout=_SECONDS,
-        )
-        assert answer.status_code in (200, 202), answer.text
-        return answer.json() if answer.content else None
 
 
 @pytest.fixture
@@ -217,15 +58,15 @@ def asked(
         }.items():
             nova.conf.CONF.set_override(name, value, group='cinder')
             stack.callback(nova.conf.CONF.clear_override, name, group='cinder')
-        volumes._client.cache_clear()
-        stack.callback(volumes._client.cache_clear)
+        cinder_requests.client.cache_clear()
+        stack.callback(cinder_requests.client.cache_clear)
         yield CinderWorld(cinder)
 
 
 @pytest.fixture(
     params=['fake', pytest.param('cinder', marks=pytest.mark.functional)]
 )
-def world(request: pytest.FixtureRequest) -> FakeWorld | CinderWorld:
+def world(request: pytest.FixtureRequest) -> World:
     """Each in turn; all tests share one Cinder, and leave it empty."""
     if request.param == 'fake':
         return FakeWorld()
@@ -233,48 +74,7 @@ def world(request: pytest.FixtureRequest) -> FakeWorld | CinderWorld:
     return found
 
 
-def until(seen: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + _SECONDS
-    while not wanted(found := seen()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.1)
-    return found
-
-
-def found(
-    world: FakeWorld | CinderWorld,
-    wanted: ports.PoolPromise,
-    project_id: str = MINE,
-) -> list[ports.Volume]:
-    return [
-        volume
-        for volume in world.volumes.find_volumes(project_id)
-        if volume.is_of(wanted.reservation_id, wanted.pool)
-    ]
-
-
-def type_of(
-    world: FakeWorld | CinderWorld, wanted: ports.PoolPromise
-) -> ports.VolumeType:
-    (one,) = (
-        each
-        for each in world.volumes.find_types()
-        if each.reservation_id == wanted.reservation_id
-    )
-    return one
-
-
-def leads_to(
-    world: FakeWorld | CinderWorld, volume_type: ports.VolumeType
-) -> set[str]:
-    return {
-        name
-        for name, pool in world.volumes.find_pools().items()
-        if volume_type.may_lead_to(pool)
-    }
-
-
-def test_pools_have_names_and_sizes(world: FakeWorld | CinderWorld) -> None:
+def test_pools_have_names_and_sizes(world: World) -> None:
     pool = world.volumes.find_pools()[FAST]
     assert pool.key == ('files', 'fast')
     assert pool.total_gb == 100
@@ -282,7 +82,7 @@ def test_pools_have_names_and_sizes(world: FakeWorld | CinderWorld) -> None:
 
 
 def test_a_type_leads_to_its_pool_alone_and_is_made_once(
-    world: FakeWorld | CinderWorld,
+    world: World,
 ) -> None:
     wanted = reserved(SLOW)
     world.volumes.ensure_type(wanted, worlds.go_on)
@@ -297,7 +97,7 @@ def test_a_type_leads_to_its_pool_alone_and_is_made_once(
 
 
 def test_a_type_of_somebody_else_is_none_of_ours(
-    world: FakeWorld | CinderWorld,
+    world: World,
 ) -> None:
     name = f'gold {uuid.uuid4()}'
     world.add_type(name, 'slow')
@@ -312,7 +112,7 @@ def test_a_type_of_somebody_else_is_none_of_ours(
 
 
 def test_as_many_volumes_as_were_promised_are_made_and_no_more(
-    world: FakeWorld | CinderWorld,
+    world: World,
 ) -> None:
     wanted = reserved(count=2)
     world.volumes.ensure_type(wanted, worlds.go_on)
@@ -338,7 +138,7 @@ def test_as_many_volumes_as_were_promised_are_made_and_no_more(
 
 
 def test_a_whole_pool_has_what_its_project_makes_there(
-    world: FakeWorld | CinderWorld,
+    world: World,
 ) -> None:
     wanted = reserved_whole(SLOW)
     world.volumes.ensure_type(wanted, worlds.go_on)
@@ -365,7 +165,7 @@ def test_a_whole_pool_has_what_its_project_makes_there(
 
 
 def test_a_pool_that_is_down_has_no_type(
-    world: FakeWorld | CinderWorld,
+    world: World,
 ) -> None:
     with pytest.raises(exception.CloudUnavailable):
         world.volumes.ensure_type(reserved('storage@files#gone'), worlds.go_on)
@@ -373,7 +173,7 @@ def test_a_pool_that_is_down_has_no_type(
 
 @pytest.fixture
 def one(
-    world: FakeWorld | CinderWorld,
+    world: World,
 ) -> Iterator[tuple[ports.ReservedVolumes, ports.Volume]]:
     """A volume, and whose it is; nothing is left of it."""
     wanted = reserved(count=1, size_gb=1)
@@ -394,7 +194,7 @@ def one(
 
 
 def test_what_others_have_in_a_pool_is_found(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     assert list(world.volumes.find_strangers(FAST)) == []
@@ -417,7 +217,7 @@ def test_what_others_have_in_a_pool_is_found(
 
 
 def test_one_that_could_not_be_deleted_once_is_deleted(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     wanted, volume = one
@@ -430,7 +230,7 @@ def test_one_that_could_not_be_deleted_once_is_deleted(
 
 
 def test_a_volume_moves_to_where_its_new_type_leads(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     wanted, volume = one
@@ -450,7 +250,7 @@ def test_a_volume_moves_to_where_its_new_type_leads(
 
 
 def test_a_volume_with_snapshots_may_stay_where_it_is_but_has_changed(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     wanted, volume = one
@@ -477,7 +277,7 @@ def test_a_volume_with_snapshots_may_stay_where_it_is_but_has_changed(
 
 
 def test_a_volume_that_gets_another_type_may_get_any(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     wanted, volume = one
@@ -488,17 +288,9 @@ def test_a_volume_that_gets_another_type_may_get_any(
     world.set_status(volume, 'available')
 
 
-def group_of(
-    world: FakeWorld | CinderWorld, key: str
-) -> ports.VolumeGroup | None:
-    return next(
-        (each for each in world.volumes.find_groups() if each.id == key), None
-    )
-
-
 @pytest.mark.parametrize('is_older', [False, True])
 def test_a_group_of_whoever_keeps_a_type_until_it_is_deleted(
-    world: FakeWorld | CinderWorld, is_older: bool
+    world: World, is_older: bool
 ) -> None:
     wanted = reserved(count=1, size_gb=1)
     world.volumes.ensure_type(wanted, worlds.go_on)
@@ -518,7 +310,7 @@ def test_a_group_of_whoever_keeps_a_type_until_it_is_deleted(
 
 
 def test_a_group_is_not_deleted_while_it_has_volumes(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     wanted, volume = one
@@ -537,7 +329,7 @@ def test_a_group_is_not_deleted_while_it_has_volumes(
 
 
 def test_a_backup_bears_what_it_was_given(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     wanted, volume = one
@@ -559,7 +351,7 @@ def test_a_backup_bears_what_it_was_given(
 
 
 def test_access_that_was_taken_and_a_type_that_was_made_public_are_mended(
-    world: FakeWorld | CinderWorld,
+    world: World,
     one: tuple[ports.ReservedVolumes, ports.Volume],
 ) -> None:
     wanted, _ = one
