@@ -237,6 +237,7 @@ def holdings(
             ALLOCATION.c.given_at,
             ALLOCATION.c.replaced_at,
             ALLOCATION.c.leaving_at,
+            ALLOCATION.c.awaited,
             ALLOCATION.c.stays_because,
             RESOURCE.c.id,
             RESOURCE.c.resource_type,
@@ -268,6 +269,9 @@ def holdings(
                 given=row.given_at is not None,
                 replaced=row.replaced_at is not None,
                 leaving_at=row.leaving_at,
+                awaited=None
+                if row.awaited is None
+                else frozenset(row.awaited),
                 forced_down=row.forced_down,
                 hold=row.hold and states.Hold(row.hold),
                 held_since=row.held_since,

@@ -33,7 +33,21 @@ def mark(
     session.execute(
         sa.update(ALLOCATION)
         .where(*_of(reservation_id, resource_ids))
-        .values(leaving_at=now)
+        .values(leaving_at=now, awaited=None)
+    )
+
+
+def set_awaited(
+    session: orm.Session,
+    reservation_id: str,
+    resource_ids: Collection[int],
+    servers: Collection[str],
+) -> None:
+    """List the servers that may still come to resources that leave."""
+    session.execute(
+        sa.update(ALLOCATION)
+        .where(*_of(reservation_id, resource_ids))
+        .values(awaited=sorted(servers))
     )
 
 
@@ -44,7 +58,7 @@ def keep(
     session.execute(
         sa.update(ALLOCATION)
         .where(*_of(reservation_id, resource_ids))
-        .values(leaving_at=None)
+        .values(leaving_at=None, awaited=None)
     )
 
 

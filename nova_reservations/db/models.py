@@ -554,7 +554,8 @@ class Allocation(Base):
     given in its place: then end_date is when its use ended, and it is
     released as soon as nothing of the lease is on the resource any more.
     leaving_at is set when the lease, while it is active, gives it back: it is
-    closed to new servers, and released if none has come. stays_because: why
+    closed to new servers, and released if none has come. awaited: the servers
+    that could come when it had settled; not set before. stays_because: why
     servers could not be moved off what was replaced.
     """
 
@@ -600,6 +601,9 @@ class Allocation(Base):
     )
     leaving_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
+    )
+    awaited: orm.Mapped[list[str] | None] = orm.mapped_column(
+        sa.JSON(none_as_null=True)
     )
     stays_because: orm.Mapped[str | None] = orm.mapped_column(sa.Text)
 

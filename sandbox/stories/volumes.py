@@ -29,7 +29,8 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
     told.enrol()
     lease = told.lease_both()
     told.keep_others_out(lease)
-    told.audit(lease)
+    told.let_others_in()
+    told.repair()
     told.lose_the_pool(lease)
     told.end(lease)
     told.lease_the_pool()
@@ -101,7 +102,7 @@ class _Volumes(cast.Cast):
         with self.step('no lease gets what is promised') as seen:
             seen(cast.refusal(self._ask(self.alt, 9), 409))
 
-    def audit(self, lease: str) -> None:
+    def let_others_in(self) -> None:
         with self.step('somebody lets others into the pool') as seen:
             default = self._types()['__DEFAULT__']
             self._set_specs(default, pool_name='fast')
@@ -125,6 +126,8 @@ class _Volumes(cast.Cast):
                 60,
             )
             self._set_specs(default, pool_name='open')
+
+    def repair(self) -> None:
         (name,) = {each['volume_type'] for each in self._volumes()}
         path = f'/types/{self._types()[name]}'
         with self.step('somebody takes access, and then lets all in'):

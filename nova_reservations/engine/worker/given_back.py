@@ -82,7 +82,7 @@ class GivenBack:
                 for holding in holdings[booking.reservation.id]
             )
         ]
-        waiting = self._waits(giving, now)
+        waiting = self._waits(held, giving, now)
         if waiting is not None:
             return waiting
         parts = [_look(*each) for each in giving]
@@ -118,6 +118,7 @@ class GivenBack:
 
     def _waits(
         self,
+        held: claims.Held,
         giving: Collection[
             tuple[
                 base.ResourceType,
@@ -129,7 +130,7 @@ class GivenBack:
     ) -> steps.Wait | None:
         """Say what may still come to what is given back.
 
-        :raises: CloudUnavailable
+        :raises: ClaimLost, CloudUnavailable
         """
         since = [
             holding.leaving_at
@@ -145,11 +146,14 @@ class GivenBack:
                 ),
                 SOON,
             )
-        # nova-conductor takes alternates that were named before the mark.
-        coming = sum(kind.coming(booking) for kind, booking, _ in giving)
+        coming = [
+            server
+            for kind, booking, holdings in giving
+            for server in _awaited(held, kind, booking, holdings, now)
+        ]
         if not coming:
             return None
-        count = objects.plural(coming, 'server', 'servers')
+        count = objects.plural(len(coming), 'server', 'servers')
         return steps.Wait(
             objects.Reason.plain(
                 f'Hosts are being given back: waiting for {count} that may '
@@ -157,6 +161,42 @@ class GivenBack:
             ),
             BUILDING,
         )
+
+
+def _awaited(
+    held: claims.Held,
+    kind: base.ResourceType,
+    booking: base.Booking,
+    holdings: Collection[objects.Holding],
+    now: datetime.datetime,
+) -> frozenset[str]:
+    """Return the servers that may still come to what a reservation gives
+    back: nova-conductor takes alternates that were named before the mark.
+
+    They are listed when that has settled. For what is built later none of
+    these resources was named.
+
+    :raises: ClaimLost, CloudUnavailable
+    """
+    coming = kind.coming(booking)
+    leaving_now = [
+        holding for holding in holdings if holding.leaving_at is not None
+    ]
+    unlisted = [
+        holding.resource.id
+        for holding in leaving_now
+        if holding.awaited is None
+    ]
+    if coming and unlisted:
+        held.record(
+            now,
+            then=lambda session: leaving.set_awaited(
+                session, booking.reservation.id, unlisted, coming
+            ),
+        )
+        return coming
+    listed = [each.awaited for each in leaving_now if each.awaited]
+    return coming.intersection(frozenset().union(*listed))
 
 
 def _look(

@@ -424,11 +424,11 @@ class ResourceType(abc.ABC):
         nothing was put on: they may be taken for what it had before."""
         return ()
 
-    def coming(self, booking: Booking) -> int:
-        """Return how many servers of an active reservation may still come to
+    def coming(self, booking: Booking) -> frozenset[str]:
+        """Return the servers of an active reservation that may still come to
         what it gives back, ``booking.left``, whoever is let in by now; it is
         not looked at before, and nobody else has it."""
-        return 0
+        return frozenset()
 
     def slots_held(self, booking: Booking) -> Mapping[int, int] | None:
         """Return resource id -> how many slots of an active reservation are

@@ -185,8 +185,11 @@ class PhysicalHost(offered.WithServers):
             host for host in booking.resources if occupancies[host.name].empty
         )
 
-    def coming(self, booking: base.Booking) -> int:
-        return len(self._with_alternates(booking, booking.left))
+    def coming(self, booking: base.Booking) -> frozenset[str]:
+        return frozenset(
+            server.uuid
+            for server in self._with_alternates(booking, booking.left)
+        )
 
     def _with_alternates(
         self, booking: base.Booking, hosts: base.Resources

@@ -116,6 +116,7 @@ def take_back(session: orm.Session) -> None:
 def give_back_early(session: orm.Session) -> None:
     held = held_by(session, 7)
     leaving.mark(session, lease_id(7), held, NOW)
+    leaving.set_awaited(session, lease_id(7), held, ['server'])
     leaving.keep(session, lease_id(7), held)
     leaving.release(session, lease_id(7), held, NOW)
 

@@ -34,10 +34,10 @@ def admitted(region, lease):
     ).hosts
 
 
-def begin_to_build(region, lease):
+def begin_to_build(region, lease, server='coming'):
     """Have Nova look for a host for a server that the lease has let in."""
-    region.cloud.build('coming', 'lessee', 'building')
-    region.cloud.hints['coming'] = lease.reservations[0].id
+    region.cloud.build(server, 'lessee', 'building')
+    region.cloud.hints[server] = lease.reservations[0].id
 
 
 class TestWhatIsGivenBack:
@@ -98,6 +98,51 @@ class TestWhatIsGivenBack:
         region.forward(until=1)
         assert region.hosts_of(lease) == {'one', 'three'}
         assert region.see(lease).status_reason is None
+
+    def test_what_is_built_later_is_not_waited_for(self, region):
+        lease = region.active_lease(minimum=3)
+        begin_to_build(region, lease)
+        region.change(lease, release_hosts=['two'])
+        region.work()
+        begin_to_build(region, lease, 'later')
+        region.forward(until=1)
+        assert region.hosts_of(lease) == {'one', 'two', 'three'}
+        assert 'waiting for 1 server' in region.see(lease).status_reason
+        del region.cloud.unbuilt['coming']
+        region.forward(until=2)
+        assert 'later' in region.cloud.unbuilt
+        assert region.hosts_of(lease) == {'one', 'three'}
+
+    def test_but_it_is_for_what_is_given_back_after_it(self, region):
+        lease = region.active_lease(minimum=3)
+        begin_to_build(region, lease)
+        region.change(lease, release_hosts=['two'])
+        region.work()
+        begin_to_build(region, lease, 'later')
+        region.change(lease, release_hosts=['three'])
+        region.forward(until=1)
+        del region.cloud.unbuilt['coming']
+        region.forward(until=2)
+        assert region.hosts_of(lease) == {'one', 'two', 'three'}
+        del region.cloud.unbuilt['later']
+        region.forward(until=3)
+        assert region.hosts_of(lease) == {'one'}
+
+    def test_nor_is_it_given_back_at_once_a_second_time(self, region):
+        """More may come to it then than was listed the first time."""
+        lease = region.active_lease(minimum=3)
+        begin_to_build(region, lease)
+        region.change(lease, release_hosts=['two'])
+        region.work()
+        server = region.cloud.boot('two', 'lessee')
+        region.cloud.unbuilt.clear()
+        region.forward(until=1)
+        assert region.hosts_of(lease) == {'one', 'two', 'three'}
+        del region.cloud.instances[server]
+        begin_to_build(region, lease, 'later')
+        region.change(lease, release_hosts=['two'])
+        region.forward(until=2)
+        assert region.hosts_of(lease) == {'one', 'two', 'three'}
 
     def test_it_ends_whatever_might_still_have_come(self, region):
         lease = region.active_lease(minimum=3, end=60)
