@@ -4,6 +4,7 @@
 Decision 0052: doc/source/decisions/0052-whoever-comes-first
 """
 
+from collections import Counter
 from collections import defaultdict
 from collections.abc import Collection
 import dataclasses
@@ -14,6 +15,7 @@ from sqlalchemy import orm
 
 from nova_reservations import objects
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.objects import shapes
 
 RESOURCE = models.table(models.Resource)
@@ -57,6 +59,26 @@ def nested(found: sa.Row[Any]) -> objects.Inventory:
         provider=found.provider,
         traits=frozenset(found.traits.split()),
     )
+
+
+def capacity(found: sa.Row[Any]) -> int:
+    """Return how much of a class there is for leases, by the row of an
+    inventory, whatever else is in it."""
+    return int((found.total - found.reserved) * found.allocation_ratio)
+
+
+def of_wholes(
+    session: orm.Session, resource_ids: Collection[int]
+) -> dict[int, Counter[str]]:
+    """Return resource id -> resource class -> how much of it whole resources
+    have, which are no hosts; without those that have nothing."""
+    found: dict[int, Counter[str]] = defaultdict(Counter)
+    for page in pages.of(resource_ids):
+        for row in session.execute(
+            sa.select(INVENTORY).where(INVENTORY.c.resource_id.in_(page))
+        ):
+            found[row.resource_id][row.resource_class] = capacity(row)
+    return found
 
 
 def find(

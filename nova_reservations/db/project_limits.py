@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_reservations import objects
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
@@ -25,6 +26,7 @@ RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 RESOURCE = models.table(models.Resource)
+INVENTORY = models.table(models.Inventory)
 PROJECT = models.table(models.Project)
 
 LONGEST_GRACE = datetime.timedelta(days=1)
@@ -206,18 +208,37 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
         .outerjoin(ALLOCATION, sa.and_(*held_then))
         .outerjoin(RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id)
     )
-    if not amounts:
-        return (
-            sa.select(*columns, *sums, sa.null().label('resource_class'))
-            .select_from(tables)
-            .group_by(*columns)
-        )
+    if amounts:
+        return _with_amounts(tables, columns, sums)
+    nothing = [sa.null().label('resource_class'), sa.null().label('whole_id')]
+    return (
+        sa.select(*columns, *sums, *nothing)
+        .select_from(tables)
+        .group_by(*columns)
+    )
+
+
+def _with_amounts(
+    tables: sa.Join,
+    columns: Sequence[sa.ColumnElement[Any]],
+    sums: Sequence[sa.ColumnElement[Any]],
+) -> sa.Select[Any]:
+    """Return the query with what is held of each resource class: shares by
+    the class, and a row for each class of a whole resource that has any."""
     # Of what a slot of a host is made of nothing counts but the slot.
     counts = sa.or_(
         RESOURCE.c.resource_type != objects.HOST,
         AMOUNT.c.resource_class.startswith(objects.SLOTS, autoescape=True),
     )
-    columns.append(AMOUNT.c.resource_class)
+    columns = [
+        *columns,
+        AMOUNT.c.resource_class,
+        INVENTORY.c.resource_id.label('whole_id'),
+        INVENTORY.c.resource_class.label('whole_class'),
+        INVENTORY.c.total,
+        INVENTORY.c.reserved,
+        INVENTORY.c.allocation_ratio,
+    ]
     units = sa.func.sum(sa.func.coalesce(AMOUNT.c.amount, 0)).label('units')
     return (
         sa.select(*columns, *sums, units)
@@ -225,6 +246,13 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
             tables.outerjoin(
                 AMOUNT,
                 sa.and_(AMOUNT.c.allocation_id == ALLOCATION.c.id, counts),
+            ).outerjoin(
+                INVENTORY,
+                sa.and_(
+                    INVENTORY.c.resource_id == ALLOCATION.c.resource_id,
+                    ALLOCATION.c.exclusive == sa.true(),
+                    RESOURCE.c.resource_type != objects.HOST,
+                ),
             )
         )
         .group_by(*columns)
@@ -232,11 +260,12 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
 
 
 def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
+    seen: set[tuple[str, int]] = set()
     return tuple(
         limits.Held(
             row.reservation_id,
             interval.Interval(row.start_date, row.end_date),
-            _counts(row),
+            _counts(row, seen),
             row.id,
         )
         for row in rows
@@ -244,9 +273,19 @@ def _held(rows: Iterable[sa.Row[Any]]) -> tuple[limits.Held, ...]:
     )
 
 
-def _counts(row: sa.Row[Any]) -> dict[str, int]:
-    """Return name of a limit -> what counts against it; what is whole has no
-    amounts."""
+def _counts(row: sa.Row[Any], seen: set[tuple[str, int]]) -> dict[str, int]:
+    """Return name of a limit -> what counts against it.
+
+    :param seen: whole resources of which another row was counted
+    """
+    if row.whole_id is not None:
+        name = limits.of_amounts(row.resource_type, row.whole_class)
+        counts = {name: inventories.capacity(row)}
+        whole = row.reservation_id, row.whole_id
+        if whole not in seen:
+            seen.add(whole)
+            counts[limits.of_wholes(row.resource_type)] = 1
+        return counts
     if row.wholes:
         return {limits.of_wholes(row.resource_type): int(row.wholes)}
     if row.resource_class is None:

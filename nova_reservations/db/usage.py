@@ -21,6 +21,7 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import allocations
 from nova_reservations.db import holds
+from nova_reservations.db import inventories
 from nova_reservations.db import models
 from nova_reservations.db import pages
 from nova_reservations.db import server_usage
@@ -335,10 +336,12 @@ def held(session: orm.Session, reservation_ids: Collection[str]) -> Held:
     if not reservation_ids:
         return found
     shares: dict[int, tuple[str, bool]] = {}
+    wholes: dict[int, tuple[str, bool]] = {}
     for row in session.execute(
         sa.select(
             ALLOCATION.c.id,
             ALLOCATION.c.reservation_id,
+            ALLOCATION.c.resource_id,
             ALLOCATION.c.exclusive,
             RESOURCE.c.resource_type,
             sa.and_(holds.free(holds.Use.RUN), ~allocations.occupied()).label(
@@ -360,10 +363,16 @@ def held(session: orm.Session, reservation_ids: Collection[str]) -> Held:
             continue
         its = found[row.reservation_id]
         its[row.resource_type, degraded] += 1
+        if row.resource_type != objects.HOST:
+            wholes[row.resource_id] = (row.reservation_id, degraded)
         for name in _OF_HOSTS:
             its[name, degraded] += getattr(row, name) or 0
     if shares:
         _add_shares(session, reservation_ids, shares, found)
+    for resource_id, units in inventories.of_wholes(session, wholes).items():
+        reservation_id, degraded = wholes[resource_id]
+        for name, amount in units.items():
+            found[reservation_id][name, degraded] += amount
     return found
 
 

@@ -193,11 +193,8 @@ class LeaseOffers:
         return planned is None or (
             outlook.breach(
                 [
-                    limits.held(
-                        item.reservation_id,
-                        item.window,
-                        item.demand,
-                        len(planned.slots[item.reservation_id]),
+                    limits.planned(
+                        session, item, planned.slots[item.reservation_id]
                     )
                     for item in planned.wanted
                 ]

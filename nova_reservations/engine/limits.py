@@ -12,7 +12,9 @@ never refused; the leases that servers get by default do not count.
 Decision 0039: doc/source/decisions/0039-limits-in-the-booking
 """
 
+from collections import Counter
 from collections.abc import Collection
+from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import datetime
@@ -22,11 +24,13 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
 from nova_reservations.db import api
+from nova_reservations.db import inventories
 from nova_reservations.db import project_limits
 from nova_reservations.engine import resource_types
 from nova_reservations.objects import demand as demands
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
+from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.planner import limits as planner
 from nova_reservations.plugins.resource_types import base
@@ -343,7 +347,8 @@ def held(
     demand: demands.Ask,
     number: int | None = None,
 ) -> limits.Held:
-    """Return the resources that a reservation asks for as if it had them.
+    """Return the resources that a reservation asks for as if it had them; what
+    is in whole ones is not known before it has them.
 
     :param number: how many it has; None: the least.
     """
@@ -359,6 +364,24 @@ def held(
             for name, units in demand.amounts.items()
         }
     return limits.Held(reservation_id, window, counts)
+
+
+def planned(
+    session: api.Session, wanted: search.Wanted, slots: Mapping[int, int]
+) -> limits.Held:
+    """Return what a reservation would hold that gets these resources.
+
+    :param slots: resource id -> how many slots of it
+    """
+    ask = wanted.demand
+    found = held(wanted.reservation_id, wanted.window, ask, len(slots))
+    if not ask.exclusive or ask.resource_type == objects.HOST:
+        return found
+    counts = Counter(found.counts)
+    for units in inventories.of_wholes(session, slots).values():
+        for name, amount in units.items():
+            counts[limits.of_amounts(ask.resource_type, name)] += amount
+    return dataclasses.replace(found, counts=counts)
 
 
 def _parted(

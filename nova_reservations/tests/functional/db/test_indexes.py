@@ -24,6 +24,7 @@ from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import idempotency
+from nova_reservations.db import inventories
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import looks
@@ -265,6 +266,10 @@ OFTEN = {
                 'uq_nr_allocations_reservation_id_resource_id',
             }
         ),
+    ),
+    'what is in whole resources': listed.Often(
+        # By its primary key, which PostgreSQL names.
+        lambda session: inventories.of_wholes(session, [1, 2, 3])
     ),
     'the slots of a reservation': listed.Often(
         lambda session: allocations.slots(session, [listed.lease_id(7)]),

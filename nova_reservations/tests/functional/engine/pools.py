@@ -25,7 +25,8 @@ class Pool(base.ResourceType):
             params.get('required'), facts=requirements.OF_OTHERS
         )
         if 'size' not in params:
-            return demand.Demand(POOL, 1, 1, required)
+            count = params.get('count', 1)
+            return demand.Demand(POOL, count, count, required)
         return demand.Share(
             POOL, params.get('count', 1), {GIB: params['size']}, None, required
         )

@@ -68,9 +68,16 @@ def held(region):
                 models.Resource,
                 models.Resource.id == models.Allocation.resource_id,
             )
-            .join(models.Host, models.Host.resource_id == models.Resource.id)
+            .outerjoin(
+                models.Host, models.Host.resource_id == models.Resource.id
+            )
             .where(models.Allocation.released == sa.false())
         ).all()
+        inventories = defaultdict(dict)
+        for row in session.scalars(sa.select(models.Inventory)):
+            inventories[row.resource_id][row.resource_class] = int(
+                (row.total - row.reserved) * row.allocation_ratio
+            )
         amounts = defaultdict(dict)
         for amount in session.scalars(sa.select(models.AllocationAmount)):
             amounts[amount.allocation_id][amount.resource_class] = (
@@ -88,7 +95,9 @@ def held(region):
             for other in left
         )
         degraded = one.down_since is not None or occupied
-        if given.exclusive:
+        if given.exclusive and host is None:
+            units = {one.resource_type: 1, **inventories[given.resource_id]}
+        elif given.exclusive:
             units = {
                 one.resource_type: 1,
                 'VCPU': host.vcpus,

@@ -95,8 +95,32 @@ def test_amounts_count_in_units_of_their_class(mixed):
     with refused('6 STORAGE_GB of test:pool at 2030-01-01 12:30, 5 allowed'):
         mixed.lease_of(gib(4))
     mixed.lease_of(gib(3))
-    # Of wholes there is another limit.
-    mixed.lease_of((pools.POOL, {}), start=120, end=180)
+
+
+def test_a_whole_counts_with_all_that_is_in_it(mixed):
+    """Hosts count by hosts and slots alone, whatever is in them."""
+    limit(mixed, resources={'test:pool/STORAGE_GB': 9})
+    mixed.lease_of((pools.POOL, {}), start=30, end=90)
+    with refused('12 STORAGE_GB of test:pool at 2030-01-01 13:00, 9 allowed'):
+        mixed.lease_of((pools.POOL, {}), start=60, end=120)
+    with refused('10 STORAGE_GB of test:pool at 2030-01-01 12:30, 9 allowed'):
+        mixed.lease_of(gib(4), (objects.HOST, {'min': 1, 'max': 1}))
+    mixed.lease_of(gib(3), (objects.HOST, {'min': 1, 'max': 1}))
+    assert test_lease_offers.offered(mixed, (pools.POOL, {})) == [90]
+
+
+def test_wholes_count_once_with_however_many_classes(mixed):
+    name = 'of many'
+    mixed.resources.add(pools.POOL, name, mixed.now, {'A': 1, 'B': 2})
+    mixed.resources.add(pools.POOL, 'empty', mixed.now, {})
+    mixed.lease_of((pools.POOL, {'count': 4}))
+    _, used = mixed.leases.limits.used('lessee', mixed.now)
+    assert used.resources == {
+        'test:pool': 4,
+        'test:pool/STORAGE_GB': 12,
+        'test:pool/A': 1,
+        'test:pool/B': 2,
+    }
 
 
 def test_wholes_count_by_their_number(mixed):

@@ -113,7 +113,7 @@ def test_what_is_in_use_still_counts(
     assert region.status(lease) == ('DELETING' if deleted else 'TERMINATING')
     with refused(f'{2 * number} .*' + told(lease, number)):
         region.lease_of(item)
-    assert used(region).resources == {name: number}
+    assert used(region).resources[name] == number
     give_back(region, 62)
     assert used(region).resources == {}
     region.lease_of(item)

@@ -19,6 +19,8 @@ from nova_reservations.testing.pools import STORAGE
 from nova_reservations.testing.pools import there
 from nova_reservations.testing.pools import TYPES
 from nova_reservations.testing.pools import whole
+from nova_reservations.tests.functional.engine import recorded
+from nova_reservations.tests.functional.engine import test_limits
 
 HOST = objects.HOST, {'min': 1, 'max': 1}
 
@@ -422,3 +424,25 @@ def test_pools_can_be_leased_as_wholes_alone(make_region):
     assert region.status(lease) == 'ACTIVE'
     with pytest.raises(exception.InvalidInput, match='not supported'):
         region.lease_of(asked(1))
+
+
+def test_a_whole_pool_counts_with_its_gib_in_limits_and_in_the_record(region):
+    name = f'{pools.VOLUME}/{pools.SIZE}'
+    test_limits.limit(region, resources={name: 150})
+    lease = region.lease_of(whole(), asked(50))
+    region.work()
+    with test_limits.refused('151 VOLUME_GB of storage pools at .*, 150 al'):
+        region.lease_of(asked(1))
+    _, used = region.leases.limits.used('lessee', region.now)
+    assert used.resources == {pools.VOLUME: 1, name: 150}
+    region.forward(until=61)
+    of_pool, of_volume = (item.id for item in lease.reservations)
+    assert {
+        (row.reservation_id, row.resource_class, row.amount)
+        for row in recorded.rows(region)
+    } == {
+        (of_pool, pools.VOLUME, 1),
+        (of_pool, pools.SIZE, 100),
+        (of_volume, 'slots', 1),
+        (of_volume, pools.SIZE, 50),
+    }

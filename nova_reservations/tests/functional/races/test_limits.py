@@ -76,7 +76,7 @@ def test_64_creates_of_another_type_never_exceed_its_limit(
     answers = race(crowd, gates, allowed, 0, (pools.POOL, params))
     assert answers == {'done': 6, 'OverLimit': 58}
     _, used = party.leases.limits.used('p', party.database.now())
-    assert used.resources == {name: 6}
+    assert used.resources[name] == 6
 
 
 @pytest.fixture
