@@ -3,7 +3,9 @@
 
 Not those that servers carry, nor windows in which a host is maintained; nor
 those that hold anything else than hosts, such as addresses: no server is let
-into these, and nobody can tell whether they are used.
+into these, and nobody can tell whether they are used. Not those that are
+STARTING either, though servers may land in parts of them: whether any come is
+up to what starts them, and a start that fails ends by itself.
 Every function joins the caller's transaction.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lease.exists``: each hour it is told which leases are active, and what
-they hold, for those who count from notifications.
+"""``lease.exists``: each hour it is told which leases are active, or have
+parts that are, and what they hold, for those who count from notifications.
 
 How far that has come is written before a page of leases is told of: whoever
 goes on after a worker that died tells of no lease twice.
@@ -29,6 +29,11 @@ PAGE = 100
 """The leases that are told of together; no more wait to be sent."""
 
 
+_TOLD = (states.Lease.ACTIVE, states.Lease.STARTING)
+"""The states of leases of which some may hold what counts: parts do before
+what they are part of has started."""
+
+
 class LeaseExists:
     """:param sent: waits until all is sent; returns whether it was"""
 
@@ -40,7 +45,7 @@ class LeaseExists:
         self.sent = sent
 
     def tell(self, now: datetime.datetime) -> None:
-        """Tell of all active leases that were not told of in this hour.
+        """Tell of all that count and were not told of in this hour.
 
         :raises: CloudUnavailable if notifications can't be sent
         """
@@ -63,12 +68,14 @@ class LeaseExists:
                 return None
             found, after = lease_pages.page(
                 session,
-                objects.LeaseQuery(
-                    statuses=(states.Lease.ACTIVE,), limit=PAGE
-                ),
+                objects.LeaseQuery(statuses=_TOLD, limit=PAGE),
                 seen.after if seen.hour == hour else None,
             )
-            payloads = [notifications.payload(lease) for lease in found]
+            payloads = [
+                notifications.payload(lease)
+                for lease in found
+                if lease.status == states.Lease.ACTIVE or lease.recorded
+            ]
             held = held_resources.of(
                 session,
                 [

@@ -19,9 +19,9 @@ SERVERS = {
 }
 
 
-def region_of(make_region):
+def region_of(make_region, **options):
     """Return a region with two hosts, two pools and two addresses."""
-    region = make_region('one', 'two', types=stacks.TYPES)
+    region = make_region('one', 'two', types=stacks.TYPES, **options)
     stacks.switch_on(region, *stacks.TYPES)
     pools.enrol(region, pools.FAST, pools.SLOW)
     addresses.enrol(region, 101, 102)

@@ -83,6 +83,32 @@ class TestStart:
         [(_, _, began, ended)] = test_used_servers.used(region)
         assert (began, ended) == (0, lasted)
 
+    def test_what_counts_is_told_of_each_hour_though_it_is_not_complete(
+        self, make_region
+    ):
+        region = stack_leases.region_of(
+            make_region, lease_exists_notifications=True
+        )
+        ask(region, start=10, end=200)
+        region.now = NOON + minutes(20)
+        region.work()
+        starts_later = region.lease(start=300, end=400)
+        region.now = NOON + minutes(61)
+        region.work()
+        [told] = (
+            payload for kind, payload in region.notes if kind == 'lease.exists'
+        )
+        assert told['lease_id'] != starts_later.id
+        assert told['status'] == 'STARTING'
+        assert (
+            sum(
+                item['resources']['amounts']['slots']
+                for item in told['reservations']
+                if 'resources' in item
+            )
+            == 3
+        )
+
     def test_one_that_heat_refuses_fails(self, region):
         lease = ask(region)
         region.cloud.without_quota.add('lessee')
