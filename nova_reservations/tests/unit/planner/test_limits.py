@@ -34,6 +34,12 @@ HELD = st.builds(
 SOME = st.lists(HELD, max_size=5)
 
 
+SOON = planner.SOON / limits.HOUR
+"""Hours for which what is over counts, as long as it is not overdue."""
+
+INSTANTS = (0, SOON, *range(1, LAST + 1))
+"""Hours at which anything changes."""
+
 PATIENCE = datetime.timedelta(hours=2)
 """The longest that an end may take."""
 
@@ -45,7 +51,7 @@ def number(many, hour, what, patience=PATIENCE):
         each.count(what)
         for each in many
         if each.window.start <= booking.at(hour) < each.window.end
-        or (hour == 0 and each.window.end <= NOON)
+        or (hour < SOON and each.window.end <= NOON)
         or (patience is not None and each.window.end + patience <= NOON)
     )
 
@@ -69,7 +75,7 @@ def test_a_change_is_refused_where_it_adds_to_what_is_too_much(
 ):
     too_much = {
         hour: sum_of(others, after, hour, what)
-        for hour in range(LAST + 1)
+        for hour in INSTANTS
         if sum_of(others, after, hour, what) > most
         and number(after, hour, what, None) > number(before, hour, what, None)
     }
