@@ -432,6 +432,7 @@ def _volume(found: Mapping[str, Any]) -> ports.Volume:
         found.get('os-vol-tenant-attr:tenant_id'),
         reservation_id,
         pool_uuid,
+        pool=found.get('os-vol-host-attr:host'),
     )
 
 

@@ -160,6 +160,7 @@ class Volume:
     :ivar pool_uuid: of the resource to which the type leads.
     :ivar may_get_any_type: it is given another volume type, and Cinder does
         not tell which.
+    :ivar pool: where it is; None: nowhere yet, or Cinder does not tell.
     """
 
     id: str
@@ -172,6 +173,7 @@ class Volume:
     reservation_id: str | None = None
     pool_uuid: str | None = None
     may_get_any_type: bool = False
+    pool: str | None = None
 
     def is_of(self, reservation_id: str, *pools: objects.Resource) -> bool:
         """Return whether its type is the reservation's for one of these."""

@@ -56,6 +56,8 @@ class FakeVolumes:
     :ivar snapshots: ID of a volume -> its snapshots, with which it can not be
         moved.
     :ivar immovable: IDs of volumes that can not be moved anywhere.
+    :ivar copies: what is moved is copied: what it leaves behind in its pool
+        is deleted until the next finish().
     :ivar clock: what time it is in Cinder.
     :ivar slow: what is created, or deleted, takes until finish().
     :ivar broken: what is created fails.
@@ -78,6 +80,7 @@ class FakeVolumes:
         self.undeletable: set[str] = set()
         self.snapshots: dict[str, list[str]] = {}
         self.immovable: set[str] = set()
+        self.copies = False
         self.clock: Callable[[], datetime.datetime] = lambda: _BEFORE
         self.slow = False
         self.broken = False
@@ -101,9 +104,20 @@ class FakeVolumes:
         self.set_status(key, 'available')
         if key in self.immovable or self.snapshots.get(key):
             return
-        self.made[key] = dataclasses.replace(
-            self.made[key], type_name=type_name, pool=self._where(type_name)
+        before = self.made[key]
+        moved = dataclasses.replace(
+            before, type_name=type_name, pool=self._where(type_name)
         )
+        self.made[key] = moved
+        if self.copies and moved.pool != before.pool:
+            self._number += 1
+            left = f'volume {self._number}'
+            volume = dataclasses.replace(
+                before.volume, id=left, status='deleting'
+            )
+            self.made[left] = dataclasses.replace(
+                moved, volume=volume, pool=before.pool
+            )
 
     def _where(self, type_name: str) -> str | None:
         """Return a pool to which a type leads."""
@@ -212,6 +226,7 @@ class FakeVolumes:
             project_id=made.project_id,
             reservation_id=its.reservation_id,
             pool_uuid=its.pool_uuid,
+            pool=made.pool,
             may_get_any_type=made.volume.status == 'retyping',
         )
 

@@ -165,6 +165,7 @@ class Pools(base.ResourceType):
                 for volume in its(booking, volumes, pool)
             ]
             or coming
+            or list(_left_behind(volumes, pool))
             or self._release(volume_type, booking)
             for volume_type, pool in types
         }
@@ -246,7 +247,7 @@ class Pools(base.ResourceType):
             return []
         unused = []
         for volume_type, pool in types:
-            if its(booking, volumes, pool):
+            if its(booking, volumes, pool) or any(_left_behind(volumes, pool)):
                 continue
             others = self.cloud.volumes.find_volumes_of(volume_type)
             if not others:
@@ -319,6 +320,26 @@ def _coming(
             yield objects.Reason.plain(
                 f'Volume {volume.name} is being given another volume type, '
                 'which may be the one of the lease'
+            )
+
+
+def _left_behind(
+    volumes: Iterable[ports.Volume], pool: objects.Resource
+) -> Iterator[objects.Reason]:
+    """Yield what Cinder deletes in a pool of what it has copied out of it.
+
+    What is left there is a volume of its own, which has the new type: so it
+    is none of the reservation's, and may take long to wipe.
+    """
+    for volume in volumes:
+        if (
+            volume.status == 'deleting'
+            and volume.pool == pool.name
+            and volume.reservation_id is None
+        ):
+            yield objects.Reason.plain(
+                f'What volume {volume.name} has left in the pool of leases '
+                'is being deleted'
             )
 
 

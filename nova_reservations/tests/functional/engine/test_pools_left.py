@@ -113,6 +113,25 @@ def test_a_pool_that_has_failed_is_kept_while_a_volume_may_come_to_it(
     assert volumes.made[late.id].pool == FAST
 
 
+def test_a_pool_that_has_failed_is_kept_while_a_copied_volume_is_deleted_there(
+    one_left,
+):
+    region, _, name = one_left()
+    volumes = region.cloud.volumes
+    volumes.make('lessee', name, 30)
+    (gone,) = volumes.find_volumes('lessee')
+    volumes.copies = True
+    volumes.retype_volume(gone, 'open', lambda: None)
+    volumes.pools[FAST] = dataclasses.replace(volumes.pools[FAST], up=False)
+    for _ in range(3):
+        region.look()
+    assert name in volumes.types
+    volumes.finish()
+    for _ in range(3):
+        region.look()
+    assert name not in volumes.types
+
+
 def test_empty_groups_that_name_its_type_do_not_keep_a_pool(region):
     volumes = region.cloud.volumes
     lease = region.lease_of(whole())

@@ -57,6 +57,43 @@ def test_volumes_that_are_kept_leave_the_pool_at_the_end(keeps):
     keeps.lease_of(asked(60, 2))
 
 
+def test_a_pool_is_kept_until_what_was_copied_out_of_it_is_deleted(keeps):
+    volumes = keeps.cloud.volumes
+    lease = keeps.lease_of(asked(60, end_action='keep'))
+    keeps.work()
+    (pool,) = (made.pool for made in volumes.made.values())
+    (name,) = (made.volume.name for made in volumes.made.values())
+    volumes.copies = True
+    keeps.forward(until=65)
+    kept, left = sorted(there(keeps))
+    assert (kept, left) == (
+        ('lessee', 60, 'available'),
+        ('lessee', 60, 'deleting'),
+    )
+    assert keeps.status(lease) == 'TERMINATING'
+    assert (
+        f'What volume {name} has left in the pool of leases is being deleted'
+        in keeps.see(lease).status_reason
+    )
+    with pytest.raises(exception.NotEnoughResources):
+        keeps.lease_of(asked(60, volume_type=pool.partition('#')[2]))
+    volumes.finish()
+    keeps.forward(until=67)
+    assert keeps.status(lease) == 'TERMINATED'
+    assert there(keeps) == of('lessee', 60, 1)
+    keeps.lease_of(asked(60, volume_type=pool.partition('#')[2]))
+
+
+def test_what_is_deleted_elsewhere_keeps_no_pool(keeps):
+    volumes = keeps.cloud.volumes
+    lease = keeps.lease_of(asked(60))
+    keeps.work()
+    volumes.make('lessee', 'open', 5)
+    volumes.set_status(list(volumes.made)[-1], 'deleting')
+    keeps.forward(until=62)
+    assert keeps.status(lease) == 'TERMINATED'
+
+
 def test_a_volume_that_can_not_be_moved_is_told_of_and_stays(keeps):
     lease = keeps.lease_of(asked(60, end_action='keep'))
     keeps.work()

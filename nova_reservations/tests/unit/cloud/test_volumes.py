@@ -15,7 +15,13 @@ def shown(key, status, type_name='open', migration_status=None):
         'attachments': [],
         'volume_type': type_name,
         'migration_status': migration_status,
+        'os-vol-host-attr:host': 'storage@files#fast',
     }
+
+
+def test_administrators_are_shown_where_a_volume_is():
+    (one,) = volumes.read([shown('one', 'deleting')])
+    assert one.pool == 'storage@files#fast'
 
 
 def test_one_that_gets_another_type_may_get_any_unless_it_is_copied():
