@@ -66,7 +66,7 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
         addresses.SUBNET,
     )
     # Values are networks, which not every project sees. Requests name one as
-    # network_id, and are refused by look_up().
+    # network_id, and are refused by look_up_all().
     hidden_properties: ClassVar[Collection[str]] = given_properties
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
@@ -80,12 +80,16 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
         'additionalProperties': False,
     }
 
-    def look_up(
-        self, asked: Mapping[str, Any], project_id: str
-    ) -> Mapping[str, Any]:
-        """Look at the network as the project sees it."""
-        if 'network_id' in asked:
-            network_id = asked['network_id']
+    def look_up_all(
+        self, asked: Sequence[Mapping[str, Any]], project_id: str
+    ) -> Sequence[Mapping[str, Any]]:
+        """Look at the networks as the project sees them, at each once.
+
+        :raises: InvalidInput, CloudUnavailable
+        """
+        for network_id in dict.fromkeys(
+            each['network_id'] for each in asked if 'network_id' in each
+        ):
             network = self.cloud.networks.find_network(network_id, project_id)
             if network is None:
                 raise exception.InvalidInput(

@@ -63,11 +63,11 @@ class Pools(base.ResourceType):
     resource_type: ClassVar[str | None] = pools.VOLUME
     nouns: ClassVar[tuple[str, str]] = 'storage pool', 'storage pools'
 
-    def look_up(
-        self, asked: Mapping[str, Any], project_id: str
-    ) -> Mapping[str, Any]:
+    def look_up_all(
+        self, asked: Sequence[Mapping[str, Any]], project_id: str
+    ) -> Sequence[Mapping[str, Any]]:
         """See that volumes can be made in the project, and that what is
-        wanted at the end can be done.
+        wanted at the end can be done: once, for however many are asked for.
 
         :raises: InvalidInput, CloudUnavailable
         """
@@ -76,7 +76,8 @@ class Pools(base.ResourceType):
                 'Volumes can not be made in this project: [service_user] of '
                 'Nova has no role in it; ask the operator'
             )
-        volume_ends.check(asked.get('end_action'), self.cloud, self.conf)
+        for action in {each.get('end_action') for each in asked}:
+            volume_ends.check(action, self.cloud, self.conf)
         return asked
 
     def check_active_change(

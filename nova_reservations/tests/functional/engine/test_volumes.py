@@ -355,3 +355,15 @@ def test_a_pool_of_which_cinder_says_no_good_is_not_enrolled(
     region.cloud.volumes.pools = {FAST: plain, told.name: told}
     with pytest.raises(exception.InvalidInput, match=said):
         add(region, FAST)
+
+
+def test_cinder_is_asked_once_however_many_a_request_has(region, monkeypatch):
+    questions = []
+    answer = region.cloud.volumes.makes_backups
+    monkeypatch.setattr(
+        region.cloud.volumes,
+        'makes_backups',
+        lambda: questions.append('backups') or answer(),
+    )
+    region.lease_of(*[asked(1, end_action='backup')] * 20)
+    assert questions == ['backups']
