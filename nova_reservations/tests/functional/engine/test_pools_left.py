@@ -139,11 +139,36 @@ def test_empty_groups_that_name_its_type_do_not_keep_a_pool(region):
     (name,) = volumes.types
     volumes.add_type('open', pool_name='open')
     volumes.add_group('its own', 'lessee', name)
-    volumes.add_group("a stranger's", 'other', name, 'open')
+    volumes.add_group("a stranger's", 'other', name)
     volumes.add_group('of something else', 'other', 'open')
     region.forward(until=62)
     assert region.status(lease) == 'TERMINATED'
     assert volumes.groups.keys() == {'of something else'}
+
+
+def test_a_group_of_other_volume_types_is_left_and_keeps_no_pool(region):
+    volumes = region.cloud.volumes
+    lease = region.lease_of(whole())
+    region.work()
+    (name,) = volumes.types
+    volumes.add_type('open', pool_name='open')
+    volumes.add_group("a stranger's", 'other', name, 'open')
+    region.forward(until=62)
+    assert region.status(lease) == 'TERMINATED'
+    assert volumes.groups.keys() == {"a stranger's"}
+
+
+def test_groups_that_somebody_makes_again_and_again_keep_no_pool(region):
+    volumes = region.cloud.volumes
+    lease = region.lease_of(whole())
+    region.forward(until=60)
+    (name,) = volumes.types
+    for number in range(4):
+        assert region.status(lease) != 'TERMINATED'
+        volumes.add_group(f'group {number}', 'other', name)
+        region.now += minutes(0.5)
+        region.work()
+    assert region.status(lease) == 'TERMINATED'
 
 
 @pytest.mark.parametrize('why', ['grouped', 'undeletable'])
