@@ -54,14 +54,22 @@ class Builds:
 
         :raises: CloudUnavailable
         """
-        return frozenset(
+        known = self.cloud.servers.find_servers(servers)
+        left = frozenset(
             uuid
-            for uuid, server in self.cloud.servers.find_servers(
-                servers
-            ).items()
+            for uuid, server in known.items()
             if server.state == ports.ServerState.BUILDING
             or server.task in MOVING
         )
+        # That hides what they were in the middle of, and does not stop it.
+        deleted = {
+            uuid
+            for uuid, server in known.items()
+            if server.is_being_deleted and uuid not in left
+        }
+        if not deleted:
+            return left
+        return left.union(self.cloud.servers.about_to_move(deleted))
 
     def is_overdue(
         self, closing: closings.Closing, now: datetime.datetime

@@ -233,6 +233,13 @@ class Servers(Protocol):
         Only as far as nova-conductor may choose a host for them by itself.
         """
 
+    def about_to_move(self, servers: Collection[str]) -> Collection[str]:
+        """Return those of these that are about to be resized or cold
+        migrated, also when they are deleted in the middle of that.
+
+        :param servers: UUIDs
+        """
+
     def servers_with_alternates(
         self,
         reservation_id: str,

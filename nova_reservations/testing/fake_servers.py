@@ -137,12 +137,18 @@ class FakeServers:
     def in_flight(
         self, hosts: Collection[objects.Resource]
     ) -> dict[str, set[str]]:
-        building = {
+        found = {
             server.uuid
             for server in self._all().values()
-            if server.state == ports.ServerState.BUILDING
+            if self._may_have_alternates(server)
         }
-        return {host.name: set(building) for host in hosts}
+        return {host.name: set(found) for host in hosts}
+
+    def _may_have_alternates(self, server: ports.Server) -> bool:
+        return server.has_alternates or server.uuid in self._state.preparing
+
+    def about_to_move(self, servers: Collection[str]) -> Collection[str]:
+        return self._state.preparing.intersection(servers)
 
     def servers_with_alternates(
         self,
@@ -156,7 +162,7 @@ class FakeServers:
         return [
             server
             for server in self._all().values()
-            if (server.has_alternates or server.uuid in self._state.preparing)
+            if self._may_have_alternates(server)
             and server.project_id in project_ids
             and server.uuid in ours
         ]

@@ -27,6 +27,7 @@ class Servers:
         self.gone_servers = find.gone_servers
         self.let_in = find.let_in
         self.in_flight = builds.in_flight
+        self.about_to_move = builds.about_to_move
         self.servers_with_alternates = builds.servers_with_alternates
         self.find_room = room.RoomFinder(hosts).find_room
         # They leave their hosts

@@ -63,6 +63,11 @@ def in_flight(
     }
 
 
+def about_to_move(servers: Collection[str]) -> frozenset[str]:
+    concerned = cells.of_servers(servers)
+    return frozenset(cells.ask(concerned, _about_to_move).all())
+
+
 def servers_with_alternates(
     reservation_id: str,
     project_ids: Collection[str],
@@ -121,20 +126,34 @@ def _of_projects(
 def _with_alternates(
     context: nova_context.RequestContext, **filters: list[str]
 ) -> list[find.Instance]:
+    # That hides what they were in the middle of, and does not stop it.
+    deleted = find.instances(
+        context, task_state=[task_states.DELETING], **filters
+    )
+    moving = _about_to_move(context, [instance.uuid for instance in deleted])
     return [
         *find.instances(context, vm_state=[vm_states.BUILDING], **filters),
         *find.instances(
             context, task_state=[task_states.RESIZE_PREP], **filters
         ),
-        # That hides what it was in the middle of, and does not stop it.
-        *(
-            deleted
-            for deleted in find.instances(
-                context, task_state=[task_states.DELETING], **filters
-            )
-            if _migrations(context, deleted.uuid, [PREPARING])
-        ),
+        *(instance for instance in deleted if instance.uuid in moving),
     ]
+
+
+def _about_to_move(
+    context: nova_context.RequestContext, servers: Collection[str]
+) -> list[str]:
+    if not servers:
+        return []
+    # Nova asks for the migrations of one server, or of all.
+    preparing = nova_objects.MigrationList.get_by_filters(
+        context, {'status': [PREPARING]}
+    )
+    return sorted(
+        {migration.instance_uuid for migration in preparing}.intersection(
+            servers
+        )
+    )
 
 
 def _in_cell(
@@ -160,16 +179,10 @@ def _may_move_to(
     whether that was forced. What is on its way further than that has claimed
     its host, and is seen there.
     """
-    moves = _migrations(context, server, UNDER_WAY)
+    moves = nova_objects.MigrationList.get_by_filters(
+        context, {'instance_uuid': server, 'status': UNDER_WAY}
+    )
     return not moves or any(
         move.status == ACCEPTED and move.dest_compute in hosts
         for move in moves
-    )
-
-
-def _migrations(
-    context: nova_context.RequestContext, server: str, statuses: list[str]
-) -> nova_objects.MigrationList:
-    return nova_objects.MigrationList.get_by_filters(
-        context, {'instance_uuid': server, 'status': statuses}
     )

@@ -180,6 +180,20 @@ class TestInFlight:
             host: {server} for host in worlds.HOSTS
         }
 
+    def test_so_might_one_that_is_deleted_as_it_is_migrated(self, world):
+        server, moving = (world.boot(world.hosts[0]) for _ in range(2))
+        with (
+            world.being_deleted(server),
+            world.being_deleted(moving, migrates=True),
+        ):
+            in_flight = world.cloud.servers.in_flight(world.hosts)
+            assert set(in_flight['host1']) == {moving}
+            nobody = str(uuid.uuid4())
+            about_to_move = world.cloud.servers.about_to_move
+            assert set(about_to_move([server, moving, nobody])) == {moving}
+            assert set(about_to_move([server])) == set()
+            assert set(about_to_move([])) == set()
+
 
 class TestRoom:
     def test_there_is_as_much_as_placement_says(self, world):

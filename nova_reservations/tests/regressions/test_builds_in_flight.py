@@ -6,6 +6,7 @@ And of two enrolments of one host at once the later, that found the first
 one's guests, took the trait off. Issue 13, item 14.
 """
 
+import dataclasses
 import datetime
 
 import pytest
@@ -28,6 +29,21 @@ def region(make_region):
 def build(region, server=SERVER):
     """Have Nova begin to build a server."""
     region.cloud.build(server, 'somebody', 'building')
+
+
+def migrate(region):
+    """Have Nova look for another host for a server that was there before."""
+    region.cloud.boot('elsewhere', 'somebody', SERVER)
+    region.cloud.preparing.add(SERVER)
+    region.cloud.begin(region.cloud.instances[SERVER], 'resize_prep')
+
+
+def delete(region):
+    """Delete it in the middle of that."""
+    server = region.cloud.instances[SERVER]
+    region.cloud.instances[SERVER] = dataclasses.replace(
+        server, task='deleting'
+    )
 
 
 def let_fail(region, server=SERVER):
@@ -72,6 +88,21 @@ def test_what_begins_later_is_not_waited_for(region):
     region.enrol('new')
     build(region, LATER)
     let_fail(region)
+    assert go_on(region).reservable
+
+
+@pytest.mark.parametrize('is_listed', [False, True])
+def test_one_that_is_deleted_in_its_migration_is_waited_for(region, is_listed):
+    region.cloud.slow_servers.add(SERVER)
+    migrate(region)
+    if not is_listed:
+        delete(region)
+    assert not region.enrol('new').reservable
+    delete(region)
+    host = go_on(region)
+    assert not host.reservable
+    assert SERVER in host.status_reason
+    region.cloud.preparing.clear()
     assert go_on(region).reservable
 
 
@@ -162,6 +193,24 @@ def test_a_host_is_not_emptied_for_a_lease_while_builds_are_in_flight(
     assert '1 server that was being built' in best_effort.status_reason
     assert SERVER not in best_effort.status_reason
     let_fail(region)
+    region.forward(until=2)
+    assert region.see(lease).status == 'ACTIVE'
+
+
+def test_nor_while_one_is_deleted_in_its_migration(make_region):
+    region = make_region(
+        best_effort_aggregate='donors', best_effort_timeout=minutes(10)
+    )
+    region.add_host('donor', enrol=False)
+    region.cloud.members = {'donor'}
+    region.drainable_hosts.follow(region.now)
+    region.cloud.slow_servers.add(SERVER)
+    migrate(region)
+    delete(region)
+    lease = region.best_effort()
+    region.forward(until=1)
+    assert region.see(lease).status == 'IN_PROGRESS'
+    region.cloud.preparing.clear()
     region.forward(until=2)
     assert region.see(lease).status == 'ACTIVE'
 
