@@ -11,7 +11,7 @@ from typing import TypeAlias
 from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations import ports
-from nova_reservations.objects import amounts
+from nova_reservations.testing import fake_room
 from nova_reservations.testing import fake_state
 
 _AT_REST = frozenset(
@@ -170,35 +170,7 @@ class FakeServers:
     def find_room(
         self, servers: Collection[ports.Server], now: datetime.datetime
     ) -> ports.Room:
-        open_hosts = [
-            host
-            for host in self._state.ordinary_hosts()
-            if self._state.cell_of(host) not in self._state.silent
-        ]
-        on = [server.host for server in self._state.instances.values()]
-        return ports.Room(
-            needs={
-                server.uuid: amounts.Amounts({'VCPU': 1}) for server in servers
-            },
-            fits={
-                server.uuid: []
-                if server.uuid in self._state.homeless
-                or server.uuid not in self._state.instances
-                else [
-                    host
-                    for host in open_hosts
-                    if self._state.cell_of(host)
-                    == self._state.cell_of(server.host)
-                ]
-                for server in servers
-            },
-            free={
-                name: amounts.Amounts(
-                    {'VCPU': self._state.room - on.count(name)}
-                )
-                for name in open_hosts
-            },
-        )
+        return fake_room.find(self._state, servers)
 
     def release_claims(
         self, servers: Collection[ports.Server], check: ports.Check
