@@ -17,11 +17,13 @@ from sqlalchemy import orm
 from nova_reservations import objects
 from nova_reservations.db import inventories
 from nova_reservations.db import models
+from nova_reservations.db import pages
 from nova_reservations.objects import interval
 from nova_reservations.objects import limits
 from nova_reservations.objects import states
 
 LEASE = models.table(models.Lease)
+EVENT = models.table(models.Event)
 RESERVATION = models.table(models.Reservation)
 ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
@@ -122,10 +124,34 @@ def look(
         for row in rows
         if row.status in _LEAVING and row.lease_end <= now
     }
+    deleted = [
+        row.id
+        for row in rows
+        if row.status == states.Lease.DELETING and row.lease_end > now
+    ]
+    if wanted.leases is not None:
+        leaving |= deleted_at(session, deleted)
     return Holdings(
         limits.Count(len(counted), sum(counted.values()), leaving),
         _held(rows),
     )
+
+
+def deleted_at(
+    session: orm.Session, lease_ids: Iterable[str]
+) -> dict[str, datetime.datetime]:
+    """Return id -> when the end began of leases that are deleted before it
+    was to be."""
+    return {
+        row.lease_id: row.updated_at
+        for page in pages.of(lease_ids)
+        for row in session.execute(
+            sa.select(EVENT.c.lease_id, EVENT.c.updated_at).where(
+                EVENT.c.lease_id.in_(page),
+                EVENT.c.event_type == states.EventType.END,
+            )
+        )
+    }
 
 
 def held_by(

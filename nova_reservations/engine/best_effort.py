@@ -396,8 +396,11 @@ class BestEffort:
             # What was free in the pool is not any more.
             return steps.Wait(objects.Reason.of(refusal), SOON)
         except exception.OverLimit as refusal:
-            # It was within the limits when hosts began to be emptied.
             why = objects.Reason.of(refusal)
+            if refusal.values.get('leaving'):
+                # Its own project gives something back, in seconds as a rule.
+                return steps.Wait(why, LATER)
+            # It was within the limits when hosts began to be emptied.
             self._end(lease, states.Lease.ERROR, why, now)
             return steps.Again()
         except exception.Contended as error:

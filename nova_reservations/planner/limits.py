@@ -4,8 +4,9 @@
 A change is refused only where it adds to what is too much: who has more than
 a limit that was lowered can still give back, and ask for other times.
 
-What is over counts until it is given back: at this instant, as long as that
-takes no longer than it may; then at any time to come.
+What is over counts until it is given back: for a minute, at this instant; then
+at any time before it is to be given back at the latest; from there on at any
+time to come.
 """
 
 from collections import Counter
@@ -20,7 +21,8 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import limits
 
 SOON = datetime.timedelta(minutes=1)
-"""From this instant on: clients name a start that is now by its minute."""
+"""From this instant on: clients name a start that is now by its minute. No
+ordinary end takes longer."""
 
 FOREVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
@@ -189,8 +191,13 @@ def _kept(
     """Return what should have been given back, for the time in which it
     counts."""
     end = held.window.end
-    overdue = patience is not None and end + patience <= now
-    until = FOREVER if overdue else now + SOON
+    until = now + SOON
+    if patience is not None and end + patience <= now:
+        until = FOREVER
+    elif patience is not None and end + SOON <= now:
+        # Whoever keeps something would be in the way of nothing by beginning
+        # a little later, again and again.
+        until = max(until, end + patience)
     return dataclasses.replace(
         held, window=interval.Interval(now, until), ended_at=end
     )

@@ -24,25 +24,23 @@ from nova_reservations.db import freed_resources
 from nova_reservations.db import healing
 from nova_reservations.db import hosts
 from nova_reservations.db import idempotency
-from nova_reservations.db import inventories
 from nova_reservations.db import leased_servers
 from nova_reservations.db import leases
 from nova_reservations.db import looks
 from nova_reservations.db import migration
 from nova_reservations.db import models
-from nova_reservations.db import project_limits
 from nova_reservations.db import resources
 from nova_reservations.db import retry_queue
 from nova_reservations.db import server_failures
 from nova_reservations.db import shares
 from nova_reservations.db import tenancy
 from nova_reservations.objects import demand
-from nova_reservations.objects import limits
 from nova_reservations.objects import search
 from nova_reservations.objects import states
 from nova_reservations.testing import fake_cloud
 from nova_reservations.tests import booking
 from nova_reservations.tests import conftest
+from nova_reservations.tests.functional.db import held
 from nova_reservations.tests.functional.db import inventoried
 from nova_reservations.tests.functional.db import listed
 from nova_reservations.tests.functional.db import plans
@@ -100,6 +98,7 @@ OF_CANDIDATES = frozenset(
 )
 
 OFTEN = {
+    **held.OFTEN,
     **inventoried.OFTEN,
     **listed.OFTEN,
     **purged.OFTEN,
@@ -250,26 +249,6 @@ OFTEN = {
     'which keys are to be forgotten': listed.Often(
         lambda session: idempotency.remove(session, booking.NOW, 1000),
         frozenset({'ix_nr_idempotency_keys_created_at'}),
-    ),
-    'what a project holds': listed.Often(
-        lambda session: project_limits.look(
-            session,
-            'project-7',
-            booking.at(9),
-            limits.Limits(leases=2, hosts=2, slots=2),
-            booking.window(107, 108),
-        ),
-        frozenset(
-            {
-                'ix_nr_leases_holding',
-                'ix_nr_reservations_lease_id',
-                'uq_nr_allocations_reservation_id_resource_id',
-            }
-        ),
-    ),
-    'what is in whole resources': listed.Often(
-        # By its primary key, which PostgreSQL names.
-        lambda session: inventories.of_wholes(session, [1, 2, 3])
     ),
     'the slots of a reservation': listed.Often(
         lambda session: allocations.slots(session, [listed.lease_id(7)]),

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases that are over count against limits for what they hold still."""
 
+import contextlib
+
 import pytest
 
+from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine import lease_requests
 from nova_reservations.plugins.resource_types import base
@@ -128,6 +131,28 @@ def test_an_ordinary_end_is_in_the_way_of_what_begins_now_alone(region, keep):
     region.lease_of(WHOLE, start=1, end=60)
 
 
+def test_an_end_of_a_minute_is_in_the_way_until_it_should_be_over(
+    region, keep
+):
+    limit(region, resources={pools.POOL: 1})
+    lease = keep(WHOLE)
+    pass_to(region, 60, 61)
+    with refused('2 test:pool at 2030-01-01 13:09.*' + told(lease, 1)):
+        region.lease_of(WHOLE, start=8.5, end=60)
+    region.lease_of(WHOLE, start=9, end=60)
+
+
+def test_who_asks_for_a_little_later_at_each_end_gets_one_beside(region, keep):
+    limit(region, resources={pools.POOL: 1})
+    keep(WHOLE)
+    got = []
+    for time in (60, 62, 64, 66):
+        pass_to(region, time - 0.5, time)
+        with contextlib.suppress(exception.OverLimit):
+            got.append(region.lease_of(WHOLE, start=1.5, end=2))
+    assert len(got) == 1
+
+
 def test_what_takes_too_long_is_in_the_way_of_all_times(region, keep):
     limit(region, resources={pools.POOL: 1})
     lease = keep(WHOLE)
@@ -166,6 +191,22 @@ def test_a_lease_that_takes_too_long_to_end_counts_as_one(region, keep):
     ):
         region.lease()
     give_back(region, 75)
+    region.lease()
+
+
+def test_a_lease_that_takes_too_long_to_delete_counts_before_its_end(region):
+    limit(region, leases=1)
+    lease = region.lease_of(WHOLE, end=24 * 60)
+    region.work()
+    region.types[pools.POOL].kept = True
+    region.delete(lease)
+    pass_to(region, 0, 9)
+    assert used(region).leases == 0
+    pass_to(region, 11)
+    assert used(region).leases == 1
+    with refused('which ended at 2030-01-01 12:00, counts until all is'):
+        region.lease()
+    give_back(region, 15)
     region.lease()
 
 

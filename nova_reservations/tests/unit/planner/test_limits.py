@@ -25,7 +25,7 @@ def held(start, end, hosts=0, slots=0):
 
 HELD = st.builds(
     lambda window, hosts, slots: held(*window, hosts, slots),
-    st.lists(st.integers(-3, LAST), min_size=2, max_size=2, unique=True).map(
+    st.lists(st.integers(-5, LAST), min_size=2, max_size=2, unique=True).map(
         sorted
     ),
     st.integers(0, 4),
@@ -40,7 +40,7 @@ SOON = planner.SOON / limits.HOUR
 INSTANTS = (0, SOON, *range(1, LAST + 1))
 """Hours at which anything changes."""
 
-PATIENCE = datetime.timedelta(hours=2)
+PATIENCE = datetime.timedelta(hours=3)
 """The longest that an end may take."""
 
 
@@ -52,6 +52,12 @@ def number(many, hour, what, patience=PATIENCE):
         for each in many
         if each.window.start <= booking.at(hour) < each.window.end
         or (hour < SOON and each.window.end <= NOON)
+        or (
+            patience is not None
+            # An end that is no hour ago is less than a minute ago, too.
+            and each.window.end < NOON
+            and booking.at(hour) < each.window.end + patience
+        )
         or (patience is not None and each.window.end + patience <= NOON)
     )
 

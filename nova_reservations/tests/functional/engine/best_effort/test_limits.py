@@ -5,8 +5,11 @@ import pytest
 
 from nova_reservations import exception
 from nova_reservations.objects import states
+from nova_reservations.testing.region import minutes
+from nova_reservations.tests.functional.engine import test_end
 from nova_reservations.tests.functional.engine import test_limit_order
 from nova_reservations.tests.functional.engine import test_limits
+from nova_reservations.tests.functional.engine.best_effort import draining
 
 
 def test_no_host_is_emptied_for_more_than_may_be_had(region):
@@ -33,3 +36,21 @@ def test_emptied_hosts_are_left_where_they_have_become_too_many(region):
     assert region.status(lease) == states.Lease.ERROR
     assert 'Over the limit: 2 hosts' in region.see(lease).status_reason
     assert region.hosts_of(lease) == set()
+
+
+def test_what_its_own_project_has_not_given_back_yet_is_waited_for(
+    make_clouds,
+):
+    region = make_clouds('green', best_effort_timeout=minutes(5))
+    test_limits.limit(region, hosts=2)
+    _, leaving = test_end.with_slow_server(region, end=0.5)
+    region.lease(start=0.5)
+    lease = draining.begun(region, minimum=1)
+    region.forward(until=0.5)
+    region.cloud.instances.pop('0 of green')
+    region.forward(until=0.7)
+    assert region.status(lease) == states.Lease.IN_PROGRESS
+    assert 'Over the limit: 3 hosts' in region.see(lease).status_reason
+    region.cloud.instances.pop(leaving)
+    region.forward(until=1)
+    assert region.status(lease) == states.Lease.ACTIVE

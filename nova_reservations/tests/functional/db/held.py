@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries for what projects hold, and the indexes they need."""
+
+from nova_reservations.db import inventories
+from nova_reservations.db import project_limits
+from nova_reservations.objects import limits
+from nova_reservations.tests import booking
+from nova_reservations.tests.functional.db import listed
+
+OFTEN = {
+    'what a project holds': listed.Often(
+        lambda session: project_limits.look(
+            session,
+            'project-7',
+            booking.at(9),
+            limits.Limits(leases=2, hosts=2, slots=2),
+            booking.window(107, 108),
+        ),
+        frozenset(
+            {
+                'ix_nr_leases_holding',
+                'ix_nr_reservations_lease_id',
+                'uq_nr_allocations_reservation_id_resource_id',
+            }
+        ),
+    ),
+    'what is in whole resources': listed.Often(
+        # By its primary key, which PostgreSQL names.
+        lambda session: inventories.of_wholes(session, [1, 2, 3])
+    ),
+    'since when leases are deleted': listed.Often(
+        # By the one index of events or the other.
+        lambda session: project_limits.deleted_at(
+            session, [listed.lease_id(7)]
+        )
+    ),
+}
