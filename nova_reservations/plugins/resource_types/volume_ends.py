@@ -126,13 +126,13 @@ def _not_moved(
 ) -> objects.Reason:
     snapshots = cloud.volumes.find_snapshots(volume, booking.lease.project_id)
     what = (
-        f'Cinder is asked each minute to move volume {volume.name} out of the '
-        'pool of leases, and has not done it: '
+        f'Volume {volume.name} is in the pool of leases still, and Cinder is '
+        'asked to move it a minute after each change of it; if it stays, '
     )
     if snapshots:
         return objects.Reason.plain(
-            f'{what}many backends can not move a volume that has snapshots; '
-            f'delete {", ".join(snapshots[: base.MAX_TOLD])}'
+            f'{what}its snapshots may be why, with which many backends move '
+            f'no volume: delete {", ".join(snapshots[: base.MAX_TOLD])}'
         )
     return objects.Reason(
         f'{what}there may be no room for it elsewhere; ask the operator, or '
