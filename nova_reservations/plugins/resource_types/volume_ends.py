@@ -131,8 +131,8 @@ def _not_moved(
     )
     if snapshots:
         return objects.Reason.plain(
-            f'{what}its snapshots may be why, with which many backends move '
-            f'no volume: delete {", ".join(snapshots[: base.MAX_TOLD])}'
+            f'{what}many backends can not move one that has snapshots; '
+            f'delete {", ".join(snapshots[: base.MAX_TOLD])}'
         )
     return objects.Reason(
         f'{what}there may be no room for it elsewhere; ask the operator, or '
