@@ -369,10 +369,8 @@ def held(session: orm.Session, reservation_ids: Collection[str]) -> Held:
             its[name, degraded] += getattr(row, name) or 0
     if shares:
         _add_shares(session, reservation_ids, shares, found)
-    for resource_id, units in inventories.of_wholes(session, wholes).items():
-        reservation_id, degraded = wholes[resource_id]
-        for name, amount in units.items():
-            found[reservation_id][name, degraded] += amount
+    if wholes:
+        _add_wholes(session, wholes, found)
     return found
 
 
@@ -397,3 +395,14 @@ def _add_shares(
             units_of = shapes.class_of(row.resource_class)
             name = records.SLOTS if is_count else units_of
             found[reservation_id][name, degraded] += row.amount
+
+
+def _add_wholes(
+    session: orm.Session,
+    wholes: Mapping[int, tuple[str, bool]],
+    found: dict[str, Counter[Key]],
+) -> None:
+    for resource_id, units in inventories.of_wholes(session, wholes).items():
+        reservation_id, degraded = wholes[resource_id]
+        for name, amount in units.items():
+            found[reservation_id][name, degraded] += amount
