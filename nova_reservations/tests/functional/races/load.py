@@ -87,7 +87,7 @@ class Journal:
 
 
 class Journaled(base.ResourceType):
-    """A type whose start and end are only written about."""
+    """A type whose starts, changes and ends are only written about."""
 
     journal: Journal
 
@@ -96,6 +96,12 @@ class Journaled(base.ResourceType):
 
     def start(self, booking: base.Booking) -> None:
         self._write('start', booking)
+
+    def update(self, booking: base.Booking) -> None:
+        self._write('update', booking)
+
+    def heal(self, booking: base.Booking) -> None:
+        self.update(booking)
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
         self._write('end', booking)

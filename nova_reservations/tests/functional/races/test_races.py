@@ -148,6 +148,10 @@ def used_twice(entries):
     users = defaultdict(dict)
     found = []
     for entry in entries:
+        if entry.what == 'update':
+            # It may have given some back.
+            for given in users.values():
+                given.pop(entry.lease, None)
         for name, amounts in entry.hosts.items():
             host = name.removesuffix('+')
             if entry.what == 'end':
