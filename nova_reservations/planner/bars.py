@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bars of a calendar, as one project may see it.
 
-Those of others are joined where they touch: how many they are, and who begins
-when another one ends, is not told.
+Bars of other projects are joined where they touch: a viewer must not learn how
+many leases they are, or that one begins when another one ends.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ class Kind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Own:
-    """The reservation that a bar of the viewer's own shows."""
+    """The reservation behind a bar, if it is of the viewer's project."""
 
     reservation_id: str
     lease_id: str
@@ -37,7 +37,7 @@ class Own:
 class Taken:
     """A host that a lease has.
 
-    :ivar whole: all of it, and not a share.
+    :ivar whole: whether the lease has all of the host, not a share.
     :ivar own: None: the lease is another project's.
     """
 
@@ -49,7 +49,8 @@ class Taken:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
-    """:ivar hosts: how many it is of; None: of the one that it is beside."""
+    """:ivar hosts: how many hosts the bar is of; None: of the one host whose
+    bars are listed."""
 
     kind: Kind
     start: datetime.datetime
@@ -75,7 +76,7 @@ def of(
     taken: Iterable[Taken], held: Iterable[Span], window: interval.Interval
 ) -> list[Bar]:
     """Return the bars of one host in a window, in the order of their start;
-    those that are not the viewer's end where the window does."""
+    those that are not the viewer's are cut to the window."""
     bars: list[Bar] = []
     others: dict[Kind, list[Span]] = {Kind.HELD: list(held)}
     for each in taken:
@@ -92,8 +93,8 @@ def of(
 def promised(
     leases: Iterable[Promised], window: interval.Interval
 ) -> list[Bar]:
-    """Return the bars of what is promised, in the order of their start; of
-    others, how many hosts they have together."""
+    """Return the bars of promised hosts, in the order of their start; those of
+    other projects only tell how many hosts they have together."""
     bars: list[Bar] = []
     changes = Counter[datetime.datetime]()
     for each in leases:
@@ -117,7 +118,7 @@ def promised(
 def _joined(
     spans: Iterable[Span], window: interval.Interval
 ) -> list[tuple[datetime.datetime, datetime.datetime]]:
-    """Return the spans within the window; of those that touch, one."""
+    """Return the spans cut to the window; those that touch become one."""
     within = sorted(
         (
             max(start or window.start, window.start),

@@ -20,7 +20,7 @@ Target = TypeVar('Target', bound=Hashable)
 class Want:
     """:ivar count: how many resources are wanted.
 
-    :ivar offers: ids of those that would do.
+    :ivar offers: ids of the resources that suit.
     """
 
     count: int
@@ -30,9 +30,10 @@ class Want:
 def cheapest(wants: Sequence[Want], order: Iterable[int]) -> set[int] | None:
     """Return ids that fulfil all wants together; None if there are none.
 
-    What can be used together is a matroid (the wants are the sides that it
-    is matched to): to take each in the order of its cost, if it can be used
-    beside those taken before, is best for any costs that add up.
+    The sets of resources that can be matched to the wants together form a
+    matroid. A greedy choice is therefore the cheapest for any costs that add
+    up: take each resource in the order of cost, if it can be matched beside
+    those taken before.
 
     :param order: ids, the cheapest first
     """
@@ -51,7 +52,7 @@ def cheapest(wants: Sequence[Want], order: Iterable[int]) -> set[int] | None:
                 return True
             for other in [key for key, has in owner.items() if has == index]:
                 if use(other, seen):
-                    # This one takes the place of the other: as many are given.
+                    # It takes the place of ``other``: ``given`` stays.
                     owner[resource_id] = index
                     return True
         return False
@@ -70,9 +71,9 @@ def places(
 ) -> dict[Server, Target]:
     """Return server -> a target where it finds room beside the others.
 
-    Those with the least choice first, and the large before the small. No
-    search: it may miss one where only an odd arrangement has room for all,
-    but where it finds a place there is one.
+    Servers with the fewest targets go first, and large ones before small ones.
+    There is no backtracking: a server may be left out although some
+    arrangement has room for all, but each place returned does have room.
 
     :param servers: what each needs
     :param fits: the targets that each could go to

@@ -16,7 +16,7 @@ TOGETHER = datetime.timedelta(minutes=10)
 """Resources that fail within this time fail together."""
 
 FEWEST = 3
-"""Fewer than these never are a mass."""
+"""Fewer failures than this are never a mass failure."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ def condition(
             down_since=was.down_since or now, forced_down=True
         )
     if seen.down and was.failed:
-        # Who disables it by now has only seen that, too.
+        # An operator who disables it now has merely seen the failure, too.
         return objects.Condition(down_since=was.down_since)
     if seen.disabled:
-        # An administrator is at work there: silence was to be expected.
+        # An administrator works on it: its silence is expected, no failure.
         return _held(was, states.Hold.DISABLED, now)
     if seen.down:
         held = _held(was, states.Hold.DOWN, now)
@@ -69,7 +69,7 @@ def _held(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """A resource with others that may fail together with it.
+    """A resource of a domain whose resources may fail together.
 
     :ivar braked_at: when it was last seen to have failed with many others.
     :ivar brake_off: whether an administrator has said to heal it anyway.
@@ -100,10 +100,10 @@ def masses(
 ) -> list[Mass]:
     """Return where too many have failed at once.
 
-    What is only down yet counts: the first ones to have failed must not be
-    healed while the others are about to. What an administrator has said to
-    heal counts for those that failed with it, and no more once all of them
-    are healed.
+    A resource that is down but has not failed yet counts: the first ones that
+    failed must not be healed while others are about to fail. A resource that
+    an administrator has said to heal counts as long as any resource of its
+    domain is marked as failed with many others.
 
     :param limit: per cent of a domain
     """
@@ -134,10 +134,10 @@ def _counts(member: Member, lasts: bool, now: datetime.datetime) -> bool:
 
 
 def are_many(count: int, size: int, limit: int) -> bool:
-    """Return whether so many are a mass.
+    """Return whether so many failures are a mass failure.
 
-    :param size: how many there are of the domain
-    :param limit: per cent of it
+    :param size: how many resources the domain has
+    :param limit: per cent of the domain
     """
     return count >= FEWEST and 100 * count > limit * size
 
@@ -148,8 +148,9 @@ def calmed(
     now: datetime.datetime,
     down_after: datetime.timedelta,
 ) -> set[int]:
-    """Return resources that are no part of a mass failure any more: most
-    others are back, and these had the time to come back, too."""
+    """Return ids of resources that are no part of a mass failure any more:
+    their domain has had none for ``down_after``, long enough for them to come
+    back, too."""
     stormy = {mass.domain for mass in still}
     last: dict[str, datetime.datetime] = {}
     for member in members:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison of what a project holds with its limits.
 
-A change is refused only where it adds to what is too much: who has more than
-a limit that was lowered can still give back, and ask for other times.
+A change is refused only where it adds to an excess: a project that has more
+than a lowered limit can still give back, and ask for other times.
 
-What is over counts until it is given back: for a minute, at this instant; then
-at any time before it is to be given back at the latest; from there on at any
-time to come.
+What a lease that is over has not given back still counts. In the first minute
+it counts at this instant only. Then it counts until its end is overdue. Once
+its end is overdue it counts at all times to come.
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import limits
 
 SOON = datetime.timedelta(minutes=1)
-"""From this instant on: clients name a start that is now by its minute. No
-ordinary end takes longer."""
+"""What is over counts for this long from now on: clients give a start of now
+to the minute. No ordinary end takes longer."""
 
 FOREVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
@@ -32,10 +32,10 @@ class Breach:
     """A limit that would be exceeded.
 
     :ivar name: of the limit.
-    :ivar at: the instant at which it would be exceeded; None: it is of no
-        instant.
-    :ivar leaving: id -> end, of leases that are over and count still.
-    :ivar kept: what of the number these have not given back.
+    :ivar at: the instant at which it would be exceeded; None: the limit
+        is not about instants.
+    :ivar leaving: id -> end, of leases that are over and still count.
+    :ivar kept: the part of the number that these leases have not given back.
     """
 
     name: str
@@ -48,7 +48,11 @@ class Breach:
     kept: int = 0
 
     def told(self, one: str, many: str) -> str:
-        """Return it in words, of which these are for what is limited."""
+        """Return the breach in words.
+
+        :param one: the word for one of what is limited
+        :param many: the word for several
+        """
         what = objects.plural(self.number, one, many)
         when = f' at {self.at:%Y-%m-%d %H:%M}' if self.at else ''
         return (
@@ -78,7 +82,7 @@ def of_leases(
     now: datetime.datetime,
     patience: datetime.timedelta,
 ) -> Breach | None:
-    """Return the limit that a new lease exceeds, which is counted already.
+    """Return the limit that a new lease exceeds; ``count`` includes the lease.
 
     :param waits: whether it is one that waits for capacity
     :param patience: the longest that an end may take
@@ -108,7 +112,8 @@ def of_resources(
     :param patience: the longest that an end may take
     """
     others = _counted(others, now, patience)
-    # Of its own time to come it has nothing yet.
+    # No patience here: what this lease itself has not given back must not
+    # count against the time that the lease asks for.
     before, after = _counted(before, now), _counted(after, now)
     for name, most in limit.peaks.items():
         worst = _worst(others, before, after, name, most, now)
@@ -188,15 +193,15 @@ def _kept(
     now: datetime.datetime,
     patience: datetime.timedelta | None,
 ) -> limits.Held:
-    """Return what should have been given back, for the time in which it
+    """Return what should be given back by now, with the window in which it
     counts."""
     end = held.window.end
     until = now + SOON
     if patience is not None and end + patience <= now:
         until = FOREVER
     elif patience is not None and end + SOON <= now:
-        # Whoever keeps something would be in the way of nothing by beginning
-        # a little later, again and again.
+        # A minute is not enough: a project could keep what is over and ask
+        # for a lease a little later, again and again.
         until = max(until, end + patience)
     return dataclasses.replace(
         held, window=interval.Interval(now, until), ended_at=end
@@ -269,7 +274,7 @@ def _host_time(
             each.count(limits.HOSTS)
             * (each.window.end - max(each.window.start, now))
             for each in held
-            # Of what is over no time is to come.
+            # A lease that is over has no host hours to come.
             if each.ended_at is None
         ),
         datetime.timedelta(0),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matching of whole resources that are free to the reservations of a lease.
 
-Best fit: what is free only shortly around the window goes first, so that
-long free windows stay whole. How shortly is told apart only roughly: among
-equals the order is each lease's own, so that writers at the same moment do
-not all reach for the same resource.
+Best fit: a resource that is free only shortly around the window goes first,
+so that long free windows stay whole. Lengths are compared roughly, and among
+equals each lease has an order of its own, so that concurrent writers do not
+all reach for the same resource.
 """
 
 import collections
@@ -30,13 +30,13 @@ def assign(
     """Return the resources to book for each ask, best first; no resource
     twice.
 
-    Each has its minimum before any has more, and gives way to another where
-    it can have something else: what can be fulfilled is. What is kept goes
-    before what is new.
+    Each ask gets its minimum before any ask gets more. An ask gives up a
+    resource if it can have another one, so all is fulfilled that can be.
+    Resources that must be kept are given before new ones.
 
-    :param best_fit: whether the best fit goes first. Writers that find the
-        same resource to be it are in each other's way; without, each has an
-        order of its own.
+    :param best_fit: whether the best fit goes first. Concurrent writers may
+        then choose the same resource and conflict; without best fit each
+        lease has an order of its own.
     :param excluded: ids of resources that siblings have a share of.
     """
     plan = _Plan(asks, seed, best_fit, excluded)
@@ -100,10 +100,10 @@ class _Plan:
         return len(resources) <= self.asks[ask].wanted.demand.maximum
 
     def augment(self, ask: int) -> bool:
-        """Give the ask one more, even if others must change for it.
+        """Give the ask one more resource, even if other asks must change.
 
-        The shortest chain of asks, each of which takes a resource from the
-        one after it, to one that can have a free one.
+        This finds the shortest chain of asks in which each takes a resource
+        from the next one, and the last one takes a free resource.
         """
         taken_for: dict[int, tuple[int, int]] = {}
         seen = {ask}
@@ -169,5 +169,6 @@ def _rank(
 
 
 def _bucket(gap: datetime.timedelta | None) -> int:
-    """Gaps of one bucket are alike: up to 1 hour, 2, 4, 8, ..., for good."""
+    """Return the bucket of a gap: below 1 hour, 2, 4, 8, ..., endless. Gaps
+    of one bucket count as equal."""
     return _FOREVER if gap is None else (gap // _HOUR).bit_length()

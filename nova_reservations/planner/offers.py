@@ -27,7 +27,7 @@ class Ask:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shortage:
-    """:ivar reservation_id: of the one that can't have what it wants."""
+    """:ivar reservation_id: of the reservation that can't be fulfilled."""
 
     reservation_id: str
 
@@ -39,8 +39,8 @@ def beside(
 ) -> list[search.Offer]:
     """Return what others leave of the offers.
 
-    :param taken: resource id -> what they take of it at that time; None: it
-        as a whole
+    :param taken: resource id -> what the others take of it at that time;
+        None: all of it
     """
     if not taken:
         return list(offers)

@@ -2,10 +2,10 @@
 """The times at which a lease finds room: when it can start, and how long it
 can last.
 
-Each resource is a line: how many slots are free on it from one change to the
-next; a whole resource is one slot. A window has the least that is free at any
-instant of it. From the lines follows how many slots a window has that begins
-at each time, and from that, in one sweep, when all reservations have enough.
+The line of a resource says how many slots are free on it from one change to
+the next; a whole resource is one slot. A window has the least that is free at
+any of its instants. The lines give the slots of a window for each time at
+which it can begin, and one sweep finds when all reservations have enough.
 
 Decision 0032: doc/source/decisions/0032-refusals-tell-when
 """
@@ -28,8 +28,8 @@ from nova_reservations.objects import demand as demands
 from nova_reservations.planner import draining
 
 Line = Sequence[tuple[datetime.datetime, int]]
-"""How many slots are free from each time on, in the order of time; nobody
-asks about a time before the first."""
+"""How many slots are free from each time on, in the order of time; it is
+never asked about a time before the first."""
 
 TRIES = 100
 """Starts for which several reservations are matched to resources."""
@@ -45,8 +45,8 @@ _time = operator.itemgetter(0)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hold:
-    """A resource is held from start until just before end, with the time for
-    cleaning.
+    """A resource is held from start until just before end, which includes the
+    time for cleaning.
 
     :ivar end: None: nobody knows.
     :ivar amounts: resource class -> units; None: as a whole.
@@ -62,9 +62,9 @@ class Wish:
     """A reservation of a lease, and the resources that it could have.
 
     :ivar lines: by the ids of the resources.
-    :ivar aftermath: for how long after the lease it has them.
-    :ivar keeps: resource id -> slots that it has there, and keeps.
-    :ivar is_pool: its only line is that of all of them together.
+    :ivar aftermath: for how long after the lease they stay held.
+    :ivar keeps: resource id -> slots that the reservation has and keeps there.
+    :ivar is_pool: its only line is the sum of all resources.
     """
 
     demand: demands.Ask
@@ -75,13 +75,14 @@ class Wish:
 
     @property
     def need(self) -> int:
-        """The number that its resources must count together."""
+        """The least sum of count() over its resources that is enough."""
         if self.demand.exclusive:
             return self.demand.minimum
         return 1 if self.demand.affinity else self.demand.slots
 
     def count(self, resource: int, slots: int) -> int:
-        """Return what the resource counts if so many slots are free there."""
+        """Return what the resource adds to the sum that must reach ``need``,
+        if so many slots are free there."""
         if self.is_pool:
             return slots
         if self.demand.exclusive or self.demand.affinity is False:
@@ -94,8 +95,8 @@ class Wish:
 
 
 def pooled(wish: Wish) -> Wish:
-    """Return the wish for so many resources at each instant, which need not
-    be the same ones from one instant to the next."""
+    """Return the wish for as many resources at each instant, but not
+    necessarily the same resources all the time."""
     changes = Counter[datetime.datetime]()
     for its in wish.lines.values():
         before = 0
@@ -118,8 +119,8 @@ def line(
 ) -> Line:
     """Return the line of a resource from a time on.
 
-    :param capacity: resource class -> units of what is shared; None: it is
-        wanted as a whole, and not if somebody holds anything of it
+    :param capacity: resource class -> units that can be shared; None: the
+        resource is wanted as a whole, so any hold on it leaves nothing
     """
     changes = defaultdict[datetime.datetime, list[tuple[int, Hold]]](list)
     for hold in holds:
@@ -154,13 +155,14 @@ def starts(
     *,
     sure: bool = True,
 ) -> Iterator[datetime.datetime]:
-    """Yield, in order, times at which a lease can start: the first of all, and
-    each at which more resources come free, or fewer, and enough are.
+    """Yield, in order, times at which a lease can start: the first one, and
+    each later time at which what is free changes and is enough.
 
-    Of several reservations with shares nothing is sure.
+    With several reservations, one of them of shares, no start is sure.
 
-    :param until: of all that begins before it the lines know; None: of all
-    :param sure: otherwise each reservation has enough by itself.
+    :param until: the lines know all that begins before it; None: they know all
+    :param sure: whether the reservations must have enough beside each other;
+        otherwise each must have enough by itself
     """
     if sure and not _can_tell(wishes):
         return
@@ -207,10 +209,10 @@ def latest_end(
     before: datetime.datetime,
     until: datetime.datetime | None = None,
 ) -> datetime.datetime | None:
-    """Return the latest end between two times that a lease can have which
-    begins then; None if it is not known.
+    """Return the latest end between ``after`` and ``before`` that a lease can
+    have if it begins at ``begin``; None if that is not known.
 
-    :param until: of all that begins before it the lines know; None: of all
+    :param until: the lines know all that begins before it; None: they know all
     """
     if not _can_tell(wishes):
         return None
@@ -245,7 +247,7 @@ def latest_end(
         ]
         return not _is_enough(wishes, free)
 
-    # Who has enough until then has enough until any time before.
+    # A lease that has enough until some end has enough until earlier ends.
     fitting = bisect.bisect_left(ends, True, key=is_too_late)
     return ends[fitting - 1] if fitting else None
 
@@ -257,16 +259,18 @@ def _can_tell(wishes: Sequence[Wish]) -> bool:
 def _windows(
     its: Line, begin: datetime.datetime, length: datetime.timedelta
 ) -> Iterator[tuple[datetime.datetime, int]]:
-    """Yield how many slots a window has that begins at each time, where that
-    changes."""
-    # What a change makes of the line is in the window from a length before
-    # it on, and what was before it until then.
+    """Yield begin -> slots of a window that begins then, for each begin at
+    which the number of slots changes."""
+    # Windows that begin less than a length before a change meet what comes
+    # after the change; windows that begin at the change or later no longer
+    # meet what was before it.
     times = {begin}
     for time, _ in its:
         times |= {time, time - length + _SECOND}
     ends = [*(time for time, _ in its[1:]), None]
     coming = deque(zip(its, ends, strict=True))
-    # Those that begin in the window, without those that later ones undercut.
+    # The levels in the window, without those that a later one undercuts: the
+    # first of the rest is the least.
     inside: deque[tuple[int, datetime.datetime | None]] = deque()
     last = None
     latest = _LATEST - length
@@ -284,8 +288,8 @@ def _windows(
 
 
 def _falling(its: Line, begin: datetime.datetime) -> Line:
-    """Return the least that is free from begin until any time, by the times
-    at which that falls."""
+    """Return the least that is free from begin until each time, as a line of
+    the times at which this least falls."""
     first = bisect.bisect_right(its, begin, key=_time) - 1
     falling = [its[first]]
     for time, slots in its[first + 1 :]:

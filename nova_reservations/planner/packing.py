@@ -3,8 +3,8 @@
 
 What is left of a resource is what its inventory has, less the peak of what
 others hold while the window lasts: exact at every instant, for each resource
-class. All slots of a lease have one window, so what one of its reservations
-takes is taken from the others for all of it.
+class. All slots of a lease have the same window, so what one reservation takes
+is missing to its siblings for the whole window.
 """
 
 from collections.abc import Callable
@@ -32,9 +32,9 @@ def assign(
 ) -> dict[str, dict[int, int]] | offers.Shortage:
     """Return how many slots each ask gets of which resource.
 
-    Resources that others share already go first, and of those the ones that
-    will be full: whole ones stay whole. Where that leaves one without, the
-    asks are fulfilled one after the other from the first resource on.
+    Resources that are shared already go first, and among them those that will
+    be full, so that unused resources stay whole. If an ask then gets too
+    little, a second attempt takes the resources in the order of their ids.
 
     :param excluded: ids of resources that a sibling takes as a whole.
     """
@@ -63,7 +63,7 @@ class _Packing:
     def fill(
         self, order: _Order
     ) -> dict[str, dict[int, int]] | offers.Shortage:
-        # What stays where it is goes before all that is new.
+        # Slots that must stay where they are come before all new ones.
         for ask in self.asks:
             if not self._can_keep(ask):
                 return offers.Shortage(ask.wanted.reservation_id)
@@ -109,8 +109,8 @@ class _Packing:
     def _more(
         self, ask: offers.Ask, ranked: Iterable[search.Offer]
     ) -> dict[int, int] | None:
-        """Return the slots that it gets beside those that it must keep; None:
-        not enough."""
+        """Return the slots that the ask gets beside those that it must keep;
+        None: there are not enough."""
         share, must_keep = _share(ask), ask.wanted.must_keep
         slot = share.slot
         wanted = share.slots - sum(must_keep.values())

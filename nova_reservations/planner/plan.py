@@ -18,7 +18,7 @@ _Turn = tuple[
     Callable[..., dict[str, dict[int, int]] | offers.Shortage],
     Sequence[offers.Ask],
 ]
-"""A planner, and those that it plans."""
+"""A planner, and the asks that it plans."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ def assign(
 ) -> Plan | offers.Shortage:
     """Return the resources to book for each ask.
 
-    Whole resources are chosen first, and if that leaves a share without,
-    shares are.
+    Whole resources are chosen first. If a share then finds no room, a second
+    attempt chooses the shares first.
 
-    :param seed: the same choice for the same seed; the id of the lease.
-    :param best_fit: whether the best fit goes first; without, each seed has
+    :param seed: the id of the lease; the same seed gives the same choice.
+    :param best_fit: whether the best fit goes first; otherwise each seed has
         an order of its own.
     """
     wholes = [ask for ask in asks if ask.wanted.demand.exclusive]
@@ -102,7 +102,8 @@ def _plan(
         for offer in ask.offers:
             key = offer.resource.id
             if key in slots:
-                # Of two looks at one, the older one must still hold.
+                # Asks may have read the resource at different generations:
+                # the oldest one must still be valid.
                 generations[key] = min(
                     offer.generation, generations.get(key, offer.generation)
                 )

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order in which waiting leases may have resources that came free.
 
-They are gone through once, from the first that came to the last. What would
-do for one of them, at a time that it wants, is not for those behind it, also
-where it is too little for the first. Of each thing it is remembered who wants
-it: so each is compared with each wish once, however many are tried.
+The leases are gone through once, from the first that came to the last. A
+resource that suits one of them, at a time that it wants, is kept from those
+behind it, even if it is too little for that lease. Findings are remembered:
+each resource is compared with each wish once, however many leases are tried.
 """
 
 from collections.abc import Collection
@@ -20,9 +20,9 @@ from nova_reservations.objects import wishes
 class _Known:
     """The findings about one resource that came free.
 
-    :ivar meets: what it would do for.
-    :ivar compared: with how many of the wishes ahead.
-    :ivar kept: when those ahead want it.
+    :ivar meets: kind of wish -> whether the resource suits it.
+    :ivar compared: how many of the wishes ahead were compared with it.
+    :ivar kept: the windows in which leases ahead want it.
     """
 
     meets: dict[wishes.Kind, bool] = dataclasses.field(default_factory=dict)
@@ -31,8 +31,8 @@ class _Known:
 
 
 class Line:
-    """The leases that wait, from the first on, and what they keep from the
-    rest."""
+    """The leases that wait, in order, and what they keep from the leases
+    behind them."""
 
     def __init__(
         self, now: datetime.datetime, cleaning: datetime.timedelta
@@ -52,8 +52,8 @@ class Line:
                 _add(wanted, queued.window)
 
     def is_behind_its_like(self, queued: wishes.QueuedLease) -> bool:
-        """Return whether one ahead wants the very same: then there can be
-        nothing for the lease, and no resource has to be looked at."""
+        """Return whether a lease ahead wants the same kind at the same time:
+        then nothing is left for this lease, and no resource need be tried."""
         return any(
             _overlap(self._wanted.get(wish.kind, ()), queued.window)
             for wish in queued.wishes
@@ -114,7 +114,7 @@ def _covers(outer: interval.Interval, inner: interval.Interval) -> bool:
 
 
 def _add(windows: list[interval.Interval], more: interval.Interval) -> None:
-    """Add to windows that do not overlap; none do after that either."""
+    """Merge a window into windows that do not overlap; they still do not."""
     met = [known for known in windows if known.overlaps(more)]
     if met:
         windows[:] = [known for known in windows if not known.overlaps(more)]

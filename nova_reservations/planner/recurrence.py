@@ -8,14 +8,14 @@ import zoneinfo
 from nova_reservations import exception
 
 LAST_YEAR = 9998
-"""As far as dates of leases go."""
+"""The last year that a date of a lease may have."""
 
 
 def zone(name: str) -> zoneinfo.ZoneInfo:
     """:raises: InvalidInput if there is no such time zone"""
     try:
         return zoneinfo.ZoneInfo(name)
-    # The name of a folder of zones is an OSError.
+    # ZoneInfo raises OSError for the name of a folder of zones.
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise exception.InvalidInput(
             f'There is no time zone {name}: give one as Europe/Rome, or UTC'
@@ -30,12 +30,12 @@ def repeated(
 ) -> list[datetime.datetime]:
     """Return the first time, and the same local time again and again, in UTC.
 
-    Of a local time that there is twice, when clocks are put back, it is the
-    first; the first time of all is as it was given.
+    A local time that occurs twice, when clocks are put back, means the first
+    occurrence; ``first`` itself stays as it was given.
 
     :param every: how much later the next one is
-    :raises: InvalidInput for a local time that there is not, when clocks are
-        put forward; or that is later than any date may be
+    :raises: InvalidInput for a local time that does not exist because clocks
+        are put forward, or that is later than any date may be
     """
     local = first.astimezone(within).replace(tzinfo=None, fold=0)
     return [
@@ -72,7 +72,7 @@ def _in_utc(
 def after(
     times: Iterable[datetime.datetime], duration: datetime.timedelta
 ) -> list[datetime.datetime]:
-    """Return so much later times.
+    """Return each of the times, later by the duration.
 
     :raises: InvalidInput if one is later than any date may be
     """

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room for a newcomer where none is: promises that have not begun move to
-other resources that are as good for them.
+"""Making room for a newcomer where there is none: promises that have not begun
+move to other resources that suit them as well.
 
-A resource that is free at the newcomer's start is cleared: at the start of
-what is in the way, another one that is free at that time exchanges with it
-all that begins from then on. If all resources are equal, and nothing that
-begins later has to stay, this finds room whenever the peak of demand allows
-it: at that start somebody is free, for the newcomer itself is not there yet.
-Otherwise it is a search that ends at a limit.
+The search clears a resource that is free at the newcomer's start. Where an
+obstacle begins, the resource exchanges its promises from then on with another
+resource that is free at that time. If all resources are equal, and all later
+promises may move, this finds room whenever the peak of demand allows it: the
+newcomer is not placed yet, so another resource is free when the obstacle
+begins. In all other cases the search ends at a limit.
 
 Decision 0031: doc/source/decisions/0031-promises-may-move
 """
@@ -24,8 +24,8 @@ import datetime
 from nova_reservations.planner import timelines
 
 _DEPTH = 2
-"""For one promise to leave a resource, another one leaves the next, and
-another one that: no more."""
+"""A promise that moves may displace a second one, and that one a third: no
+more."""
 
 _CHOICE = 32
 """The resources that are tried for a promise, the best first."""
@@ -36,10 +36,10 @@ class Newcomer:
     """A reservation for which room is to be made.
 
     :ivar end: with the time for cleaning.
-    :ivar count: of resources that it must have, with those that it keeps.
-    :ivar within: those that it may have.
-    :ivar keeps: those that it has and keeps: they are cleared for it.
-    :ivar most: of resources that it gets if they are free; None: no more.
+    :ivar count: how many resources it must have, with those that it keeps.
+    :ivar within: ids of the resources that it may have.
+    :ivar keeps: ids of those that it has and keeps: they are cleared for it.
+    :ivar most: how many it gets if they are free; None: no more than count.
     """
 
     reservation_id: str
@@ -64,7 +64,7 @@ class Move:
 class Room:
     """:ivar resources: reservation id -> what a newcomer gets.
 
-    :ivar refused: the places of those leases for which no room was found.
+    :ivar refused: the indexes of the leases for which no room was found.
     """
 
     resources: Mapping[str, Collection[int]]
@@ -92,8 +92,8 @@ def make_rooms(
     leases: Iterable[Iterable[Newcomer]],
     limit: int,
 ) -> Room:
-    """Return resources for all newcomers of leases, for each lease or not;
-    these may move for each other, too.
+    """Return resources for the newcomers of several leases: for all of a
+    lease, or for none. Newcomers may move for each other, too.
 
     :param limit: exchanges that are tried in all
     """
@@ -104,7 +104,7 @@ def make_rooms(
     refused = []
     for number, newcomers in enumerate(leases):
         mark = lines.mark()
-        # Whom the fewest suit is first.
+        # The newcomer that the fewest resources suit is placed first.
         asked = sorted(newcomers, key=lambda each: len(each.within))
         if all(map(search.place_all, asked)):
             accepted += asked
@@ -121,14 +121,14 @@ def make_rooms(
 
 
 class _Search:
-    """:ivar left: exchanges that may be tried still."""
+    """:ivar left: how many exchanges may still be tried."""
 
     def __init__(self, lines: timelines.Timelines, limit: int) -> None:
         self.lines = lines
         self.left = limit
 
     def place_all(self, newcomer: Newcomer) -> bool:
-        """Clear all that the newcomer must have, and give it."""
+        """Clear all resources that the newcomer must have, and give them."""
         wanted: list[int | None] = [*newcomer.keeps]
         wanted += [None] * (newcomer.count - len(wanted))
         return all(self._place(newcomer, resource) for resource in wanted)
@@ -146,7 +146,8 @@ class _Search:
                 more -= 1
 
     def _place(self, newcomer: Newcomer, resource: int | None) -> bool:
-        """Clear a resource for the newcomer, this or any, and give it."""
+        """Clear a resource for the newcomer and give it: this one, or any if
+        None."""
         window = newcomer.start, newcomer.end
         choice = (
             self._clearable(newcomer.within, *window)
@@ -158,7 +159,8 @@ class _Search:
                 if self.left < 0:
                     return False
                 if self._clear(each, *window, depth):
-                    # What it keeps stays; else it may move for the next.
+                    # A kept resource must stay with the newcomer; any other
+                    # may be exchanged for the next newcomer.
                     within = newcomer.within if resource is None else None
                     self._give(newcomer, each, within)
                     return True
@@ -187,8 +189,8 @@ class _Search:
         start: datetime.datetime,
         end: datetime.datetime,
     ) -> list[int]:
-        """Return resources on which nothing stays in a window, those with the
-        latest obstacle first."""
+        """Return resources whose promises in a window may all move; the one
+        whose first obstacle begins latest is first."""
         found = []
         for resource in among:
             obstacles = self.lines.overlapping(resource, start, end)
@@ -241,8 +243,9 @@ class _Search:
     def _free_at(
         self, resource: int, promise: timelines.Promise
     ) -> Sequence[int]:
-        """Return resources that are free when a promise begins: those that
-        are for the whole of it, the shortest first, then the longest."""
+        """Return resources that are free when a promise begins: first those
+        that are free for all of it, by the shortest free time, then the
+        others, by the longest."""
         fitting, others = [], []
         for other in _others(promise, resource):
             until = self.lines.next_start(other, promise.start)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that are tried on a pool of hosts as it might be.
+"""A trial of leases on an imagined pool of hosts.
 
-Each is accepted with all of its reservations, or not at all, in the order in
-which they come. Promises move for it, as they would.
+Leases are tried in the order in which they come. Each is accepted with all of
+its reservations, or not at all. Promises move for it as in the real pool.
 """
 
 from collections import defaultdict
@@ -104,7 +104,8 @@ class Pool:
         )
         if room is None:
             return False
-        # All of it before any: one may move to where another one was.
+        # All promises leave their hosts before any arrives: one may move to
+        # a host that another one leaves.
         moved = defaultdict[int, list[timelines.Promise]](list)
         for move in room.moves:
             of_source = self.held[move.source]
@@ -162,7 +163,7 @@ class Pool:
 
     def _is_whole(self, host: int, window: interval.Interval) -> bool:
         """Return whether somebody has all of the host in a window."""
-        # Each share is a promise, too.
+        # ``held`` counts each share as a promise, too.
         shared = sum(
             each.window.overlaps(window) for each in self.shares.get(host, ())
         )

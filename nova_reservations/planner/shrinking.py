@@ -17,8 +17,8 @@ def kept(
     """Return resource id -> how many slots stay: those that are held, and as
     many more as are wanted.
 
-    What can't be used goes first. Then whole resources, as many as there are,
-    for others may have these for anything.
+    Slots on unusable resources go first. Then as many resources as possible
+    are given back completely, because others can use these for anything.
 
     :param slots: resource id -> how many there are
     :param held: resource id -> how many of them have to stay

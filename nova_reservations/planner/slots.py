@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The number of slots for which there is room over time.
 
-A host is described by the levels of its load; a step of time is as good as
-the worst level that it meets.
+The load of a host has levels over time; a step of time has the room of the
+worst level that it meets.
 """
 
 import bisect
@@ -21,9 +21,9 @@ from nova_reservations.objects import amounts
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """Something that a host has no room for meanwhile.
+    """What is taken of a host from start to end.
 
-    :ivar amounts: resource class -> units; None: it takes all of it.
+    :ivar amounts: resource class -> units; None: all of the host.
     """
 
     start: datetime.datetime
@@ -32,7 +32,7 @@ class Load:
 
 
 class Level(NamedTuple):
-    """:ivar fit: slots for which there is room, as long as it lasts."""
+    """:ivar fit: slots for which there is room while the level lasts."""
 
     start: datetime.datetime
     end: datetime.datetime
@@ -43,7 +43,7 @@ class Level(NamedTuple):
 class Room:
     """:ivar empty: slots for which a host has room where it has no load.
 
-    :ivar levels: of the times at which it has some.
+    :ivar levels: for the times at which the host has load.
     """
 
     empty: int
@@ -88,7 +88,7 @@ def total(
     """Return, for each step from start to end, the slots for which all hosts
     together have room throughout.
 
-    :param longer: by how much each step is longer than the next one is later
+    :param longer: how far each step reaches beyond the start of the next one
     """
     count = -((start - end) // step)
     changes = [0] * (count + 1)
@@ -116,8 +116,10 @@ class _Met(NamedTuple):
 
 
 def _worst(met: Sequence[_Met]) -> Iterator[_Met]:
-    """Yield, of levels in the order of time, the worst one of each step; no
-    step twice."""
+    """Yield the worst level of each step; no step is in two of them.
+
+    :param met: in the order of time
+    """
     bounds = sorted({number for each in met for number in each[:2]})
     oldest = 0
     for first, last in itertools.pairwise(bounds):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources as timelines: who is promised each of them, and when.
 
-Promises that overlap on a timeline, as shares of a host do, count as one that
-stays.
+Promises that overlap on a timeline, as shares of a host do, are merged into
+one promise that must stay.
 """
 
 import bisect
@@ -22,8 +22,8 @@ class Promise:
     """A resource is promised from start until just before end.
 
     :ivar end: with the time for cleaning.
-    :ivar within: the resources that it may have instead; None: it stays.
-    :ivar is_new: it is not promised yet.
+    :ivar within: resources that the promise may move to; None: it must stay.
+    :ivar is_new: whether it belongs to a newcomer, and is not made yet.
     """
 
     reservation_id: str
@@ -41,10 +41,10 @@ Line = tuple[Promise, ...]
 
 
 class Timelines:
-    """All of it can be undone.
+    """The timelines of resources; changes to them can be undone.
 
-    :ivar lines: resource id -> its timeline; that of one which nobody is
-        promised may be missing.
+    :ivar lines: resource id -> its timeline; a resource without promises may
+        be missing.
     """
 
     def __init__(self, held: Mapping[int, Iterable[Promise]]) -> None:
@@ -81,10 +81,10 @@ class Timelines:
         self.add(target, promise)
 
     def exchange(self, one: int, other: int, at: datetime.datetime) -> bool:
-        """Exchange what begins on two resources from a time on, until both
-        are free; return False if one of it may not move.
+        """Exchange the promises of two resources from a time on, until both
+        are free; change nothing and return False if one may not move.
 
-        :param at: a promise of the one begins then; the other is free
+        :param at: a promise of ``one`` begins then; ``other`` is free then
         """
         mine, theirs = self.lines[one], self.lines.get(other, ())
         i, j = _index(mine, at), _index(theirs, at)
@@ -108,7 +108,7 @@ class Timelines:
         return True
 
     def mark(self) -> int:
-        """Return what undo needs to come back here."""
+        """Return a mark with which undo() restores the present lines."""
         return len(self._undo)
 
     def undo(self, mark: int) -> None:
@@ -123,7 +123,8 @@ class Timelines:
 
 def _index(line: Sequence[Promise], at: datetime.datetime) -> int:
     """Return the place of the first promise that ends after a time."""
-    # Those before it do not overlap: only the last one may reach beyond.
+    # Promises of a line do not overlap: of those that begin by ``at``, only
+    # the last one may reach beyond it.
     place = bisect.bisect_right(line, at, key=_start)
     return place - 1 if place and line[place - 1].end > at else place
 

@@ -19,8 +19,8 @@ def held(
     """Return, for each step from start to end, how many resources are held
     at some instant of it; one that two windows hold counts once.
 
-    The last step may be shorter. Costs the windows and the steps, not one
-    times the other.
+    The last step may be shorter. The cost grows with the sum of windows and
+    steps, not with their product.
     """
     count = -((start - end) // step)
     changes = [0] * (count + 1)
@@ -45,9 +45,9 @@ def peaks(
     """Return, for each step from start to end, the most resources that are
     held at one instant of it; one that two windows hold counts once.
 
-    Costs the windows and the steps, not one times the other.
+    The cost grows with the sum of windows and steps, not with their product.
 
-    :param longer: by how much each step is longer than the next one is later
+    :param longer: how far each step reaches beyond the start of the next one
     """
     times, counts = _levels(windows, start)
     found = []
@@ -55,7 +55,8 @@ def peaks(
     known = 0
     for number in range(-((start - end) // step)):
         begin = start + number * step
-        # Neither sum may be beyond the last date that there is.
+        # ``begin + step`` and ``times[known] + longer`` could exceed the last
+        # date that Python knows.
         until = begin + min(step, end - begin)
         while known < len(times) and times[known] - longer < until:
             while most and counts[most[-1]] <= counts[known]:
