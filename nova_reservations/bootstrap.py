@@ -74,8 +74,8 @@ MONITORS = 'nova_reservations.monitors'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Services:
-    """The use cases that Nova's processes have of us; opens nothing until
-    used.
+    """The use cases that Nova's processes call; none opens a connection before
+    it is used.
 
     :ivar tasks: the periodic tasks of workers.
     """
@@ -108,10 +108,10 @@ class Services:
 class Plugins:
     """The plugins that conf names.
 
-    :ivar enforcement: what must allow a lease, in this order.
-    :ivar rating: what leases cost; None: nothing.
+    :ivar enforcement: plugins that must allow a lease, in this order.
+    :ivar rating: says what leases cost; None: nothing.
     :ivar types: name -> type of resource that can be leased.
-    :ivar monitors: those of these types.
+    :ivar monitors: the monitors of these types.
     """
 
     types: Mapping[str, base.ResourceType]
@@ -125,9 +125,9 @@ class Plugins:
 class Parts:
     """The parts of all services; nothing of them is read before use.
 
-    :ivar later: calls of plugins that nobody waits for go there.
-    :ivar limits: of projects; None: as the options say.
-    :ivar sent: waits for what notify was called with.
+    :ivar later: takes calls of plugins that nobody waits for.
+    :ivar limits: the limits of projects; None: as the options say.
+    :ivar sent: waits until all that ``notify`` was given is sent.
     """
 
     database: api.Database
@@ -148,7 +148,7 @@ def build(
 ) -> Services:
     """Return the services that conf describes.
 
-    :param nova: in place of the Nova that this process is of
+    :param nova: used in place of the Nova of this process
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
         UnknownEnforcement, UnknownRating if conf names one that is not
         installed
@@ -174,7 +174,7 @@ def build(
 
 
 def _unified_limits(conf: cfg.ConfigOpts) -> ports.LimitSource | None:
-    """Return the limits that keystone has, where conf says that it has."""
+    """Return keystone's limits if conf says to use them, else None."""
     group = conf.reservations
     if group.limits != limit_options.UNIFIED:
         return None
@@ -267,7 +267,8 @@ def assemble(parts: Parts) -> Services:
 
 
 def _configured(options: settings.Settings) -> ports.LimitSource | None:
-    """Return the limits that the options have, which are those of all."""
+    """Return the limits of the options, the same for all projects; None if
+    the options have none."""
     if not options.limits.is_any:
         return None
     return lambda project_id: options.limits
@@ -299,13 +300,13 @@ def _lifecycle(
 
 
 def own_time() -> datetime.datetime:
-    """Return the time of this machine, which nothing is decided by but
-    whether the database's is believed."""
+    """Return the time of this machine. It only serves to check whether the
+    database's time can be believed."""
     return timeutils.utcnow(with_timezone=True)
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """See that all can be built that conf describes, for a process that
+    """Check that all that conf describes can be built, for a process that
     builds its services later.
 
     :raises: UnknownResourceType, UnknownEventAction, UnknownDrainStrategy,
@@ -328,7 +329,7 @@ def build_worker(conf: cfg.ConfigOpts, services: Services) -> worker.Worker:
 
 
 def _database(conf: cfg.ConfigOpts) -> api.Database:
-    """Return the database that conf names, as the same group describes it.
+    """Return the database that conf names, with the options of that group.
 
     :raises: DatabaseUnavailable
     """
@@ -343,7 +344,7 @@ def _database(conf: cfg.ConfigOpts) -> api.Database:
         )
     return api.Database(
         group.connection,
-        # Ours has none: they can stand in its URL.
+        # Our group has no such option: its URL can have the parameters.
         group.connection_parameters
         if 'connection_parameters' in group
         else '',
@@ -414,7 +415,7 @@ def _monitors(
     nova: ports.Cloud,
     types: resource_types.Types,
 ) -> list[monitor.Monitor]:
-    """Return the monitors of what can be leased."""
+    """Return the monitors of types of resources that can be leased."""
     monitors = plugin_loader.make(
         MONITORS,
         plugin_loader.installed(MONITORS),

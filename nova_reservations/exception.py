@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every exception, one for each cause that a caller can act on.
 
-The HTTP status of each is a matter of ``api/faults.py``.
+``api/faults.py`` decides the HTTP status of each.
 """
 
 from typing import Any
@@ -29,25 +29,25 @@ class InvalidInput(ReservationsError):
 
 
 class NotFound(ReservationsError):
-    """There is none, or none that the caller may know of."""
+    """The thing does not exist, or the caller may not know that it does."""
 
     msg_fmt = '%(kind)s %(id)s could not be found'
 
 
 class InvalidState(ReservationsError):
-    """Well understood, but not in the state that the thing is in."""
+    """The request makes sense, but not in the state that the thing is in."""
 
     msg_fmt = '%(kind)s %(id)s is %(status)s: %(reason)s'
 
 
 class InvalidTransition(ReservationsError):
-    """A defect: no code may write this state after that one."""
+    """A defect: the new state may not follow the old one."""
 
     msg_fmt = '%(kind)s %(id)s is %(old)s and can not become %(new)s'
 
 
 class NotEnoughResources(ReservationsError):
-    """The window can't be promised; the message counts why.
+    """The window can't be promised; the message counts the reasons.
 
     :ivar values: with ``earliest_start`` or ``latest_end``, if it is known
         when the lease would find room.
@@ -62,8 +62,8 @@ class NotEnoughResources(ReservationsError):
 class OverLimit(ReservationsError):
     """The project may not hold so much, or not for so long.
 
-    :ivar values: with ``leaving`` set if leases that are over are in the way
-        until they have given back what they hold.
+    :ivar values: ``leaving`` is set if leases that are over cause this, until
+        they have given back what they hold.
     """
 
     msg_fmt = 'Over the limit: %(reason)s'
@@ -106,8 +106,8 @@ class Conflict(ReservationsError):
 
 
 class Crowded(Conflict):
-    """There is no room unless promises of others move; the use case starts
-    anew, and may move them."""
+    """There is no room unless promises of other leases move; the use case
+    starts anew, and may then move them."""
 
     msg_fmt = 'There is no room for lease %(id)s unless promises move'
 
@@ -128,7 +128,7 @@ class RequestUnderWay(ReservationsError):
 
 
 class KeyReused(ReservationsError):
-    """The key is that of another request."""
+    """The key belongs to a request with another body."""
 
     msg_fmt = (
         'This Idempotency-Key was sent with another body: send the same '
@@ -137,7 +137,7 @@ class KeyReused(ReservationsError):
 
 
 class Contended(ReservationsError):
-    """Others were first too many times; the caller may try again."""
+    """Other writers were first too often; the caller may try again."""
 
     msg_fmt = (
         'Too many requests for the same resources at this moment; '
@@ -177,7 +177,7 @@ class CloudUnavailable(ReservationsError):
 
 
 class CloudSlow(CloudUnavailable):
-    """A service did not answer all that a request asks of it in time."""
+    """A service took longer than it may for all that one request asks."""
 
     msg_fmt = (
         '%(service)s did not answer within the %(seconds)s seconds that a '
@@ -201,7 +201,8 @@ class CellUnavailable(CloudUnavailable):
 
 
 class LimitsUnknown(CloudUnavailable):
-    """Keystone has never told the limits of a project, and does not now."""
+    """Keystone has never given the limits of a project, and does not answer
+    now."""
 
     msg_fmt = 'Keystone does not tell the limits of a project: %(reason)s'
 
@@ -220,7 +221,7 @@ class CloudRefused(ReservationsError):
 
 
 class Hopeless(CloudRefused):
-    """The lease has lost for good what it is made of, such as all its
+    """The lease has lost for good what it consists of, such as all its
     servers."""
 
 
@@ -254,8 +255,8 @@ class SchemaTooOld(SystemExit):
 
 
 class Misconfigured(SystemExit):
-    """The configuration names what is not there, or makes no sense: no
-    process can work with it."""
+    """The configuration names something that does not exist, or makes no
+    sense: no process can work with it."""
 
 
 class UnknownResourceType(Misconfigured):
@@ -285,4 +286,4 @@ class UnknownRating(Misconfigured):
 
 
 class FilterNotEnabled(SystemExit):
-    """The scheduler loads our filter, and does not use it."""
+    """The scheduler loads our filter, but does not enable it."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check, at start, of all that we use of Nova: ``hook_table`` has it.
+"""The check, at start, of all that we use of Nova, as ``hook_table`` lists it.
 
-Nova promises none of it to anybody: a release that changed it must stop us
-with one clear line, not surprise a server.
+None of it is a stable interface of Nova. If a release changes it, we must stop
+with one clear line, and not fail later while a server is handled.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,14 @@ from nova_reservations import exception
 from nova_reservations import hook_table
 
 SUPPORTED = range(32, 35)
-"""The major releases of Nova that have been looked at."""
+"""The major releases of Nova that the table was checked against."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hook:
-    """:ivar expected: the names of its parameters, or the name of its type.
+    """Something of Nova that we use.
+
+    :ivar expected: the names of its parameters, or the name of its type.
 
     :ivar purpose: what we need it for.
     """
@@ -73,7 +75,7 @@ _ROW = re.compile(
 
 
 def _parse(table: str) -> Iterator[Hook]:
-    # A line that is indented deeper than a row goes on with it.
+    # A line that is indented deeper than a row continues the row.
     joined = re.sub(r'\n {8}(?=[({])', '', table)
     joined = re.sub(r'\n {8}', ' ', joined)
     processes: frozenset[str] = frozenset()
@@ -136,7 +138,8 @@ def check(process: str) -> None:
 
 
 def misfits(process: str) -> Iterator[str]:
-    """Yield what of this Nova is not as a process of ours needs it."""
+    """Yield everything in this Nova that is not as our code in the process
+    needs it."""
     major = int(metadata.version('nova').split('.')[0])
     if major not in SUPPORTED:
         yield f'supported are {SUPPORTED[0]} to {SUPPORTED[-1]}'

@@ -50,8 +50,8 @@ def load(
 
     :param base: what each of them must be a subclass of
     :param option: as operators know it
-    :param required: what is raised, with the reason, where one can't be had;
-        None: that is an error in the log, and the others are loaded
+    :param required: the exception to raise, with the reason, if a plugin can't
+        be loaded; None: log an error, and load the others
     :param is_name: returns whether a plugin may have this name
     """
     broken: dict[str, BaseException] = {}
@@ -63,7 +63,7 @@ def load(
         namespace,
         list(names),
         on_load_failure_callback=remember,
-        # They are told of below, with why.
+        # The loop below reports these names, with the reason.
         on_missing_entrypoints_callback=lambda _: None,
     )
     classes = {extension.name: extension.plugin for extension in manager}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access of projects and their servers to reservations.
 
-A server uses a reservation that its request names, or, of an open one, that
-its scheduling chooses.
+A server uses the reservation that its request names, or an open reservation
+that its scheduling chooses.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ from nova_reservations.plugins.resource_types import base
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Open:
-    """:ivar slots: on hosts that can be used now, free or not.
+    """An open reservation.
 
-    :ivar slot: what each of them holds; None: it is of whole hosts, and has
-        none.
-    :ivar shared: whether other projects may hold some.
+    :ivar slots: how many it has on hosts that can be used now, free or not.
+    :ivar slot: what each slot holds; None: the reservation is of whole hosts.
+    :ivar shared: whether other projects may hold some of the slots.
     """
 
     reservation_id: str
@@ -54,8 +54,8 @@ class Access:
             return access.find(session, reservation_id)
 
     def has_flavor(self, project_id: str, flavor_id: str | None) -> bool:
-        """Return whether it is the flavor of a reservation of the project;
-        Nova gives nobody else that flavor."""
+        """Return whether the flavor is that of a reservation that the project
+        may use; Nova gives the flavor to nobody else."""
         if not objects.is_id(flavor_id):
             return False
         access = self.find(flavor_id)
@@ -72,8 +72,8 @@ class Access:
         """Return where a server of the project may land in the reservation.
 
         :param in_slot: whether the server has the reservation's flavor
-        :param is_there: returns whether it is one that is moved: one that was
-            let in stays, whoever may come now
+        :param is_there: returns whether the server is in the reservation
+            already and is only moved: it may stay, whoever may come now
         :raises: NotFound, InvalidState, InvalidInput
         :raises: NotEnoughResources if there is no host at this moment
         """
@@ -109,7 +109,7 @@ class Access:
         return access
 
     def _check_is_no_lease(self, given: str, project_id: str) -> None:
-        """Say so if a reservation was asked for by its lease's id.
+        """Refuse with a hint if the given id is that of a lease.
 
         :raises: InvalidInput
         """
@@ -140,7 +140,8 @@ class Access:
     def owners(
         self, reservation_ids: Collection[str]
     ) -> dict[str, tuple[str, frozenset[str]]]:
-        """Return reservation -> (project, resource names), of the active.
+        """Return reservation -> (project, resource names), of those that
+        servers may land in now.
 
         :raises: DatabaseUnavailable
         """
@@ -154,10 +155,10 @@ class Access:
         now: datetime.datetime,
         chosen: bool = False,
     ) -> None:
-        """Remember that the server was created in the reservation, of slots
-        or, if it has not asked for it, of whichever type.
+        """Remember that the server was created in the reservation. This is
+        for slots, and for any reservation that scheduling has chosen.
 
-        :param chosen: whether its request did not name any
+        :param chosen: whether the server's request named no reservation
         :raises: Contended, DatabaseUnavailable
         """
 
@@ -171,11 +172,11 @@ class Access:
         transactions.retry(record)
 
     def use(self, lease_id: str, now: datetime.datetime) -> bool:
-        """Remember that the first server is let into the lease, so that it
-        does not end as one that nobody uses.
+        """Remember that the first server is let into the lease, so that the
+        lease does not end as unused.
 
-        :returns: False if another one was first, or the lease ends: then the
-            access has to be asked for anew
+        :returns: False if another server was first, or the lease ends: the
+            caller has to ask for the access anew
         :raises: Contended, DatabaseUnavailable
 
         Decision 0043: doc/source/decisions/0043-what-operators-watch
@@ -212,7 +213,8 @@ class Access:
         self, project_id: str, only: str | None = None
     ) -> Sequence[Open]:
         """Return the project's open reservations that can be used now, in the
-        order of their ends; four queries, however many others there are.
+        order of their ends. The number of queries does not grow with the
+        number of reservations.
 
         :param only: of this one, if it is such a reservation
         :raises: DatabaseUnavailable
@@ -231,7 +233,8 @@ class Access:
                 )
                 if demand is None:
                     continue
-                # Those that are given back are closed from the start.
+                # The lease may still hold slots that it is giving back: no
+                # new server may take these. Whole hosts have no slots.
                 slots = 0 if demand.exclusive else demand.slots
                 opened.append(
                     Open(
@@ -250,8 +253,8 @@ class Access:
             return slot_servers.choice(session, server_uuid)
 
     def forget(self, server_uuids: Collection[str]) -> None:
-        """Forget servers that were to be created in a reservation, and were
-        not.
+        """Forget servers that were recorded in a reservation, but were not
+        created.
 
         :raises: Contended, DatabaseUnavailable
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses that can be leased: operators add them, and remove them."""
+"""Addresses that can be leased; operators add and remove them."""
 
 import datetime
 
@@ -28,7 +28,7 @@ class Addresses:
         self.resources = known
 
     def find(self, project_id: str | None = None) -> list[addresses.Address]:
-        """Return those that can be leased.
+        """Return the addresses that can be leased.
 
         :param project_id: only those in networks that this project sees;
             None: all
@@ -53,7 +53,7 @@ class Addresses:
     def get(
         self, uuid: str, project_id: str | None = None
     ) -> addresses.Address:
-        """:param project_id: as this project sees it; None: whoever does
+        """:param project_id: the project that must see its network; None: any
         :raises: NotFound, CloudUnavailable
         """
         with self.database.reader() as session:
@@ -68,11 +68,11 @@ class Addresses:
     def enrol(
         self, network_id: str, address: str, now: datetime.datetime
     ) -> addresses.Address:
-        """Make an address one that can be leased.
+        """Make an address leasable.
 
         It must be in a subnet of an external network, and outside of the
         allocation pools, from which Neutron gives addresses to anybody.
-        Others than administrators can not ask Neutron for it.
+        Only administrators can ask Neutron for such an address.
 
         :raises: InvalidInput, NotFound, InvalidState, ResourceExists,
             Contended, CloudUnavailable
@@ -137,8 +137,8 @@ class Addresses:
             )
 
     def remove(self, uuid: str) -> None:
-        """Let the address be leased no more.
+        """Take the address out of those that can be leased.
 
-        :raises: NotFound, ResourceInUse if leases have it, or will
+        :raises: NotFound, ResourceInUse if leases have it, or will have it
         """
         self.resources.remove(self.get(uuid).id)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leases that have resources of a type, or are promised them: for
-operators."""
+"""Lists, for operators, of the leases that have resources of a type or are
+promised them."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -14,13 +14,13 @@ from nova_reservations.db import api
 from nova_reservations.db import calendar as rows
 
 PAGE = 100
-"""The allocations of so many resources are in memory at once."""
+"""The number of resources whose allocations are in memory at once."""
 
 _ALL = objects.AllocationQuery()
 
 
 class AllocationLists:
-    """:param ids: returns the next ids of such resources, in their order"""
+    """:param ids: returns the next ids of resources of the type, in order"""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class AllocationLists:
         """Yield resource id -> its allocations, of every resource: those that
         are not over, or all that the query asks for.
 
-        Some resources at a time, as they are wanted, each time in a
-        transaction of its own.
+        Each yield has one page of resources, read in a transaction of its
+        own when it is asked for.
         """
         after, left = query.marker, query.limit
         while left is None or left > 0:
@@ -65,7 +65,7 @@ class AllocationLists:
         now: datetime.datetime,
         query: objects.AllocationQuery = _ALL,
     ) -> list[objects.Allocation]:
-        """Return those of one resource, which is there."""
+        """Return the allocations of one resource, which must exist."""
         with self.database.reader() as session:
             return self._of(session, [resource_id], query, now)[resource_id]
 

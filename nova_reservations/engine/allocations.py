@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Booking: the reservations of a lease get resources, all of them or none.
 
-Everything joins the caller's transaction. What is free is read together with
-the generations of the resources; they are compared and set before anything
-is written, so that no two leases get the same.
+Everything joins the caller's transaction. Free resources are read together
+with their generations. The generations are compared and set before anything
+is written, so that no two leases get the same resource.
 """
 
 from collections.abc import Collection
@@ -39,15 +39,15 @@ LOG = log.getLogger(__name__)
 class Terms:
     """Terms of a booking.
 
-    :ivar held: reservation id -> ids of what it has already, at another
-        window or demand; all of it stays if servers may be there.
+    :ivar held: reservation id -> ids of resources that it has already, for
+        another window or demand; all stay if servers may be there.
     :ivar recheck: reservations whose resources must meet the requirements
         anew.
     :ivar best_fit: whether to book what fits best.
-    :ivar among: reservation id -> ids of all that it may have, of a lease
-        whose turn it is; None: whatever there is.
-    :ivar replan: whether promises of others may move for it.
-    :ivar beside: what is not for the lease.
+    :ivar among: reservation id -> ids of all resources that it may have, for
+        a waiting lease whose turn it is; None: any resources.
+    :ivar replan: whether promises of others may move for the lease.
+    :ivar beside: resources that are not for the lease.
     """
 
     held: Mapping[str, Collection[int]] = dataclasses.field(
@@ -64,10 +64,10 @@ class Terms:
 class Planned:
     """Resources that a lease can have at this moment.
 
-    :ivar wanted: of each reservation that is planned.
-    :ivar slots: those that each of them gets.
+    :ivar wanted: what each planned reservation wants.
+    :ivar slots: what each of these reservations gets.
     :ivar generations: resource id -> generation, of all that changes.
-    :ivar moved: the promises that move for it.
+    :ivar moved: the promises that move for the lease.
     """
 
     wanted: Sequence[search.Wanted]
@@ -77,21 +77,22 @@ class Planned:
 
 
 def seed(lease: objects.Lease) -> str:
-    """Return what a random order of resources follows from: leases of a
-    series tend to the same ones."""
+    """Return the seed of the lease's random order of resources. The leases of
+    a series share it, so that they tend to get the same resources."""
     return lease.series_id or lease.id
 
 
 def start_at(lease: objects.Lease) -> int:
-    """Return the random place at which a lease looks for resources first."""
+    """Return the random place from which a lease starts to look for
+    resources."""
     return zlib.crc32(seed(lease).encode()) >> 1
 
 
 def find_offers(
     session: api.Session, wanted: search.Wanted, terms: search.Search
 ) -> offers.Ask:
-    """Return a reservation with as many offers as surely are enough for it,
-    or with all that there are."""
+    """Return a reservation with enough offers for it, whatever its siblings
+    take, or with all offers that there are."""
     found: list[search.Offer] = []
     for page in candidates.pages(session, wanted, terms):
         found += offers.beside(page, wanted, terms.beside.taken)
@@ -115,8 +116,8 @@ class Allocations:
         terms: Terms | None = None,
     ) -> Collection[int]:
         """Plan the lease's reservations together, and write their allocations
-        in the caller's transaction; return the ids of resources that promises
-        of others have left for it.
+        in the caller's transaction; return the ids of the resources that
+        promises of others have left for the lease.
 
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
@@ -124,8 +125,9 @@ class Allocations:
         planned = self.plan(session, lease, now, terms)
         if planned is None:
             return ()
-        # The guard of booking: it fails if another writer has booked any of
-        # these since they were read. Nothing is written before it.
+        # The guard of booking: advance() fails if another writer has booked
+        # any of these resources since they were read. Nothing may be written
+        # before it.
         # Decision 0002: doc/source/decisions/0002-resources-and-generations
         allocations.advance(session, planned.generations)
         if planned.moved is not None:
@@ -145,10 +147,11 @@ class Allocations:
         """Return resources for all of the lease's reservations; None if it
         needs none. Nothing is written.
 
-        What those could have whose turn it is is not for this lease.
+        Resources that suit a waiting lease which a worker is trying at this
+        moment are not for this lease.
 
-        :param explain: whether somebody reads the reason of a refusal, which
-            costs more than to know that there is one.
+        :param explain: whether to find out the reason of a refusal, which
+            costs more than the refusal itself.
         :raises: Conflict, NotEnoughResources, InvalidInput
         """
         if not resource_types.planned(self.types, lease):
@@ -188,8 +191,10 @@ class Allocations:
         rivals: Sequence[demands.Ask],
         terms: Terms,
     ) -> Iterable[search.Wanted]:
-        """Yield the wishes of the lease's reservations, without resources that
-        leases want which are being tried.
+        """Yield the wishes of the lease's reservations.
+
+        :param rivals: the demands of waiting leases that are being tried;
+            resources that meet these are left out
 
         :raises: NotEnoughResources, InvalidInput
         """
@@ -216,7 +221,7 @@ class Allocations:
                 else slots.get(item.id, {}),
                 keep_all=lease.is_used,
                 recheck=not terms.held or item.id in terms.recheck,
-                # As many more as others may take of the same.
+                # As many more offers as others may take of the same ones.
                 siblings=total
                 - demand.maximum
                 + (len(terms.beside.taken) if demand.exclusive else 0),
@@ -225,9 +230,9 @@ class Allocations:
             )
 
     def _named(self, session: api.Session, demand: demands.Ask) -> list[int]:
-        """Return the ids of what is asked for by name.
+        """Return the ids of resources that are asked for by name.
 
-        :raises: InvalidInput for what is not there
+        :raises: InvalidInput for an unknown name
         """
         if not demand.named:
             return []
@@ -304,9 +309,10 @@ class Allocations:
         replan: replanning.Replan,
     ) -> replanning.Found | None:
         """Return what reservations can have if promises of others move; None
-        if that is not found, or may not be.
+        if no such plan is found, or promises may not move.
 
-        :raises: Crowded if it might be, by another attempt that may move them
+        :raises: Crowded if another attempt, which may move promises, might
+            find room
         """
         limit = self.options.replan_limit
         types = {item.demand.resource_type for item in wanted}
@@ -330,18 +336,19 @@ class Allocations:
         planned: Planned,
         held: Mapping[str, Collection[int]],
     ) -> None:
-        """Write what is planned, of which the generations are advanced.
+        """Write the plan; its generations must be advanced already.
 
         :param held: as in the terms
         """
-        # All of it before any: one may get what another has had.
+        # Delete all before inserting any: one reservation may get a resource
+        # that another one had.
         for reservation_id, resource_ids in held.items():
             allocations.delete(session, reservation_id, resource_ids)
         for wanted in planned.wanted:
             reservation_id = wanted.reservation_id
             slots = planned.slots[reservation_id]
             if held:
-                # Or what itself had to leave.
+                # The reservation may have had it before, and had to leave it.
                 allocations.delete(session, reservation_id, slots)
             allocations.insert(
                 session,
@@ -369,10 +376,11 @@ def _in_one_cell(
     found: plan.Plan,
     terms: search.Search,
 ) -> plan.Plan:
-    """Return the plan, or another one that does not leave the cell of what
-    the lease has, or, if it has nothing yet, is in one cell.
+    """Return the plan if it stays in the cell of the resources that the lease
+    has, or, if the lease has none yet, in any one cell; else another plan
+    that does.
 
-    :raises: NotEnoughResources if there is none
+    :raises: NotEnoughResources if there is no such plan
     """
     held = [resource for ask in asks for resource in ask.wanted.held]
     booked = [resource for slots in found.slots.values() for resource in slots]

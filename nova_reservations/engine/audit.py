@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit: differences between the database, Nova and placement, and repairs of
-those that can be repaired."""
+"""Audit: finds differences between the database, Nova and placement, and
+repairs those that can be repaired."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -44,7 +44,7 @@ class Audit:
     def findings(self, now: datetime.datetime) -> list[Finding]:
         """Return all that is not as it must be; nothing is changed.
 
-        What is under way while it looks may be found, too.
+        Changes that are under way during the audit may be found, too.
 
         :raises: CloudUnavailable
         """
@@ -63,10 +63,10 @@ class Audit:
         ]
 
     def lasting(self, pause: Callable[[], None]) -> list[Finding]:
-        """Return the findings of two looks: one that only one look has was a
-        change under way.
+        """Return the findings that two looks have in common: a finding of only
+        one look was a change under way.
 
-        :param pause: waits, between the two
+        :param pause: waits between the two looks
         :raises: CloudUnavailable
         """
         first = {
@@ -149,7 +149,7 @@ class Audit:
             if (
                 half.role == states.Role.POOL
                 and not half.reservable
-                # One that waits goes on by itself.
+                # A host that waits for something goes on by itself.
                 and half.status_reason is None
             ):
                 yield Finding(
@@ -157,7 +157,8 @@ class Audit:
                     'add it again, or remove it'
                 )
         for uuid in sorted(set(marked) - {host.facts.uuid for host in known}):
-            # Another database may have it: unmarked it is open to everybody.
+            # No repair: the host may be enrolled in another database, and
+            # without the trait it would be open to everybody.
             yield Finding(
                 f'Provider {uuid} has the trait of the pool, but is not '
                 'enrolled in this database, so no server can land on it. If '
@@ -168,14 +169,14 @@ class Audit:
     def of_idle_hosts(self) -> Iterator[Finding]:
         """Yield servers on hosts that no lease has now.
 
-        Their lease is missing in a database that was restored; or they came
-        past the scheduler.
+        Either the database was restored and lacks their lease, or they came to
+        the host without the scheduler.
         """
         with self.database.reader() as session:
             idle = audit.idle(session)
         there = self.cloud.servers.servers_at(idle)
         with self.database.reader() as session:
-            # A lease may have begun before the look.
+            # A lease may have begun before Nova was asked for servers.
             idle &= audit.idle(session)
         for uuid, server in sorted(there.items()):
             if server.host in idle:
@@ -209,7 +210,7 @@ class Audit:
             if (
                 not drainable.fenced_for
                 and host.uuid in marked
-                # Else its reservation is told of.
+                # If a reservation has it in Nova, another finding tells so.
                 and host.name not in in_use
             ):
                 yield Finding(
@@ -240,7 +241,7 @@ class Audit:
             ]
         in_placement = self.cloud.aggregates.provider_aggregates(enrolled)
         with self.database.reader() as session:
-            # Placement may have aggregates that are none of ours.
+            # Placement may also have aggregates of others.
             known = audit.reservations(
                 session, set().union(*in_placement.values())
             )
@@ -265,8 +266,8 @@ class Audit:
             )
 
     def of_slots(self, now: datetime.datetime) -> Iterator[Finding]:
-        """Yield errors of slots: promised, and not offered; more promised than
-        there is room for.
+        """Yield errors of slots: slots that are promised but not offered, and
+        more promised slots than there is room for.
 
         :raises: CloudUnavailable
         """
@@ -294,10 +295,10 @@ class Audit:
             )
 
     def of_leftovers(self) -> Iterator[Finding]:
-        """Yield leftovers in Nova of no lease, with their database.
+        """Yield leftovers in Nova that belong to no lease.
 
-        What is of another database is left to who knows that: this command
-        may have been given the wrong one.
+        Leftovers of another database are not repaired: this command may have
+        been given the wrong database.
 
         :raises: CloudUnavailable
         """

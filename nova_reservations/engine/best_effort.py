@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emptying hosts for a lease: of type best_effort, while IN_PROGRESS.
+"""Emptying hosts for a lease of type best_effort, while it is IN_PROGRESS.
 
-A worker looks, does the next thing, and gives the lease back; no worker waits.
-A host is taken in the database before anything is done with it, and Nova's own
-records tell what was begun with a server: so the next worker goes on there.
+A worker looks, does the next step, and gives the lease back; no worker waits.
+A host is fenced in the database before anything is done with it. Nova's own
+records tell what was begun with a server, so the next worker goes on there.
 
 1. Choose: the cheapest hosts that, with the free ones of the pool, suffice,
    and whose servers have somewhere to go.
 2. Fence: take them all, or none, and keep new servers out.
 3. Drain: move their servers, a few at a time.
-4. Book: as any lease is, once they are empty. It is PENDING then, and starts.
+4. Book: once the hosts are empty, the lease is booked as any lease is. It is
+   then PENDING, and starts.
 
 A host that could not be emptied is given up, and another chosen in its place.
-``engine/drainable_hosts.py`` gives back hosts that were taken and are not
-needed; it sees that by their rows.
+``engine/drainable_hosts.py`` gives back fenced hosts that are not needed; it
+finds them by their rows.
 
 Decision 0015: doc/source/decisions/0015-hosts-are-emptied-by-looking
 """
@@ -93,13 +94,14 @@ class BestEffort:
         try:
             return self._advance(lease, now, check)
         except exception.InvalidInput as error:
-            # It was valid when it was asked for, and will not be again.
+            # The lease was valid when it was asked for, but now never will be.
             why = objects.Reason.of(error)
             self._end(lease, states.Lease.ERROR, why, now)
             return steps.Again()
         except exception.CloudRefused as error:
-            # An operator may mend it, or it is too late at last. It may name
-            # hosts of others, who are still there.
+            # Wait: an operator may mend the cause, or the lease times out at
+            # last. The error may name hosts of others, so only operators see
+            # it.
             return steps.Wait(
                 objects.Reason(
                     'The hosts that could be emptied can not be used at this '
@@ -131,7 +133,8 @@ class BestEffort:
     def _too_late(
         self, lease: objects.Lease, now: datetime.datetime
     ) -> objects.Reason | None:
-        """Return why hosts are not emptied any more; None: they are."""
+        """Return why no hosts are emptied any more; None: it is not too
+        late."""
         try:
             queue.window(lease, now)
         except exception.NotEnoughResources as error:
@@ -157,7 +160,7 @@ class BestEffort:
             with self.database.reader() as session:
                 reasons = drainable_hosts.unfit(session, lease.id)
             if not reasons:
-                # Others have them, and may not need them in the end.
+                # Other leases have the hosts, and may give them back.
                 return steps.Wait(objects.Reason.plain(TOO_FEW), LATER)
             why = _too_few(reasons)
             self._end(lease, states.Lease.ERROR, why, now)
@@ -258,7 +261,7 @@ class BestEffort:
         def give_up(session: api.Session) -> None:
             drainable_hosts.set_unfit(session, lease.id, reasons, now)
 
-        # Before anything is undone.
+        # Must be written before anything is undone.
         self._write(lease, now, give_up)
 
     def _closings(
@@ -268,7 +271,7 @@ class BestEffort:
         now: datetime.datetime,
     ) -> list[closings.Closing]:
         """Return the servers that were in flight when the hosts were closed;
-        list them where that was not done yet."""
+        make these lists if that was not done yet."""
         with self.database.reader() as session:
             known = [closings.get(session, host.id) for host in hosts]
         if all(closing and closing.attempt == lease.id for closing in known):
@@ -295,7 +298,8 @@ class BestEffort:
     def _overdue(
         self, closed: Collection[closings.Closing], now: datetime.datetime
     ) -> dict[int, str]:
-        """Return those of the hosts that have waited for too long."""
+        """Return resource id -> reason, of hosts on which servers in flight
+        were waited for too long."""
         found = {}
         for closing in closed:
             if not self.builds.is_overdue(closing, now):
@@ -324,8 +328,8 @@ class BestEffort:
         now: datetime.datetime,
         check: ports.Check,
     ) -> dict[str, str]:
-        """Begin to move some more servers; return service host -> why it can't
-        be emptied."""
+        """Begin to move some more servers; return service host -> reason, of
+        hosts that can't be emptied."""
         servers = [
             server
             for _, occupancy in sorted(full.items())
@@ -337,7 +341,7 @@ class BestEffort:
         stranded = self.candidates.stranded(idle, now)
         if stranded:
             return stranded
-        # What was begun first, until it is over.
+        # Moves that were begun come first, and count against AT_ONCE.
         begun = [
             server
             for server in servers
@@ -366,7 +370,7 @@ class BestEffort:
         empty: Collection[int],
         now: datetime.datetime,
     ) -> steps.Next:
-        """Give the lease the hosts that are empty, and hosts of the pool."""
+        """Give the lease the emptied hosts, and free hosts of the pool."""
 
         ids = [item.id for item in lease.reservations]
         guard = self.limits.guard(lease)
@@ -393,14 +397,15 @@ class BestEffort:
         try:
             granted = transactions.retry(grant)
         except exception.NotEnoughResources as refusal:
-            # What was free in the pool is not any more.
+            # Hosts of the pool that were free are taken by now.
             return steps.Wait(objects.Reason.of(refusal), SOON)
         except exception.OverLimit as refusal:
             why = objects.Reason.of(refusal)
             if refusal.values.get('leaving'):
-                # Its own project gives something back, in seconds as a rule.
+                # Another lease of the project is giving something back, as a
+                # rule within seconds.
                 return steps.Wait(why, LATER)
-            # It was within the limits when hosts began to be emptied.
+            # The lease was within the limits when emptying began.
             self._end(lease, states.Lease.ERROR, why, now)
             return steps.Again()
         except exception.Contended as error:
@@ -426,7 +431,7 @@ class BestEffort:
         reason: objects.Reason,
         now: datetime.datetime,
     ) -> None:
-        """Record that it is over, before anything is undone."""
+        """Record that the search has ended, before anything is undone."""
 
         def end(session: api.Session) -> None:
             drainable_hosts.came_free(session, lease.id, now)
@@ -465,10 +470,11 @@ class BestEffort:
         change: Callable[[api.Session], None],
         **columns: Any,
     ) -> None:
-        """Write a change if the worker still holds the lease, as seen.
+        """Write a change if the worker still holds the lease as it has seen
+        it.
 
-        :raises: ClaimLost also if another lease has taken a host first: then
-            the lease is looked at anew
+        :raises: ClaimLost, also if another lease was first to take a host: the
+            lease is then looked at anew
         """
         with claims.kept(lease), self.database.writer() as session:
             leases.change(session, lease, now, **columns)
@@ -476,7 +482,7 @@ class BestEffort:
 
 
 def _too_few(reasons: Collection[str]) -> objects.Reason:
-    """:param reasons: why hosts could not be emptied; of others, still."""
+    """:param reasons: why hosts of others could not be emptied"""
     return objects.Reason(
         f'{TOO_FEW}; {len(reasons)} could not be',
         '; '.join([TOO_FEW, *reasons]),

@@ -2,10 +2,10 @@
 """Servers that Nova was building or moving when a host was closed.
 
 Where nova-conductors are not guarded, such a server may still land on the
-host: by an alternate that it was given before, or because somebody has forced
-it there. Servers whose build or move begins later can't: so they are listed
-once, after the host was marked, and only those on the list are waited for. In
-a busy cloud there is never a moment without any build.
+host: on an alternate that it was given before, or because somebody forces it
+there. A server whose build or move begins later can not land there. So the
+servers in flight are listed once, after the host was marked, and only these
+are waited for: a busy cloud never has a moment without any build.
 
 Decision 0021: doc/source/decisions/0021-write-first-look-second
 """
@@ -61,7 +61,8 @@ class Builds:
             if server.state == ports.ServerState.BUILDING
             or server.task in MOVING
         )
-        # That hides what they were in the middle of, and does not stop it.
+        # The deletion of a server hides its build or move, but does not stop
+        # it.
         deleted = {
             uuid
             for uuid, server in known.items()
@@ -74,7 +75,7 @@ class Builds:
     def is_overdue(
         self, closing: closings.Closing, now: datetime.datetime
     ) -> bool:
-        """Return whether its list has been waited for long enough."""
+        """Return whether the servers of its list were waited for too long."""
         return (
             closing.listed_at is not None
             and now >= closing.listed_at + self.options.build_wait
@@ -82,7 +83,7 @@ class Builds:
 
 
 def named(servers: Collection[str]) -> str:
-    """Name servers to an operator, some of them if they are many."""
+    """Return a list of servers for an operator, cut if it is long."""
     more = len(servers) - MOST_TOLD
     return ', '.join(sorted(servers)[:MOST_TOLD]) + (
         f' and {more} more' if more > 0 else ''

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts over time, as a project sees them: its own leases, and of all others
-only that something is taken.
+"""Hosts over time, as a project sees them: its own leases, and for those of
+others only that something is taken.
 
-Whole hosts that are only promised are on none: they may be others tomorrow,
-and nobody is to learn from it that somebody else came.
+Whole hosts that are only promised are shown on no single host: they may become
+other hosts tomorrow, and a change would tell that another lease has come.
 
 Decision 0046: doc/source/decisions/0046-what-a-token-reads
 """
@@ -26,13 +26,13 @@ LONGEST = datetime.timedelta(days=366)
 """The longest time of one answer to a project."""
 
 MOST = 20_000
-"""The leases on hosts that are read for one answer, and those that are
-promised."""
+"""The most leases on hosts that are read for one answer, and the most
+promised leases."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A host that is not named.
+    """A host without its name.
 
     :ivar number: its place among all hosts, from 1.
     """
@@ -42,8 +42,8 @@ class Host:
 
 
 class Calendar:
-    """:ivar resource_type: of the resources that are shown; they are called
-    hosts here."""
+    """:ivar resource_type: the type of the resources that are shown; this
+    module calls them hosts."""
 
     def __init__(
         self, database: api.Database, resource_type: str = objects.HOST
@@ -127,7 +127,7 @@ def _promised(row: rows.Promised) -> bars.Promised:
 
 
 def _taken(row: rows.Taken, now: datetime.datetime) -> bars.Taken:
-    # What is over but not released is there until now.
+    # An allocation that is over but not released lasts until now.
     end = row.end if row.released else max(row.end, now)
     own = bars.Own(row.reservation_id, row.lease_id) if row.own else None
     return bars.Taken(row.start, end, row.exclusive, own)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources, and shares of them, that are there, held and free over time:
-hosts, and slots of servers, unless others are asked for.
+"""How many resources, and shares of them, there are, are held and are free
+over time: hosts and slots of servers, unless another type is asked for.
 
 Decision 0037: doc/source/decisions/0037-free-is-the-most-that-is-granted
 """
@@ -39,16 +39,16 @@ MAX_POINTS = 10_000
 """The most steps of capacity in one answer: a week of minutes."""
 
 MAX_SLOT_POINTS = 1000
-"""The same where slots are counted: on each host."""
+"""The most steps if slots are counted, which costs more: on each host."""
 
 MAX_ROWS = 50_000
 """Allocations that are read for one answer."""
 
 MAX_SHARES = 100_000
-"""The numbers of single projects in one answer."""
+"""The most numbers about single projects in one answer."""
 
 AT_ONCE = 500
-"""The inventories of so many hosts are read at once."""
+"""The number of hosts whose inventories are read at once."""
 
 FIRST = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 LAST = datetime.datetime(9999, 1, 1, tzinfo=datetime.UTC)
@@ -60,10 +60,10 @@ _NOTHING = datetime.timedelta(0)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """Requirements that what is counted must meet.
+    """Requirements that counted resources must meet.
 
-    :ivar reservation: of hosts; or of a slot, to count slots too; None: of
-        the demand.
+    :ivar reservation: one of hosts, or of a slot to count slots, too; None:
+        ``demand`` says what is counted.
     :ivar demand: for one resource of any type, or one unit of a share.
     :ivar by_project: whether to tell what each project holds.
     """
@@ -98,11 +98,11 @@ class _Steps:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Known:
-    """The facts that a count is made of.
+    """The facts that a count is made from.
 
-    :ivar members: the id of each resource -> what holds it.
-    :ivar suitable: ids of those that meet the requirements.
-    :ivar held: what leases have of them all.
+    :ivar members: id of each resource -> reasons that keep it from leases.
+    :ivar suitable: ids of the resources that meet the requirements.
+    :ivar held: what leases have of all resources.
     :ivar aftermath: for how long a reservation has its resources after the
         end of its lease.
     """
@@ -278,8 +278,8 @@ class Capacity:
     def _free(
         self, session: api.Session, known: _Known, steps: _Steps
     ) -> tuple[list[int], list[int]]:
-        """Return, for each step, how many are free if nothing moves, and the
-        most that may be granted if promises do."""
+        """Return, for each step, how many resources are free if no promise
+        moves, and the most that may be granted if promises move."""
         suitable, longer = known.suitable, known.longer
         mine = known.promised(suitable)
         blocked = known.blocked(suitable)
@@ -322,8 +322,8 @@ def _most(
     steps: _Steps,
     longer: datetime.timedelta,
 ) -> list[int]:
-    """Return, for each step, the resources without the peak of what is held
-    of them: no lease is granted more, however promises move."""
+    """Return, for each step, the number of resources less the peak of those
+    that are held: no lease is granted more, however promises move."""
     peaks = usage.peaks(
         [
             *((each.resource_id, each.start, each.end) for each in held),
@@ -338,7 +338,8 @@ def _most(
 
 
 class _Slots(NamedTuple):
-    """Slots for which there is room: in each step, and if nothing was held."""
+    """Slots for which there is room: in each step, and if nothing were
+    held."""
 
     free: list[int]
     empty: int
@@ -376,7 +377,7 @@ def _slots(
 def _load(
     held: rows.Held, units: Mapping[str, int], terms: search.Search
 ) -> slots.Load:
-    # Of what was replaced nobody knows when its servers leave.
+    # Nobody knows when the servers leave a resource that was replaced.
     over = LAST if held.replaced else None
     if held.exclusive:
         return slots.Load(
@@ -384,7 +385,7 @@ def _load(
             over or promises.until(held.end, terms),
             None,
         )
-    # What is over but not released is in the way of all that begins now.
+    # An allocation that is over but not released blocks all that begins now.
     at_least = terms.now + datetime.timedelta.resolution
     return slots.Load(held.start, over or max(held.end, at_least), units)
 
@@ -460,7 +461,7 @@ def _steps(
         raise exception.InvalidInput('end must be later than start')
     if (end - start) / step > MAX_POINTS:
         raise _too_many(MAX_POINTS)
-    # Added to a date, a longer one may be past all dates that there are.
+    # A longer step, added to a date, could exceed the last possible date.
     return _Steps(start, end, min(step, end - start))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims: leases on which one worker acts.
 
-Each record is made only if the claim still stands and nobody has written the
-lease since it was read; otherwise the worker learns that it has lost the
-lease, and writes nothing.
+A worker can write only while its claim still stands and nobody else has
+written the lease since it was read. Otherwise the worker learns that it has
+lost the lease, and writes nothing.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 DURATION = datetime.timedelta(seconds=30)
-"""How long a claim stands that nobody renews."""
+"""How long a claim stands if nobody renews it."""
 
 RENEWAL = datetime.timedelta(seconds=10)
 """The time after which a claim is renewed."""
@@ -50,7 +50,7 @@ RENEWAL = datetime.timedelta(seconds=10)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """:ivar attempt: the lease's, as the claim set it."""
+    """:ivar attempt: the attempt of the lease, as the claim set it."""
 
     lease_id: str
     attempt: int
@@ -60,8 +60,8 @@ class Claim:
 def try_change(
     database: api.Database, change: Callable[[api.Session], bool]
 ) -> bool:
-    """Make a change that only one worker may; return False if another was
-    first."""
+    """Make a change that only one worker may make; return False if another
+    worker was first."""
     try:
         with database.writer() as session:
             return change(session)
@@ -70,7 +70,8 @@ def try_change(
 
 
 def log_failure(future: futures.Future[None], what: str) -> None:
-    """Log what should not happen; the claim expires and is taken again."""
+    """Log an unexpected error of a worker's thread; its claim expires and is
+    taken again."""
     error = future.exception()
     if error is not None:
         LOG.error(
@@ -100,7 +101,7 @@ class Held:
     """A lease that a worker has claimed.
 
     :ivar lease: as it was read last, or written by this worker.
-    :ivar provider_changes: what has been changed, for the lease, of hosts'
+    :ivar provider_changes: changes that were made, for the lease, to hosts'
         providers in placement.
     """
 
@@ -113,8 +114,8 @@ class Held:
         self.provider_changes: list[ports.GenerationChanges] = []
 
     def check(self) -> None:
-        """:raises: ClaimLost if another worker, or a request, has taken the
-        lease out of the state that the caller acts on
+        """:raises: ClaimLost if another worker has claimed the lease, or it
+        is no longer in the state that the caller acts on
         """
         with self.database.causal_reader() as session:
             held = leases.is_held(
@@ -169,7 +170,7 @@ class Held:
             )
 
     def delete(self, now: datetime.datetime) -> None:
-        """Delete the lease, of which nothing is left in Nova.
+        """Delete the lease; nothing of it may be left in Nova.
 
         :raises: ClaimLost
         """
@@ -187,7 +188,7 @@ class Held:
         reason: objects.Reason,
         log: Callable[..., None] = LOG.info,
     ) -> None:
-        """Record for the owner what the lease waits for.
+        """Record what the lease waits for, for its owner to read.
 
         :param log: tells operators, once for each reason
         """
@@ -232,11 +233,11 @@ def read(database: api.Database, claim: Claim) -> Held | None:
 def keep_provider_changes(
     database: api.Database, changes: Collection[ports.GenerationChanges]
 ) -> None:
-    """Record our changes of providers for a lease, so that their hosts are not
-    looked at again.
+    """Record our own changes of providers for a lease, so that their hosts are
+    not looked at again.
 
-    In a transaction of its own, whether or not the claim still stands: if it
-    fails the hosts are looked at again, and the lease's record is not lost.
+    This has a transaction of its own, whether or not the claim still stands.
+    If it fails, the hosts are looked at again, but the lease's record stays.
 
     Decision 0017: doc/source/decisions/0017-what-we-changed-ourselves
     """
@@ -256,10 +257,10 @@ def activate(
     now: datetime.datetime,
     options: settings.Settings,
 ) -> None:
-    """Record that leases have started, and give them back: others start
-    before these do what comes next.
+    """Record that leases have started, and end their claims, so that other
+    leases start before these go on with later work.
 
-    :raises: ClaimLost, and none has started
+    :raises: ClaimLost; then none of them has started
     """
     if not started:
         return
@@ -331,7 +332,7 @@ def _give_back(
     healing.vacate(session, ids, now)
     allocations.release(session, ids)
     slot_servers.forget(session, ids)
-    # What had begun has ended before.
+    # Usage that had begun was ended before this; the rest never began.
     server_usage.undo(session, ids)
     project_access.forget(session, ids)
     if lease.server_reservation is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time by which leases start and end, if it can be believed.
+"""The time by which leases start and end, if the clock can be believed.
 
 Decision 0022: doc/source/decisions/0022-clocks-that-disagree
 """
@@ -12,8 +12,8 @@ from nova_reservations.db import looks
 
 LIMIT = datetime.timedelta(minutes=2)
 """The largest difference between the database's clock and that of the process.
-NTP keeps both within a second; and a lease that ends so much too early was
-about to end."""
+NTP keeps both within a second of each other. A lease that ends two minutes too
+early was about to end anyway."""
 
 _NOTHING = datetime.timedelta(0)
 
@@ -21,16 +21,16 @@ Ask = Callable[[], datetime.datetime]
 
 
 class Clock:
-    """The database's clock, which the engine asks by this object only.
+    """The database's clock, which the engine reads only through this object.
 
     A clock that is set to tomorrow would end all leases of today, and delete
-    their servers; and what is written by it outlives it: claims, and when
-    something is due. So there is no time at all while the process's own
-    clock says something else.
+    their servers. Times that it has written, as of claims and due dates, stay
+    when the clock is set right. So no time is given while the process's own
+    clock disagrees.
 
     :param database: returns the time of the database
-    :param own: returns the time of this process, which decides nothing but
-        whether the other one is believed
+    :param own: returns the time of this process, which only decides whether
+        the database's time is believed
     """
 
     def __init__(self, database: Ask, own: Ask) -> None:
@@ -49,7 +49,7 @@ class Clock:
 
     def both(self) -> tuple[datetime.datetime, datetime.timedelta]:
         """Return the database's time, believed or not, and how far it is
-        ahead of the process's own.
+        ahead of the process's own time.
 
         :raises: DatabaseUnavailable
         """
@@ -70,7 +70,7 @@ class Clock:
     def _compare(
         self, before: datetime.datetime, now: datetime.datetime
     ) -> None:
-        """:param before: this process's own, when the database was asked"""
+        """:param before: this process's time when the database was asked"""
         ahead = _apart(before, now, self._own())
         if abs(ahead) > LIMIT:
             raise exception.ClocksDisagree(
@@ -84,10 +84,10 @@ def _apart(
     now: datetime.datetime,
     after: datetime.datetime,
 ) -> datetime.timedelta:
-    """Return how far the database was ahead at least, when it was asked.
+    """Return by how much, at least, the database's clock was ahead.
 
-    It has answered at some time between before and after, and may have taken
-    its time.
+    The database answered at an unknown time between before and after, so any
+    time between these agrees with it.
     """
     if now > after:
         return now - after

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cordons: operators keep new leases off a resource of any type, and what was
-promised of it moves to others."""
+"""Cordons: operators keep new leases off a resource of any type, and leases
+that were promised it move to other resources."""
 
 from collections.abc import Collection
 import datetime
@@ -19,7 +19,7 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 AT_ONCE = 100
-"""So many leases are moved off a resource in one request; healing goes on with
+"""The number of leases that one request moves off a resource; healing moves
 the others before they start."""
 
 
@@ -37,11 +37,11 @@ class Cordons:
         statuses: Collection[states.Lease],
         empties: bool | None = None,
     ) -> None:
-        """Keep new leases off the resource; give others to leases in these
-        states, where that can be.
+        """Keep new leases off the resource; where possible, give leases in
+        these states another resource.
 
-        :param empties: whether their servers are to leave it, too; None: as
-            was said before
+        :param empties: whether servers of leases are to leave it, too; None:
+            leave that as it is
         :raises: NotFound, Contended
         """
         self._write(resource_id, now, now, empties)
@@ -73,8 +73,9 @@ class Cordons:
             with self.database.writer() as session:
                 before = tenancy.cordoned_at(session, resource_id)
                 if empties is not None:
-                    # With the cordon: whoever is killed in between would
-                    # leave a host that leases come to and servers leave.
+                    # In one transaction with the cordon: otherwise a crash in
+                    # between could leave a host that servers leave while new
+                    # leases come.
                     tenancy.set_emptied(
                         session, resource_id, now if empties else None, now
                     )
@@ -83,7 +84,7 @@ class Cordons:
                 tenancy.set_cordoned(session, resource_id, cordoned_at, now)
                 if cordoned_at is None:
                     capacity.freed(session, now, [resource_id])
-                    # Leases that were to have another one have this again.
+                    # Healing lets leases that were to leave it keep it.
                     tasks.hurry(session, healing_db.HEAL, now)
                 return True
 

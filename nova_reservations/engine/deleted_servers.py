@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that their users delete, shelve or have moved: a deleted one that
-carries a lease ends it, and none uses its reservation any more."""
+"""Servers that users delete, shelve or have moved. They use their reservation
+no more; a lease ends when no server that carries it is left."""
 
 from collections.abc import Collection
 import datetime
@@ -28,9 +28,9 @@ class DeletedServers:
         self.cloud = cloud
 
     def look(self, now: datetime.datetime) -> None:
-        """Take servers that are gone out of their leases; and out of the
-        record those that are on no host of their reservation, too. A lease
-        that has none left which carries it is due to end.
+        """Release servers that are gone from the leases that they carry, and
+        end the usage records of servers that are gone or on no host of their
+        reservation. A lease without any server left to carry it is due to end.
 
         :raises: CloudUnavailable
         """
@@ -50,8 +50,8 @@ class DeletedServers:
     def _look_at(
         self, stays: Collection[server_usage.Stay], now: datetime.datetime
     ) -> None:
-        """:param stays: read before Nova is asked: one that is let in after
-        that counts, wherever it was"""
+        """:param stays: read before Nova is asked, so that the usage of a
+        server that is let in again later is not ended"""
         seen = self.cloud.servers.heard_servers(
             [stay.server_uuid for stay in stays]
         )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Demand that was refused for lack of room: what an operator could sell.
 
-It is written after the refusal, in a transaction of its own; anybody can be
-refused again and again, so that it is one short read for all but the first
-asks of a day.
+It is written after the refusal, in a transaction of its own. A project can be
+refused again and again, so all but the first refusals of a day cost only one
+short read.
 
 Decision 0038: doc/source/decisions/0038-demand-is-what-was-refused
 """
@@ -22,10 +22,10 @@ from nova_reservations.objects import refusal as refusals
 LOG = log.getLogger(__name__)
 
 MOST = 50
-"""The asks of a project that are kept of one day."""
+"""The most refused requests of a project that are kept for one day."""
 
 BATCH = 1000
-"""Those that are forgotten in one transaction."""
+"""The number of refusals that are forgotten in one transaction."""
 
 
 class Demand:
@@ -36,8 +36,8 @@ class Demand:
         self.options = options
 
     def record(self, lease: objects.Lease, now: datetime.datetime) -> None:
-        """Remember that a lease was refused, unless that was remembered of
-        the same ask of the project today."""
+        """Remember that a lease was refused, unless the same request of the
+        project is already remembered for today."""
         refusal = refusals.Refusal.of(lease, now)
         if not (refusal.parts and refusal.is_short):
             return
@@ -50,10 +50,10 @@ class Demand:
                 with self.database.writer() as session:
                     demand.insert(session, refusal)
         except exception.Conflict:
-            # The same was refused at the same moment.
+            # The same request was refused and recorded at the same moment.
             pass
         except exception.DatabaseUnavailable as error:
-            # Who is refused is to read that, and nothing else.
+            # The caller must see the refusal, and not this error.
             LOG.warning('A refusal is not remembered: %s', error)
 
     def find(self, query: refusals.RefusalQuery) -> list[refusals.Refusal]:
@@ -65,7 +65,7 @@ class Demand:
             return demand.find(session, query)
 
     def forget(self, now: datetime.datetime) -> None:
-        """Forget what is older than an operator wants to know."""
+        """Forget refusals that are older than the options say."""
         before = now - self.options.demand_history
         removed = BATCH
         while removed == BATCH:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that could be emptied for a best-effort lease, and the choice among
-them: the cheapest that suffice, and whose servers have somewhere to go."""
+"""Hosts that could be emptied for a best-effort lease. The cheapest ones that
+suffice, and whose servers have somewhere to go, are chosen."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -24,16 +24,16 @@ from nova_reservations.planner import draining
 from nova_reservations.plugins.drain_strategies import base
 
 PAGE = 128
-"""Drainable hosts beyond those wanted that are compared with each other."""
+"""How many drainable hosts, beyond those wanted, are compared."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prospect:
     """The resources that a lease could have now.
 
-    :ivar wants: of each of its reservations.
-    :ivar pool: ids of hosts that are free; nobody holds them for it.
-    :ivar taken: drainable hosts that are fenced for it.
+    :ivar wants: what each of its reservations wants.
+    :ivar pool: ids of hosts that are free, but not held for the lease.
+    :ivar taken: drainable hosts that are fenced for the lease.
     :ivar others: drainable hosts that no lease has.
     """
 
@@ -43,7 +43,7 @@ class Prospect:
     others: tuple[drainable_hosts.DrainableHost, ...]
 
     def suffices(self) -> bool:
-        """Return whether there would be enough, were all of them empty."""
+        """Return whether there would be enough if all hosts were empty."""
         ids = [
             drainable.resource.id for drainable in (*self.taken, *self.others)
         ]
@@ -65,7 +65,7 @@ def find(
     options: settings.Settings,
 ) -> Prospect:
     """Return the resources that a lease could have if hosts were emptied for
-    it: a bounded number of each kind."""
+    it. The number of each kind is bounded."""
     time = queue.window(lease, now)
     granted = dataclasses.replace(
         lease, start_date=time.start, end_date=time.end
@@ -119,7 +119,7 @@ def begin(
     refusal: exception.NotEnoughResources,
     now: datetime.datetime,
 ) -> objects.Lease:
-    """Return the lease, that was refused, as hosts are looked for.
+    """Return the refused lease in the state in which hosts are emptied for it.
 
     :raises: NotEnoughResources if there are too few hosts to empty
     """
@@ -147,15 +147,15 @@ class DrainCandidates:
     def choose(
         self, prospect: Prospect, now: datetime.datetime
     ) -> list[drainable_hosts.DrainableHost]:
-        """Return hosts to be emptied that suffice, beside those that the lease
-        can have; none if there are none."""
+        """Return the hosts to empty so that the lease has enough, together
+        with those that it can have already; an empty list if none suffice."""
         placed = self.cloud.servers.servers_on(
             [drainable.resource for drainable in prospect.others]
         )
         costs = {}
         for drainable in prospect.others:
             if drainable.resource.name not in placed:
-                # Its cell does not answer.
+                # The cell of the host does not answer.
                 continue
             cost = self._cost(drainable, placed[drainable.resource.name])
             if cost is not None:
@@ -207,7 +207,7 @@ class DrainCandidates:
             for occupancy in occupancies.values()
             for server in occupancy.servers
         ]
-        # Also one that is to come back, or has left half-way.
+        # These include servers that may come back, or have only half left.
         reasons |= {
             server.host: f'server {server.uuid} is {server.condition}'
             for server in servers
@@ -219,7 +219,7 @@ class DrainCandidates:
         self, servers: Collection[ports.Server], now: datetime.datetime
     ) -> dict[str, str]:
         """Return service host -> which of its servers has nowhere to go, if
-        all of these leave."""
+        all of the given servers leave."""
         if not servers:
             return {}
         leaving = {server.host for server in servers}

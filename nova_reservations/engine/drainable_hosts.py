@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drainable hosts: they follow an aggregate of the operator, and are given
+"""Drainable hosts: the hosts of an aggregate of the operator. They are given
 back when no lease needs them any more."""
 
 import datetime
@@ -21,14 +21,14 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 SOON = datetime.timedelta(seconds=1)
-"""Between two looks at hosts that servers are still leaving."""
+"""The time between two looks at hosts that servers are still leaving."""
 
 
 def order(lease_id: str, host: objects.Resource) -> ports.RequestKey:
-    """Return why the servers of a host are moved: for the lease, from there.
+    """Return the key under which servers are moved off a host for a lease.
 
-    A server that was moved for a lease may be met by it once more, on the
-    host that it was moved to.
+    The key needs the host, too: a server that was moved for a lease may have
+    to be moved for it once more, off the host that it was moved to.
     """
     return ports.RequestKey(f'{lease_id} {host.uuid}')
 
@@ -54,7 +54,7 @@ class DrainableHosts:
         )
 
     def follow(self, now: datetime.datetime) -> None:
-        """Make hosts of the aggregate drainable that are not of the pool.
+        """Make the hosts of the aggregate drainable, except those of the pool.
 
         :raises: CloudUnavailable
         """
@@ -111,7 +111,7 @@ class DrainableHosts:
             if host.name == name
         ]
         if len(found) != 1:
-            # As of Ironic: a service host with several nodes, or none yet.
+            # A service host with several nodes (Ironic), or with none yet.
             return
         for facts in self.cloud.hosts.facts(found):
             try:
@@ -139,12 +139,12 @@ class DrainableHosts:
 
     def mend(self) -> None:
         """Set the trait of the pool on those drainable hosts that are fenced,
-        and remove it from others.
+        and remove it from the others.
 
-        A worker that was stopped in mid-action, and woke after another had
-        finished, may leave a mark, or take one away. A host that a reservation
-        has in Nova stays closed: where the database was restored, its lease
-        may be missing here.
+        A worker that was suspended, and resumes after another worker has
+        finished, may set or remove the trait wrongly. A host that a
+        reservation has in Nova stays closed: the database may have been
+        restored, and lack its lease.
 
         :raises: CloudUnavailable
         """
@@ -164,7 +164,7 @@ class DrainableHosts:
             if not drainable.fenced_for and drainable.resource.name in in_use:
                 continue
             self._mark(drainable.resource, bool(drainable.fenced_for))
-            # Another lease, or the end of one, may have come between.
+            # A lease may have fenced or left the host in the meantime.
             with self.database.reader() as session:
                 host = hosts.by_uuid(session, drainable.resource.uuid)
             if host is not None and host.fenced_for != drainable.fenced_for:
@@ -188,7 +188,7 @@ class DrainableHosts:
             self.cloud.aggregates.unmark(host)
 
     def give_back(self, now: datetime.datetime) -> None:
-        """Open drainable hosts to everybody that no lease needs, as soon as
+        """Open drainable hosts that no lease needs to everybody, as soon as
         the moves of their servers are over."""
         with self.database.reader() as session:
             unneeded = drainable_hosts.unneeded(session)
@@ -214,7 +214,7 @@ class DrainableHosts:
     def _give_back(
         self, drainable: drainable_hosts.DrainableHost, now: datetime.datetime
     ) -> bool:
-        """Return False if it must be looked at again."""
+        """Return False if the host must be looked at again."""
         host = drainable.resource
         assert drainable.fenced_for is not None
         lease_id = drainable.fenced_for
