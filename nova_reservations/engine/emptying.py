@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of leases leave hosts that an operator drains.
+"""Moves servers of leases off hosts that an operator drains.
 
-Nova's records of what was done to a server say what was begun, so that any
-worker goes on; what has failed is written down, and tried again only if the
-operator asks again.
+Nova's own records tell which moves were begun, so that any worker can go on. A
+move that has failed is recorded, and tried again only if the operator asks
+again.
 
 Decision 0051: doc/source/decisions/0051-drained-hosts-lose-their-servers
 """
@@ -31,8 +31,8 @@ NO_CREDENTIALS = 'no server can be moved without credentials in [service_user]'
 def emptied(
     holdings: Collection[objects.Holding],
 ) -> dict[int, datetime.datetime]:
-    """Return the ids of what the reservation has left, and its servers are to
-    leave, with when an operator asked for it."""
+    """Return resource id -> when an operator asked to empty it, of resources
+    that were replaced and that the reservation's servers are to leave."""
     return {
         holding.resource.id: holding.emptied_at
         for holding in holdings
@@ -46,7 +46,8 @@ def move_servers(
     booking: base.Booking,
     holdings: Collection[objects.Holding],
 ) -> None:
-    """Ask Nova to move what is to leave, and record what can not.
+    """Ask Nova to move the servers that are to leave, and record for each
+    resource why servers stay there.
 
     :raises: CloudUnavailable
     """

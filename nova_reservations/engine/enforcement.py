@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that must allow a lease, asked with what it would get.
+"""Asks plugins that must allow a lease, and shows them what it would get.
 
-Nothing is written, and no transaction is open while they are asked: what they
-have seen may be somebody else's by the time of the booking.
+Nothing is written, and no transaction is open while plugins are asked: the
+resources that they have seen may be taken by the time of the booking.
 
 Decision 0039: doc/source/decisions/0039-limits-in-the-booking
 """
@@ -36,7 +36,7 @@ from nova_reservations.plugins.enforcement import base
 LOG = log.getLogger(__name__)
 
 Later = Callable[[Callable[[], None]], None]
-"""Lets something be done soon, beside the work of the caller."""
+"""Takes a call that is made soon, without the caller waiting for it."""
 
 _ENDS = frozenset(
     {
@@ -109,8 +109,8 @@ class Enforcement:
         now: datetime.datetime,
         terms: allocations.Terms,
     ) -> base.Planned:
-        """Return the lease with what it would get: nothing new if there is
-        not enough, which the booking refuses, or lets wait."""
+        """Return the lease with what it would get. If there is not enough, it
+        gets nothing new here; the booking then refuses it, or lets it wait."""
         slots: Mapping[str, Collection[int]] = terms.held
         if lease.status not in states.WAITING:
             try:
@@ -135,15 +135,15 @@ class Enforcement:
     def with_ends(
         self, notify: ports.Notifier, later: Later
     ) -> ports.Notifier:
-        """Return what sends notifications, and tells plugins of the ends that
-        these are about."""
+        """Return a notifier that also tells the plugins of leases that have
+        ended."""
         if not self.plugins:
             return notify
 
         def tell(event_type: str, payload: Mapping[str, Any]) -> None:
             notify(event_type, payload)
             if event_type in _ENDS and not (
-                # They know.
+                # The plugins were told when the lease ended.
                 event_type == notifications.DELETE
                 and payload['status'] in states.OVER
             ):
@@ -180,7 +180,7 @@ def _had(session: api.Session, lease_id: str) -> dict[str, list[int]]:
 def _hosts(
     session: api.Session, ids: Mapping[str, Collection[int]]
 ) -> dict[str, list[objects.Host]]:
-    """Return reservation id -> its hosts, of ids of resources."""
+    """Return reservation id -> its hosts, in place of their ids."""
     every = sorted({key for some in ids.values() for key in some})
     known = {host.id: host for host in hosts_db.get_all(session, every)}
     return {

@@ -2,8 +2,8 @@
 """Enrolment of hosts: closing them to servers without a lease, and opening
 them again.
 
-Where nova-conductors are not guarded, it waits for servers that Nova was
-building or moving when the host was closed: see ``db/closings.py``.
+Where nova-conductors are not guarded, an enrolment waits for servers that Nova
+was building or moving when the host was closed: see ``db/closings.py``.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 LOOK = datetime.timedelta(seconds=5)
-"""Between two looks at servers that an enrolment waits for."""
+"""The time between two looks at servers that an enrolment waits for."""
 
 
 class Enrolment:
@@ -55,12 +55,12 @@ class Enrolment:
     ) -> objects.Host:
         """Close the host to servers without a lease, and make it reservable.
 
-        First it is marked, so that no request that begins now finds it; then
-        it must be found empty. Where nova-conductors are not guarded, and
-        Nova was building or moving servers at that moment, the host is
-        returned not reservable yet, and ``complete_all`` completes it. What
-        a crash leaves half-way is finished by doing it again. Done again
-        after ``build_wait``, it goes on without those that are not over.
+        First the host is marked, so that no request that begins from now on
+        finds it; then it must be empty. If nova-conductors are not guarded,
+        and Nova was building or moving servers at that moment, the returned
+        host is not reservable yet, and ``complete_all`` completes it later.
+        After a crash, another call finishes the enrolment. A call after
+        ``build_wait`` no longer waits for the servers that are left.
 
         :param name: a service host, hypervisor hostname or node UUID
         :raises: NotFound, AmbiguousHost, AlreadyEnrolled, HostInUse,
@@ -83,7 +83,7 @@ class Enrolment:
             if not occupancy.empty:
                 self._withdraw(host, closing)
                 with self.database.writer() as session:
-                    # It may be a drainable host.
+                    # The host may now have to become drainable again.
                     tasks.hurry(session, drainable_hosts.TASK, now)
                 raise exception.HostInUse(
                     host=resource.name, reason=_occupants(occupancy)
@@ -91,7 +91,7 @@ class Enrolment:
         return self._complete(host, closing, now)
 
     def complete_all(self, now: datetime.datetime) -> None:
-        """Complete the enrolments that wait, as far as it is time."""
+        """Complete the waiting enrolments that can be completed by now."""
         with self.database.reader() as session:
             waiting = [
                 (hosts.get(session, host_id), closings.get(session, host_id))
@@ -131,7 +131,7 @@ class Enrolment:
         now: datetime.datetime,
     ) -> objects.Host:
         """Make a host reservable if it is empty and no server can land on it
-        any more; else record what it waits for.
+        any more; otherwise record what the enrolment waits for.
 
         :raises: HostInUse if somebody else is enrolling or removing it;
             AlreadyEnrolled, with other properties
@@ -141,7 +141,7 @@ class Enrolment:
             return self._wait(
                 host, closing, left, self._told(closing, left, now), now
             )
-        # After what was in flight has landed, wherever it did.
+        # Only now: all servers that were in flight have landed somewhere.
         occupancy = self.cloud.servers.occupancy([host.resource])
         there = occupancy[host.facts.service_host]
         if not there.empty:
@@ -152,7 +152,7 @@ class Enrolment:
             done = closings.end(session, closing)
             if done:
                 hosts.set_reservable(session, host.id, True, now)
-                # It may not work, and somebody may lack it.
+                # The host may have failed, and a lease may need a new host.
                 tasks.hurry(session, healing.MONITOR, now)
                 enrolled = hosts.get(session, host.id)
                 capacity.freed(session, now, [host.id])
@@ -205,10 +205,10 @@ class Enrolment:
         return waiting
 
     def _as_others_left_it(self, host: objects.Host) -> objects.Host:
-        """Return a host that somebody else has made reservable meanwhile,
-        with the same properties: the task that completes enrolments may do so
-        as soon as the servers are listed. Undo the changes of one that was
-        removed.
+        """Return a host that somebody else has made reservable meanwhile with
+        the same properties: the task that completes enrolments may do so as
+        soon as the servers are listed. If the host was removed meanwhile, take
+        it out of the pool again.
 
         :raises: AlreadyEnrolled, HostInUse
         """
@@ -280,7 +280,7 @@ class Enrolment:
         ):
             return closings.begin(session, host.id, _attempt())
         if self.builds.is_overdue(closing, now):
-            # An administrator has decided.
+            # An administrator has added the host again, to wait no longer.
             closings.forget(session, closing, closing.servers)
             return dataclasses.replace(closing, servers=frozenset())
         return closing
@@ -310,9 +310,9 @@ class Enrolment:
             )
         is_marked = host.facts.uuid in self.cloud.hosts.pool_generations()
         closing = transactions.retry(lambda _: self._close(host, now))
-        # What is on a host that was never reservable is ordinary servers; so
-        # it is on one that is open: it was removed after the backup that this
-        # database was restored from.
+        # Servers on a host that was never reservable are ordinary servers. So
+        # are those on a host without the trait: it was removed after the
+        # backup that this database was restored from.
         if host.reservable and is_marked:
             self._check_empty(host, closing, now)
         self._withdraw(host, closing)
@@ -327,7 +327,7 @@ class Enrolment:
         closing: closings.Closing,
         now: datetime.datetime,
     ) -> None:
-        """Let leases take the host again if it is not empty.
+        """Check that the host is empty; if not, let leases take it again.
 
         :raises: HostInUse, CloudUnavailable
         """
@@ -348,11 +348,11 @@ class Enrolment:
     def _close(
         self, host: objects.Host, now: datetime.datetime
     ) -> closings.Closing:
-        """Let no lease take the host any more, if none has; and no enrolment
-        go on with it."""
+        """Keep leases from taking the host, if none has it, and enrolments
+        from going on with it."""
         with self.database.writer() as session:
-            # First, for its lock: bookings that come now are refused, those
-            # that came before are seen.
+            # First, because this locks the row: later bookings are refused,
+            # and earlier ones are seen by the query below.
             hosts.set_reservable(session, host.id, False, now)
             held = [
                 allocation
@@ -373,17 +373,18 @@ class Enrolment:
             return closings.begin(session, host.id, _attempt())
 
     def _withdraw(self, host: objects.Host, closing: closings.Closing) -> None:
-        """Undo the enrolment; the row goes last, for leftovers are found by
-        it.
+        """Undo the enrolment. The row is deleted last, because leftovers are
+        found by it.
 
-        Not one that another request has made its own: what that relies on
-        stays.
+        Nothing is undone if another request has taken the enrolment over: that
+        request relies on the marks of the host.
 
         :raises: HostInUse
         """
         mine = dataclasses.replace(closing, attempt=_attempt())
         with self.database.writer() as session:
-            # Before anything is undone: an attempt that looked before is late.
+            # First of all: an attempt that has looked at the host before this
+            # can no longer complete the enrolment.
             if not closings.take(session, closing, mine.attempt):
                 raise _overtaken(host)
         self.cloud.aggregates.leave_pool(host.resource)
@@ -393,7 +394,7 @@ class Enrolment:
             if done:
                 hosts.delete(session, host.id)
         if not done:
-            # Somebody has begun to enrol it meanwhile.
+            # Somebody has begun to enrol the host meanwhile.
             self.cloud.aggregates.mark(host.resource)
             raise _overtaken(host)
 

@@ -9,7 +9,7 @@ from nova_reservations.db import api
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """:ivar repair: mends it; None: a person has to."""
+    """:ivar repair: repairs the problem; None: a person has to."""
 
     problem: str
     repair: Callable[[], None] | None = None

@@ -2,7 +2,7 @@
 """Healing: leases get other resources for those that failed or do not fit.
 
 Each lease is healed by one transaction, guarded as a booking is. The lease is
-due afterwards, and a worker brings Nova in line with it.
+then due, so that a worker brings Nova in line with it.
 """
 
 from collections import defaultdict
@@ -63,8 +63,8 @@ class Healing:
         self.plans = plans.Allocations(types, options)
 
     def heal(self, now: datetime.datetime) -> list[str]:
-        """Heal the leases that have begun, or begin before the next check;
-        return those that were changed."""
+        """Heal the leases that have begun, or will begin before the next
+        check; return the ids of those that were changed."""
         until = prepared_until = None
         if self.options.healing_interval:
             until = now + self.options.healing_interval
@@ -82,8 +82,8 @@ class Healing:
     def _unfit(
         self, session: api.Session, until: datetime.datetime | None
     ) -> set[str]:
-        """Return leases with resources that no longer meet what was asked;
-        one query for all that ask the same."""
+        """Return ids of leases with resources that no longer meet their
+        requirements; leases with equal requirements share one query."""
         asking: dict[Any, list[healing.Held]] = defaultdict(list)
         demanded: dict[str, demands.Ask | None] = {}
         for held in healing.held(session, until):
@@ -115,8 +115,8 @@ class Healing:
     def move_off(
         self, lease_id: str, resource_id: int, now: datetime.datetime
     ) -> bool:
-        """Give the lease another resource in place of one that works, if there
-        is any; return whether it was changed.
+        """Give the lease another resource in place of one that works, if
+        another one is free; return whether the lease was changed.
 
         :raises: Contended
         """
@@ -131,10 +131,9 @@ class Healing:
     ) -> bool:
         """Heal a lease; return whether it was changed.
 
-        :param unused: reservation id -> the ids of resources that it was
-            given in place of others, and has nothing on; it may have the
-            others back
-        :param drained: ids of resources that it is to leave, too
+        :param unused: reservation id -> ids of replacements that it has not
+            used; it may exchange them for the resources that it had before
+        :param drained: ids of working resources that the lease is to leave
         """
         healed = transactions.retry(
             lambda attempt: self._attempt(
@@ -149,8 +148,8 @@ class Healing:
     def replace_failed(
         self, lease_id: str, now: datetime.datetime
     ) -> objects.Lease:
-        """Give the lease others in place of resources that it can't use,
-        because its owner asks for it, whatever heal_active says.
+        """Replace resources that the lease can't use because its owner asks
+        for that, whatever heal_active says.
 
         :raises: NotFound, InvalidState, NotEnoughResources, Contended
         """
@@ -231,7 +230,7 @@ class Healing:
             if seen.status not in states.OPEN or seen.end_date <= now:
                 return None
             if seen.is_window:
-                # It is of this host, whatever becomes of that.
+                # A maintenance window is of this very host, even if it fails.
                 return None
             repair = self._patient(
                 session, seen, now, attempt, drained=drained
@@ -262,7 +261,7 @@ class Healing:
         asked: bool = False,
         drained: Collection[int] = (),
     ) -> repair.Repair | None:
-        """Return the lease as it is healed; None if it can't be."""
+        """Return the repair of a lease; None if it can't be healed."""
         if any(
             item.resource_type not in self.types for item in lease.reservations
         ):
@@ -284,8 +283,8 @@ class Healing:
         )
 
     def _demanded(self, lease: objects.Lease) -> dict[str, demands.Ask | None]:
-        """Return reservation id -> what it asks for, of those that have
-        resources; None: nothing that is valid by now."""
+        """Return reservation id -> what it asks for, of reservations that have
+        resources; None: what it asked for is no longer valid."""
         demanded: dict[str, demands.Ask | None] = {}
         for item in lease.reservations:
             kind = self.types[item.resource_type]
@@ -311,8 +310,8 @@ class Healing:
         moved: bool,
         now: datetime.datetime,
     ) -> bool:
-        """Write the flags, and have a worker tell Nova if anything was moved;
-        False if all is as it was."""
+        """Write the flags, and make a worker tell Nova if anything was moved;
+        return False if nothing has changed."""
         held = allocations.holdings(session, list(after))
         degraded = changed = False
         recorded = usage.settle(session, [seen], now)
@@ -358,8 +357,11 @@ class Healing:
         return True
 
     def check_replaced(self, now: datetime.datetime) -> None:
-        """Look at what leases had to leave. What is back before others were
-        used goes back; what is empty is free; servers are moved that can be.
+        """Look at resources that leases had to leave.
+
+        A resource that works again is given back to its lease, if the lease
+        has not used the replacement. Empty resources are freed. Servers that
+        can move are moved.
 
         :raises: CloudUnavailable
         """
@@ -375,8 +377,8 @@ class Healing:
             self._look_after_lease(lease_id, now)
 
     def _look_for_unused(self, lease_id: str, now: datetime.datetime) -> None:
-        """Let a lease give back resources that it was given and has not used,
-        and take those that it had before."""
+        """Let a lease give back replacements that it has not used, and take
+        back the resources that it had before."""
         unused: dict[str, list[int]] = {}
         for kind, booking, holdings in self._bookings(lease_id, now):
             given = {
@@ -414,7 +416,7 @@ class Healing:
             resources, left = base.parts(
                 holding
                 for holding in held[reservation.id]
-                # A worker of its own looks after what is given back.
+                # worker/given_back.py looks after what the owner gives back.
                 if holding.leaving_at is None
             )
             if (kind := self.types.get(reservation.resource_type)) is None:
@@ -444,7 +446,7 @@ class Healing:
                 if remains.movable:
                     movable = booking.lease
                 vacated[booking.reservation.id] = remains.vacated
-        # First this: nobody looks at what is vacated again.
+        # Before vacating: nobody looks again at what is vacated.
         if movable is not None and not self._have_moved(movable, now):
             return
         for reservation_id, resources in vacated.items():
@@ -468,8 +470,8 @@ class Healing:
         transactions.retry(vacate)
 
     def _have_moved(self, seen: objects.Lease, now: datetime.datetime) -> bool:
-        """Make a worker bring Nova in line; False if the lease was changed
-        meanwhile, and the next look tries again."""
+        """Make a worker bring Nova in line with the lease; return False if the
+        lease was changed meanwhile: the next look tries again."""
         # A worker that holds the lease finds the change when it is done.
         due_at = now if seen.claimed_by is None else seen.due_at
         try:
@@ -489,8 +491,8 @@ def _free_left(
     held: Collection[int],
     now: datetime.datetime,
 ) -> None:
-    """Offer resources that the lease has left to others, who may use what this
-    lease could not."""
+    """Offer resources that the lease has left to other leases, which may be
+    able to use them."""
     capacity.freed(
         session, now, set(held) - allocations.held_by(session, lease)
     )

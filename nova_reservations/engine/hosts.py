@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enrolled hosts: their properties, allocations, capacity, and facts that are
-kept true."""
+"""Enrolled hosts: their properties, allocations and capacity, and their facts,
+which are kept up to date."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ REFRESH = 'refresh'
 """The task that reads the facts of hosts that may have changed."""
 
 AT_ONCE = 500
-"""The facts of so many hosts are read at once: what is read of all zones for
-that is read once for them."""
+"""The number of hosts whose facts are read at once; the availability zones are
+read once for them all."""
 
 
 class Hosts:
@@ -78,8 +78,8 @@ class Hosts:
     ) -> objects.Host:
         """Change the operator's properties of the host, and read its facts.
 
-        A property that some lease, current or to come, was planned with
-        stays.
+        A property that a present or future lease was planned with can not be
+        changed.
 
         :param properties: a value of None takes the property away
         :raises: NotFound, HostInUse, Contended, CloudUnavailable
@@ -97,7 +97,7 @@ class Hosts:
         now: datetime.datetime,
     ) -> objects.Host:
         with self.database.writer() as session:
-            # First: no booking comes between what is read and the commit.
+            # First, so that no booking comes between the reads and the commit.
             resources.advance(session, host_id, now)
             host = hosts.get(session, host_id)
             changed = {
@@ -159,8 +159,8 @@ class Hosts:
         """Read the facts of these hosts, some at a time; return how many had
         changed.
 
-        A cell that does not answer keeps the facts of no others from being
-        read.
+        If a cell does not answer, the facts of the other cells' hosts are read
+        nevertheless.
         """
         count = 0
         for page in pages.of(host_ids, AT_ONCE):
@@ -180,7 +180,7 @@ class Hosts:
     def _by_cell(
         self, found: Collection[objects.Host]
     ) -> Mapping[str, dict[str, objects.Host]]:
-        """Return the cell -> the UUIDs of its hosts -> the hosts."""
+        """Return cell -> UUID of each of its hosts -> the host."""
         cells = self.cloud.hosts.cells_of(
             {host.resource.name for host in found}
         )
@@ -203,7 +203,7 @@ class Hosts:
             held = allocations.held(session, ids)
         found = self.cloud.hosts.facts(
             [host.resource for host in changed.values()],
-            # Their servers are of a lease, and gone with it.
+            # Servers on held hosts are a lease's, and will go with it.
             as_if_empty=[
                 uuid for uuid, host in changed.items() if host.id in held
             ],
@@ -228,10 +228,10 @@ class Hosts:
         found: Collection[objects.HostFacts],
         were_held: Collection[int],
     ) -> list[objects.HostFacts]:
-        """Remember of which hosts nothing that matters has changed; return
-        the facts of the others.
+        """Record the generations of hosts of which nothing that matters has
+        changed; return the facts of the others.
 
-        :param were_held: ids of those whose facts are as if they were empty
+        :param were_held: ids of hosts whose facts were read as if empty
         """
         same, different = {}, []
         with self.database.writer() as session:
@@ -243,7 +243,8 @@ class Hosts:
                 if host.id in held:
                     facts = _as_if_empty(facts)
                 elif host.id in were_held:
-                    # Its lease has just ended: it is read again next time.
+                    # The lease has just ended: the host is read again next
+                    # time.
                     continue
                 if _matter(facts) == _matter(host.facts):
                     same[host.id] = (facts.provider_generation, facts.tree)
@@ -256,7 +257,7 @@ class Hosts:
 def _may_differ(version: ports.HostVersion, mark: hosts.Mark) -> bool:
     """Return whether a host's facts may have changed since they were read.
 
-    :param mark: what it had then
+    :param mark: the host's versions at that time
     """
     return (
         version.provider_generation != mark.provider_generation

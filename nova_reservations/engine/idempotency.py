@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to create a lease that are repeated.
+"""Repeated requests to create a lease.
 
 Decision 0036: doc/source/decisions/0036-a-create-may-be-repeated
 """
@@ -15,14 +15,14 @@ from nova_reservations.db import leases
 TASK = 'forget'
 
 KEPT = datetime.timedelta(days=1)
-"""How long a key is known at least."""
+"""The least time for which a key is remembered."""
 
 BATCH = 1000
 """Keys that are forgotten in one transaction."""
 
 MOST = 10_000
-"""Keys of a project that are known at once: the leases may be deleted long
-since."""
+"""The most keys of a project that are remembered; their leases may be deleted
+long since, so no limit of leases bounds them."""
 
 
 class Repeats:
@@ -35,7 +35,8 @@ class Repeats:
 
         :raises: KeyReused, InvalidState
         """
-        # The request before may have been answered by another node.
+        # Another node of the database cluster may have served the first
+        # request.
         with self.database.causal_reader() as session:
             found = idempotency.made(session, key)
             if found is None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a lease, as they are written: name, window, params, resources,
-and what its owner has acknowledged.
+"""Writing changes of a lease: name, window, params, resources, and what its
+owner has acknowledged.
 
 Everything joins the caller's transaction.
 """
@@ -99,8 +99,8 @@ class LeaseChanges:
         now: datetime.datetime,
         replan: replanning.Replan,
     ) -> tuple[dict[str, Any], Collection[int]]:
-        """Write new dates and resources; return columns of the lease, and the
-        ids of resources that promises of others have left for it."""
+        """Write new dates and resources; return columns of the lease, and ids
+        of the resources that promises of others have left for the lease."""
         left: Collection[int] = ()
         lease, changed = self.asked(seen, changes, now)
         _write_events(session, seen, lease.events, now)
@@ -137,8 +137,8 @@ class LeaseChanges:
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
     ) -> tuple[objects.Lease, Collection[str]]:
-        """Return the lease as it is asked to be, and the ids of reservations
-        of which the params change.
+        """Return the lease as it is asked to be, and the ids of the
+        reservations whose params change.
 
         :raises: InvalidInput, InvalidState, OverLimit, Contended
         """
@@ -171,10 +171,10 @@ class LeaseChanges:
         now: datetime.datetime,
         replan: replanning.Replan,
     ) -> tuple[objects.Lease, Collection[int]]:
-        """Book the lease anew; return it as it is then, and the ids of
+        """Book the lease anew; return the new lease, and the ids of the
         resources that promises of others have left for it.
 
-        :param changed: ids of the reservations of which the params change
+        :param changed: ids of the reservations whose params change
         """
         ids = [item.id for item in seen.reservations]
         before = self._part(session, seen, now)
@@ -197,7 +197,8 @@ class LeaseChanges:
                 if item.id in changed
             )
         )
-        # What it has now was found anew, and its owner has asked for it.
+        # The owner has asked for the change, and all resources were checked
+        # anew: nothing is missing, or changed without the owner's knowledge.
         for reservation_id in ids:
             healing.set_flags(session, reservation_id, False, False, now)
         rebooked = dataclasses.replace(
@@ -217,8 +218,8 @@ class LeaseChanges:
     def kept(
         self, session: api.Session, lease: objects.Lease
     ) -> dict[str, list[int]]:
-        """Return what _held would if resources were released that a used
-        lease can't use."""
+        """Return what _held() would return if a used lease had released the
+        resources that it can't use."""
         held = allocations_db.holdings(
             session, [item.id for item in lease.reservations]
         )
@@ -252,7 +253,7 @@ class LeaseChanges:
         now: datetime.datetime,
     ) -> dict[str, list[int]]:
         """Release resources that a used lease can't use, so that they are
-        planned anew with the rest; return what it has."""
+        planned anew with the rest; return what the lease still has."""
         if lease.is_used:
             held = allocations_db.holdings(
                 session, [item.id for item in lease.reservations]
@@ -291,7 +292,7 @@ def _write_events(
     events: Collection[objects.Event],
     now: datetime.datetime,
 ) -> None:
-    """Write those of a lease's events that are new, or were moved."""
+    """Write the events of a lease that are new or were moved."""
     for event in events:
         old = seen.event(event.event_type)
         if old is None:
@@ -303,8 +304,8 @@ def _write_events(
 def _write_parts(
     session: api.Session, seen: objects.Lease, lease: objects.Lease
 ) -> None:
-    """Write those of a lease's reservations that are new, and delete those
-    that are left out."""
+    """Write the reservations that are new in the lease, and delete those that
+    it has no more."""
     before = {item.id for item in seen.reservations}
     after = {item.id for item in lease.reservations}
     if gone := sorted(before - after):
@@ -357,11 +358,11 @@ def _given_back(
     held: set[int],
     slots: Mapping[tuple[str, int], int],
 ) -> set[int]:
-    """Return the ids of resources that a changed lease has not any more, or
-    for less time.
+    """Return the ids of resources that a changed lease has no longer, or for
+    less time.
 
-    Who gives back nothing must not have workers go through all who wait: any
-    member can extend a lease again and again.
+    A change that gives nothing back must not make workers go through all
+    waiting leases: any member can extend a lease again and again.
     """
     lease = leases.get(session, seen.id)
     if (

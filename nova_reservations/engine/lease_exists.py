@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lease.exists``: each hour it is told which leases are active, or have
-parts that are, and what they hold, for those who count from notifications.
+"""``lease.exists``: hourly notifications of the leases that are active, or
+have active parts, and of what they hold, for consumers that do the metering.
 
-How far that has come is written before a page of leases is told of: whoever
-goes on after a worker that died tells of no lease twice.
+The progress is written before the notifications of a page of leases are sent:
+a worker that goes on after another one died notifies of no lease twice.
 """
 
 import datetime
@@ -23,19 +23,21 @@ TASK = 'exists'
 HOUR = datetime.timedelta(hours=1)
 
 PAUSE = datetime.timedelta(minutes=1)
-"""Until it is tried again, while notifications can't be sent."""
+"""The time until the next attempt while notifications can't be sent."""
 
 PAGE = 100
-"""The leases that are told of together; no more wait to be sent."""
+"""The number of leases that are told of together; no more notifications than
+these wait to be sent."""
 
 
 _TOLD = (states.Lease.ACTIVE, states.Lease.STARTING)
-"""The states of leases of which some may hold what counts: parts do before
-what they are part of has started."""
+"""The states in which a lease may hold something that counts: parts count
+before the rest of their lease has started."""
 
 
 class LeaseExists:
-    """:param sent: waits until all is sent; returns whether it was"""
+    """:param sent: waits for notifications to be sent; returns whether all
+    were"""
 
     def __init__(
         self, database: api.Database, notify: ports.Notifier, sent: ports.Sent
@@ -45,7 +47,7 @@ class LeaseExists:
         self.sent = sent
 
     def tell(self, now: datetime.datetime) -> None:
-        """Tell of all that count and were not told of in this hour.
+        """Notify of all leases that count and were not told of in this hour.
 
         :raises: CloudUnavailable if notifications can't be sent
         """
@@ -57,10 +59,10 @@ class LeaseExists:
     def _next_page(
         self, hour: datetime.datetime
     ) -> list[dict[str, object]] | None:
-        """Return the payloads of the next leases; None if all were told of,
+        """Return the payloads of the next leases; None if no leases are left,
         or another worker has taken these.
 
-        :raises: CloudUnavailable if what was told before is not sent yet
+        :raises: CloudUnavailable if earlier notifications are not sent yet
         """
         with self.database.reader() as session:
             seen = rows.progress(session)

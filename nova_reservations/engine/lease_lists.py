@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use cases of those who look at leases: lists, and what stands beside a
-lease that is shown."""
+"""Use cases that show leases: lists, and what is shown along with a lease."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -64,10 +63,10 @@ class LeaseLists:
     ) -> Iterator[list[objects.Lease]]:
         """Yield leases a page at a time, as they are wanted.
 
-        Each page is a transaction of its own, so that none is open while
-        somebody reads slowly. A lease that is there from the first page to
-        the last is yielded once, unless what the list is sorted by is
-        changed meanwhile.
+        Each page is read in a transaction of its own, so that none is open
+        while a client reads slowly. A lease that exists from the first page to
+        the last is yielded once, unless the value that the list is sorted by
+        changes meanwhile.
 
         :raises: InvalidInput if the marker is unknown
         """
@@ -78,7 +77,7 @@ class LeaseLists:
     def _both(
         self, query: objects.LeaseQuery
     ) -> Iterator[list[objects.Lease]]:
-        """Yield leases, and those that were deleted, in one order."""
+        """Yield existing and deleted leases in one order."""
         after = None
         if query.marker is not None:
             with self.database.reader() as session:
@@ -127,8 +126,8 @@ class LeaseLists:
             return deleted_leases.get(session, lease_id)
 
     def positions(self, found: Collection[objects.Lease]) -> Mapping[str, int]:
-        """Return lease id -> its number among all that wait, of those of the
-        leases that do; 1 is the next."""
+        """Return lease id -> its number in the queue, for each of the leases
+        that waits; 1 is the next."""
         arrivals = {
             lease.id: lease.arrival
             for lease in found
@@ -146,8 +145,8 @@ class LeaseLists:
         }
 
     def hosts(self, reservation: objects.Reservation) -> Mapping[int, str]:
-        """Return id -> name of the whole hosts that it has: none before its
-        start, for until then it may be given others.
+        """Return id -> name of the whole hosts that the reservation has. None
+        are returned before its start: until then it may get other hosts.
 
         Decision 0046: doc/source/decisions/0046-what-a-token-reads
         """
@@ -159,8 +158,8 @@ class LeaseLists:
     def usage(
         self, lease: objects.Lease, reservation: objects.Reservation
     ) -> Mapping[str, Any]:
-        """Return the present use of the lease's reservation, by its type:
-        nothing if the cloud does not tell."""
+        """Return the present use of the lease's reservation as its type tells
+        it; nothing if the cloud does not answer."""
         kind = self.types.get(reservation.resource_type)
         if kind is None or reservation.status != states.Reservation.ACTIVE:
             return {}
@@ -173,7 +172,8 @@ class LeaseLists:
         try:
             found = dict(kind.usage(lease, reservation, resources, came))
             if 'used' in found:
-                # Theirs count, and are not named: they are not the owner's.
+                # Servers of projects that share it count, but are not named:
+                # the owner may not see them.
                 found['used'] += sum(
                     kind.usage(
                         dataclasses.replace(lease, project_id=project_id),

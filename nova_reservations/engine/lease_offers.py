@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Offers: windows in which a lease would be accepted at this moment.
 
-Nothing is written, and nothing is held for who is offered it.
+Nothing is written, and nothing that is offered is held for the project.
 
 Decision 0033: doc/source/decisions/0033-offers-are-planned
 """
@@ -34,9 +34,9 @@ again."""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """:ivar start_after: the first time at which it may start; start_before:
-        the last; None: at any later time.
+    """:ivar start_after: the first time at which the lease may start.
 
+    :ivar start_before: the last such time; None: any later time.
     :ivar limit: how many windows are wanted.
     :ivar review: refuses parts of its reservations that its user may not ask
         for.
@@ -56,7 +56,7 @@ class Wanted:
 class Offers:
     """:ivar windows: the earliest first.
 
-    :ivar truncated: there may be more, later.
+    :ivar truncated: whether there may be more windows later.
     """
 
     windows: tuple[interval.Interval, ...]
@@ -64,7 +64,7 @@ class Offers:
 
 
 class LeaseOffers:
-    """:ivar cpu: returns the seconds of CPU that this thread has had."""
+    """:ivar cpu: returns the seconds of CPU that this thread has used."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class LeaseOffers:
         self.cpu = cpu
 
     def find(self, wanted: Wanted, now: datetime.datetime) -> Offers:
-        """Return windows in which all of the lease would be accepted now: from
-        the first possible start on, one for each time at which something
-        comes free, or is taken, and it is enough.
+        """Return windows in which the whole lease would be accepted now. The
+        first is at the earliest possible start; each other one is at a time at
+        which what is free changes, and is enough.
 
         :raises: InvalidInput, OverLimit
         :raises: CloudUnavailable if limits are not known
@@ -135,7 +135,7 @@ class LeaseOffers:
     def _starts(
         self, look: openings.Look, wanted: Wanted, now: datetime.datetime
     ) -> Iterator[datetime.datetime]:
-        """Yield the times at which it is worth a try."""
+        """Yield the starts that are worth trying."""
         last = min(
             filter(
                 None,
@@ -150,7 +150,8 @@ class LeaseOffers:
         if self.plans.options.replan_limit and all(
             wish.demand.exclusive for wish in look.wishes
         ):
-            # Where promises move, no resource needs to be free all the time.
+            # If promises can move, no single resource needs to be free for the
+            # whole window.
             sweeps.append([planner.pooled(wish) for wish in look.wishes])
         times = heapq.merge(
             *(
@@ -187,7 +188,7 @@ class LeaseOffers:
                 allocations.Terms(replan=replanning.Replan.YES),
                 explain=False,
             )
-        # Conflict: what it could have is being offered to those who wait.
+        # Conflict: a waiting lease is being tried for these resources.
         except (exception.NotEnoughResources, exception.Conflict):
             return False
         return planned is None or (

@@ -25,8 +25,9 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import states
 
 MOST_OFFERS = 10_000
-"""Resources that one lease may want in all, times its reservations: for each
-of these so many are looked at, for which a request takes some seconds."""
+"""The most resources that a lease may want in all, times the number of its
+reservations. Each reservation is offered as many resources as the lease wants
+in all; at this limit a request takes some seconds."""
 
 CHANGEABLE = frozenset(
     {*states.WAITING, states.Lease.PENDING, states.Lease.ACTIVE}
@@ -39,7 +40,7 @@ database."""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewReservation:
-    """:ivar asked: has passed the schema of its resource type."""
+    """:ivar asked: what has passed the schema of the resource type."""
 
     resource_type: str
     asked: Mapping[str, Any]
@@ -49,14 +50,14 @@ class NewReservation:
 class NewLease:
     """:ivar before_end: when the owner is warned; None: as configured.
 
-    :ivar lease_type: None: as its start says.
-    :ivar max_retries: for so many times ``create_retry_interval`` it waits,
-        if it may; None: as long as is allowed.
-    :ivar duration: given in place of end, which is as if it started at its
-        start.
-    :ivar key: by which the request may be repeated.
-    :ivar by_default: nobody has asked for it: it comes with a server.
-    :ivar series_id: of the leases that are created with it.
+    :ivar lease_type: None: the start decides.
+    :ivar max_retries: a lease that may wait waits for this many times
+        ``create_retry_interval``; None: as long as is allowed.
+    :ivar duration: given in place of end; ``end`` is then the end of a lease
+        that starts at ``start``.
+    :ivar key: the key by which the request may be repeated.
+    :ivar by_default: nobody has asked for the lease: it comes with a server.
+    :ivar series_id: id of the series that it is created with.
     :ivar review: refuses parts of its reservations that its user may not ask
         for.
     """
@@ -81,15 +82,15 @@ class NewLease:
 class LeaseChanges:
     """Changes of a lease; None leaves a value as it is.
 
-    :ivar reservations: reservation id -> what of its request changes.
-    :ivar acknowledged: ids of reservations whose owner knows by now that
-        resources of theirs were changed.
-    :ivar empty: reservation id -> ids of resources that had nothing on them
-        when Nova was asked, of those that may be given back.
+    :ivar reservations: reservation id -> the changed parts of its request.
+    :ivar acknowledged: ids of reservations whose owner knows that their
+        resources were changed.
+    :ivar empty: reservation id -> ids of resources that may be given back and
+        had nothing on them when Nova was asked.
     :ivar held: reservation id -> how many of its slots were held then, of
-        those that are to have fewer; None: nobody can tell.
-    :ivar part_changes: parts that come and go as what they are part of
-        changes; those that change are among the reservations.
+        reservations that are to have fewer slots; None: nobody can tell.
+    :ivar part_changes: parts that are added or removed as the reservation that
+        they are part of changes; changed parts are in ``reservations``.
     :ivar review: refuses parts that its user may not ask for.
     """
 
@@ -123,7 +124,7 @@ class LeaseRequests:
         self.options = options
 
     def draft(self, asked: NewLease, now: datetime.datetime) -> objects.Lease:
-        """Return the lease as it would begin, of which nothing is written.
+        """Return the new lease; nothing of it is written.
 
         :raises: InvalidInput, OverLimit
         """
@@ -133,8 +134,8 @@ class LeaseRequests:
     def drafts(
         self, asked: Sequence[NewLease], now: datetime.datetime
     ) -> list[objects.Lease]:
-        """Return leases whose reservations ask for the same: the cloud is
-        asked once.
+        """Return new leases whose reservations all ask for the same, so that
+        the cloud is asked only once.
 
         :raises: InvalidInput, OverLimit
         """
@@ -213,7 +214,9 @@ class LeaseRequests:
             )
 
     def _check_whole_hosts(self, reservation: objects.Reservation) -> None:
-        """:raises: InvalidInput unless it is of what can be emptied"""
+        """:raises: InvalidInput unless it is of whole hosts, the only
+        resources that can be emptied
+        """
         demand = resource_types.demand(self.types, reservation)
         if (
             demand is None
@@ -229,8 +232,8 @@ class LeaseRequests:
         self, asked: NewLease, kind: states.LeaseType
     ) -> int | None:
         if kind == states.LeaseType.RETRY:
-            # Those that are over when its wait is: a worker of an earlier
-            # release knows nothing else.
+            # As many retries as the longest wait has: a worker of an earlier
+            # release knows only the number of retries.
             wait, interval = (
                 self.options.max_create_wait,
                 self.options.create_retry_interval,
@@ -326,7 +329,7 @@ class LeaseRequests:
         params = {}
         for key, asked in changes.reservations.items():
             kind = resource_types.get(self.types, known[key].resource_type)
-            # A part is asked for anew, with all that it is to have.
+            # A part is always asked for with all its params.
             before = known[key].params if known[key].part_of is None else {}
             params[key] = kind.validate({**before, **asked})
             if seen.status == states.Lease.ACTIVE:
@@ -340,8 +343,8 @@ class LeaseRequests:
         window: interval.Interval,
         now: datetime.datetime,
     ) -> tuple[objects.Event, ...]:
-        """Return the events as they are in the new window; the warning keeps
-        its distance to the end, and is due again if that is still to come."""
+        """Return the events for the new window. The warning keeps its distance
+        to the end, and is due again if its new time is still to come."""
         times = {
             states.EventType.START: window.start,
             states.EventType.END: window.end,
@@ -394,7 +397,7 @@ def new_dates(
             raise exception.InvalidInput(
                 'Cannot modify the start date of already started leases'
             )
-        # What is ended in the second of its start has lasted for one.
+        # A lease that is ended in the second of its start lasts one second.
         end = max(end, start + datetime.timedelta(seconds=1))
     elif seen.status == states.Lease.IN_PROGRESS and changes.start:
         raise exception.InvalidInput(
@@ -413,7 +416,7 @@ def new_dates(
 
 
 def lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
-    """Return the type that is asked for, or that it has by its start.
+    """Return the lease type that is asked for, or that follows from the start.
 
     :raises: InvalidInput
     """
@@ -434,8 +437,8 @@ def lease_type(asked: NewLease, now: datetime.datetime) -> states.LeaseType:
 
 
 def _duration(asked: NewLease, kind: states.LeaseType) -> int | None:
-    """Return the seconds that a lease has which may start later than asked;
-    of all others the end is known.
+    """Return the seconds that a lease lasts if it may start later than asked;
+    None for all others, whose end is fixed.
 
     :raises: InvalidInput
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The terms of all leases: how long they may be, how far ahead they may start,
-and when they may be prolonged."""
+"""The terms of all leases: how long they may last, how far ahead they may
+start, and when they may be prolonged."""
 
 import datetime
 
@@ -25,8 +25,8 @@ def check_changed(
     options: settings.Settings,
     now: datetime.datetime,
 ) -> None:
-    """Check the terms that a lease is asked to have; it may always be
-    shorter.
+    """Check the terms of a changed lease; shortening a lease is always
+    allowed.
 
     :raises: OverLimit
     """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Use cases of leases: create, show, update, delete.
 
-Each is one transaction, begun anew when another writer was first; none
-calls Nova. Workers find the lease due, and bring Nova in line with it.
+Each use case is one transaction, which starts anew when another writer was
+first, and never calls Nova. Workers find the lease due, and bring Nova in line
+with it.
 """
 
 from collections.abc import Iterator
@@ -63,9 +64,9 @@ _CREATED: Mapping[states.Lease, str] = {
 class Writing:
     """The circumstances in which a new lease is written.
 
-    :ivar dry_run: it is taken back; only what would be is returned, or
-        raised.
-    :ivar key: by which the request may be repeated: it is written first.
+    :ivar dry_run: whether to roll back, and only return or raise what would
+        be the outcome.
+    :ivar key: the key by which the request may be repeated; written first.
     """
 
     dry_run: bool = False
@@ -117,7 +118,7 @@ class Leases:
         dry_run: bool = False,
     ) -> objects.Lease:
         """Promise the lease; a worker starts it at its time. If a request
-        with the same key has made one, return that.
+        with the same key has made a lease, return that one.
 
         :param dry_run: whether only to return, or raise, what would be.
         :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
@@ -132,7 +133,7 @@ class Leases:
         try:
             lease = self._create(draft, now, Writing(dry_run, asked.key))
         except exception.Repeated:
-            # It is there now, or was deleted at once.
+            # The other request's lease exists now, or is deleted already.
             return self.create(asked, now)
         except exception.NotEnoughResources as refusal:
             if not dry_run:
@@ -211,8 +212,8 @@ class Leases:
             with self._new(lease, now, writing, guard) as session:
                 attempt.begin(session)
                 leases.insert(session, lease)
-                # Who was too late for the best fit looks elsewhere: others
-                # that ask at this moment find it the best too.
+                # A retry does not look for the best fit: concurrent requests
+                # would choose the same resource, and collide again.
                 left = self.allocations.book(
                     session,
                     lease,
@@ -260,7 +261,7 @@ class Leases:
     def _keep(
         self, lease: objects.Lease, now: datetime.datetime, writing: Writing
     ) -> objects.Lease:
-        """Write a lease that waits, and has nothing yet."""
+        """Write a lease that waits, and has no resources yet."""
         guard = self.limits.guard(lease)
 
         def insert(_: transactions.Attempt) -> objects.Lease:
@@ -273,7 +274,7 @@ class Leases:
                 return kept
 
         kept = transactions.retry(insert)
-        # Its number may be another's by now.
+        # The number was rolled back, and may be another lease's by now.
         if writing.dry_run:
             return dataclasses.replace(kept, arrival=None)
         return kept
@@ -375,8 +376,8 @@ class Leases:
             )
 
     def delete(self, lease_id: str, now: datetime.datetime) -> None:
-        """Delete the lease: at once if Nova knows nothing of it, else as
-        soon as its servers and resources are free of it.
+        """Delete the lease: at once if nothing of it is in Nova, otherwise as
+        soon as a worker has taken it out of Nova.
 
         :raises: NotFound, InvalidState, Contended
         """
@@ -426,6 +427,6 @@ class Leases:
 
 
 def _is_warned(lease: objects.Lease) -> bool:
-    """Return whether the lease's coming end was told."""
+    """Return whether the owner was warned of the lease's end."""
     event = lease.event(states.EventType.BEFORE_END)
     return event is not None and event.status != states.Event.UNDONE

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leftovers in Nova and placement of reservations that are over.
 
-A worker that was stopped in mid-action, and woke after another had finished,
-may leave them. But aggregates of leases look like leftovers if the worker has
-another database than the cloud's, or an old copy of it. So each aggregate
-bears the name of its database.
+A worker that was suspended, and resumes after another worker has finished, may
+leave some behind. But aggregates of leases also look like leftovers to a
+worker that uses the wrong database, or an old copy of the right one. So each
+aggregate bears the name of its database.
 
 Decision 0024: doc/source/decisions/0024-leftovers-bear-a-name
 """
@@ -24,7 +24,7 @@ from nova_reservations.engine import identity
 LOG = log.getLogger(__name__)
 
 FEW = 3
-"""The most leftovers of stopped workers at once."""
+"""The most leftovers that suspended workers can explain."""
 
 TOO_MANY = (
     '%(count)d reservations in Nova are of no lease any more. They are too '
@@ -42,12 +42,12 @@ UNKNOWN = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Leftover:
-    """:ivar origin: the database whose lease it was of; None: unknown.
+    """:ivar origin: the database that its lease was in; None: unknown.
 
-    :ivar ours: whether it is said to be of this one.
-    :ivar known: whether this one has, or had, its lease.
-    :ivar gathered: whether there is an aggregate.
-    :ivar counted: whether there is a resource class that is ours.
+    :ivar ours: whether it is said to be of this database.
+    :ivar known: whether this database has, or had, its lease.
+    :ivar gathered: whether it has an aggregate.
+    :ivar counted: whether it has a resource class of ours.
     """
 
     reservation_id: str
@@ -60,20 +60,21 @@ class Leftover:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Findings:
-    """:ivar unmarked: reservations that are in Nova, and whose aggregates do
-    not bear the name of this database yet."""
+    """:ivar unmarked: reservations of live leases whose aggregates do not bear
+    the name of this database yet."""
 
     leftovers: tuple[Leftover, ...]
     unmarked: tuple[str, ...]
 
 
 def find(database: api.Database, cloud: ports.Cloud) -> Findings:
-    """Return the leftovers of no lease of this database, whoever made them.
+    """Return what belongs to no lease of this database, whoever made it.
 
     :raises: CloudUnavailable, DatabaseUnavailable
     """
     ours = identity.of(database)
-    # Nova first: what is begun after that is not in it.
+    # Nova is read first: leases that begin after that are not in it, so they
+    # can not look like leftovers.
     origins = cloud.aggregates.origins()
     counted = cloud.slots.slot_classes()
     with database.reader() as session:
@@ -85,8 +86,8 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
         Leftover(
             reservation_id=reservation_id,
             origin=origins.get(reservation_id),
-            # A class bears no name: its aggregate does, or its lease is
-            # known here.
+            # A resource class bears no name: without an aggregate, it is ours
+            # if its lease is known here.
             ours=origins[reservation_id] == ours
             if reservation_id in origins
             else reservation_id in known,
@@ -112,18 +113,19 @@ def find(database: api.Database, cloud: ports.Cloud) -> Findings:
 
 
 class Sweep:
-    """Deletes leftovers of leases that this database has, or had, if they
-    are few; what else is said to be of this database is named."""
+    """Deletes leftovers of leases that this database has, or had, if they are
+    few. Other leftovers that are said to be of this database are only
+    logged."""
 
     def __init__(self, database: api.Database, cloud: ports.Cloud) -> None:
         self._database = database
         self._cloud = cloud
         self._named: dict[str, list[str]] = {}
-        """By the message that has named them."""
+        """Message -> the ids that were last logged with it."""
 
     def run(self) -> None:
-        """The first time after an upgrade gives the aggregates of all leases
-        the name of the database, and takes nothing away.
+        """Delete leftovers. The first run after an upgrade only gives the
+        aggregates of all leases the name of the database.
 
         :raises: CloudUnavailable, DatabaseUnavailable
         """
@@ -150,7 +152,7 @@ class Sweep:
             take_away(leftover, self._cloud)
 
     def _name(self, message: str, leftovers: Collection[Leftover]) -> None:
-        """Log which are left: once, and again when they are others."""
+        """Log which leftovers stay: once, and again when they change."""
         ids = [leftover.reservation_id for leftover in leftovers]
         if ids and ids != self._named.get(message):
             LOG.error(message, {'count': len(ids), 'ids': ', '.join(ids)})
@@ -162,7 +164,8 @@ def take_away(leftover: Leftover, cloud: ports.Cloud) -> None:
     if leftover.counted and cloud.slots.delete_slots(
         leftover.reservation_id, [], check=_unchecked
     ):
-        # By its aggregate it is known next time.
+        # Consumers in placement still hold slots: the aggregate stays, so that
+        # the next run knows whose leftover this is.
         return
     if leftover.gathered:
         cloud.aggregates.delete_aggregate(

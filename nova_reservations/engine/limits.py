@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of projects, checked in the transactions that raise what they hold.
+"""Limits of projects, checked in the transactions that add to what they hold.
 
-Each of these raises the generation of its project first, and looks last at
-all that the project holds, with what it has just written: so of two that
-together are too much, one waits and sees the other. Where nothing is limited
-there is no statement.
+Such a transaction first raises the generation of its project, and last reads
+all that the project holds, including its own writes. So if two transactions
+together exceed a limit, one waits for the other and sees its writes. If
+nothing is limited, no statement is sent.
 
-Healing, and moves of promises, do not add to what was asked for, and are
-never refused; the leases that servers get by default do not count.
+Healing and moves of promises add nothing to what was asked for, so they are
+never refused. The leases that servers get by default do not count.
 
 Decision 0039: doc/source/decisions/0039-limits-in-the-booking
 """
@@ -49,7 +49,8 @@ class Guard:
     patience: datetime.timedelta
 
     def begin(self, session: api.Session) -> None:
-        """Wait for others of the project: in what is written first of all."""
+        """Wait for other writers of the project; this must be the first
+        statement of the transaction."""
         if self.most.is_any:
             project_limits.raise_generation(session, self.project_id)
 
@@ -90,8 +91,8 @@ class Guard:
         new: Sequence[objects.Lease],
         now: datetime.datetime,
     ) -> None:
-        """Check leases that have just been written together: as one that has
-        the reservations of all.
+        """Check leases that have just been written together, as if one lease
+        had the reservations of all.
 
         :raises: OverLimit
         """
@@ -107,7 +108,7 @@ class Guard:
     def check_one_more(
         self, session: api.Session, now: datetime.datetime
     ) -> None:
-        """Check that there could be one more lease, which does not wait.
+        """Check that the project could have one more lease that does not wait.
 
         :raises: OverLimit
         """
@@ -134,8 +135,8 @@ class Guard:
     ) -> None:
         """Check what a lease holds that has got its resources.
 
-        :param before: what it had
-        :param wanted: what counts beside, as if it had it
+        :param before: what the lease held before
+        :param wanted: what is counted as if the lease held it, too
         :raises: OverLimit
         """
         if self.most.counts_resources:
@@ -148,8 +149,8 @@ class Guard:
         lease: objects.Lease,
         now: datetime.datetime,
     ) -> project_limits.Holdings:
-        """Return what the lease's project holds, as far as the lease may add
-        to it."""
+        """Return what the lease's project holds, as far as it can count
+        together with the lease."""
         window = None
         if self.most.host_hours is None:
             window = interval.Interval(
@@ -195,8 +196,8 @@ class Guard:
         lease: objects.Lease,
         now: datetime.datetime,
     ) -> 'Outlook':
-        """Return what is allowed beside what others of the project hold now,
-        for who only looks."""
+        """Return the limits with what the project holds now, for callers that
+        only look and write nothing."""
         if not self.most.counts_resources:
             return Outlook(self.most, (), (), now, self.patience)
         found = project_limits.look(session, lease.project_id, now, self.most)
@@ -213,10 +214,10 @@ class Before:
 
 
 _ALL = limits.Limits(leases=0, waiting=0, hosts=0, slots=0, host_hours=0)
-"""Limits of all that can be limited."""
+"""Limits of everything, so that everything is counted."""
 
 NOTHING = Guard(limits.Limits(), '', {}, datetime.timedelta(0))
-"""The guard of what can exceed no limit."""
+"""The guard of changes that can exceed no limit."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -246,8 +247,8 @@ class Outlook:
 
 
 class ProjectLimits:
-    """:ivar source: returns the limits of a project; None: nothing is limited,
-    of none.
+    """:ivar source: returns the limits of a project; None: no project has
+    limits.
     :ivar patience: the longest that an end may take.
     """
 
@@ -264,8 +265,8 @@ class ProjectLimits:
         self.patience = patience
 
     def guard(self, lease: objects.Lease) -> Guard:
-        """Return the limits that hold for a lease; before its transaction,
-        for keystone may be asked.
+        """Return the limits that hold for a lease. Call this outside of a
+        transaction, because keystone may be asked.
 
         :raises: CloudUnavailable
         """
@@ -281,7 +282,7 @@ class ProjectLimits:
         return self.source(project_id)
 
     def wanted(self, lease: objects.Lease) -> list[limits.Held]:
-        """Return the least that a lease asks for, as if it had that.
+        """Return the least that a lease asks for, as if it held that.
 
         :raises: InvalidInput
         """
@@ -347,10 +348,10 @@ def held(
     demand: demands.Ask,
     number: int | None = None,
 ) -> limits.Held:
-    """Return the resources that a reservation asks for as if it had them; what
-    is in whole ones is not known before it has them.
+    """Return the resources that a reservation asks for, as if it held them.
+    The amounts in whole resources are not known before it has them.
 
-    :param number: how many it has; None: the least.
+    :param number: how many whole resources; None: the least it asks for.
     """
     kind = demand.resource_type
     if demand.exclusive:
@@ -369,7 +370,7 @@ def held(
 def planned(
     session: api.Session, wanted: search.Wanted, slots: Mapping[int, int]
 ) -> limits.Held:
-    """Return what a reservation would hold that gets these resources.
+    """Return what a reservation would hold if it got these resources.
 
     :param slots: resource id -> how many slots of it
     """
@@ -387,7 +388,7 @@ def planned(
 def _parted(
     held: Collection[limits.Held], lease: objects.Lease
 ) -> tuple[list[limits.Held], list[limits.Held]]:
-    """Return what others hold, and what the lease does."""
+    """Return what other leases hold, and what this lease holds."""
     own = {item.id for item in lease.reservations}
     return (
         [each for each in held if each.reservation_id not in own],
@@ -405,13 +406,13 @@ _WORDS = {
 
 
 def _words(types: resource_types.Types, name: str) -> tuple[str, str]:
-    """Return what one of what is limited is called, and what several are."""
+    """Return the singular and plural words for what is limited."""
     if name in _WORDS:
         return _WORDS[name]
     resource_type, resource_class = limits.parsed(name)
     nouns = resource_types.nouns(types, resource_type)
     if nouns == base.ResourceType.nouns:
-        # A type that has no words of its own is told of by its name.
+        # A type without nouns of its own is called by its name.
         nouns = resource_type, resource_type
     one, many = nouns
     if resource_class:
