@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts that operators want without leases: from now on, or for a window.
 
-A cordon is a hold: no new lease gets the host. A window is a lease of the
-host, of the operator's project: so whatever plans, moves, counts or shows
-leases knows it, and no race is decided anew.
+A cordon is a hold: no new lease gets the host. A window is a lease of the host
+in the operator's project. So all code that plans, moves, counts or shows
+leases handles it, and no race needs a new solution.
 
 Decision 0041: doc/source/decisions/0041-a-window-is-a-lease
 """
@@ -32,19 +32,19 @@ from nova_reservations.objects import interval
 from nova_reservations.objects import states
 
 MOST = 1000
-"""Servers that are listed."""
+"""The most servers that are listed."""
 
 NAMED = 5
-"""Leases that a refusal names."""
+"""The most leases that a refusal names."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """A host, and whom it concerns that operators want it.
+    """A host that operators want, and who is affected by that.
 
-    :ivar tenancies: of the leases that have it still.
+    :ivar tenancies: those of leases that still have it.
     :ivar window: the lease that is its window of maintenance.
-    :ivar servers: UUIDs of those that Nova has on it, where it is drained.
+    :ivar servers: UUIDs of servers that Nova has on it, if it is drained.
     """
 
     host: objects.Host
@@ -55,7 +55,7 @@ class Held:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Window:
-    """A window of maintenance; whose the lease of the host is."""
+    """A window of maintenance, and who owns its lease."""
 
     start: datetime.datetime
     end: datetime.datetime
@@ -77,8 +77,8 @@ class Maintenance:
         self.cloud = cloud
 
     def cordon(self, host_id: int, now: datetime.datetime) -> Held:
-        """Keep new leases off the host; move those that have not begun to
-        others, where that can be.
+        """Keep new leases off the host; where possible, move leases that have
+        not begun to other hosts.
 
         :raises: NotFound, Contended
         """
@@ -90,11 +90,11 @@ class Maintenance:
         now: datetime.datetime,
         moves_servers: bool = False,
     ) -> Held:
-        """As cordon, and give others also to leases that have begun. Their
-        servers stay where they are until somebody moves them.
+        """Cordon the host, and also give other hosts to leases that have
+        begun. Their servers stay where they are until somebody moves them.
 
-        :param moves_servers: whether workers are to move them, also those
-            that could not be moved when it was asked for before
+        :param moves_servers: whether workers are to move the servers, also
+            those that could not be moved when this was asked for before
         :raises: NotFound, Contended
         """
         held = self._cordoned(host_id, now, states.OPEN, moves_servers)
@@ -138,11 +138,11 @@ class Maintenance:
         asked: Window,
         now: datetime.datetime,
     ) -> Held:
-        """Keep the host without leases in a window: promises that are in the
-        way move.
+        """Keep the host without leases in a window; promises that are in the
+        way move to other hosts.
 
         :raises: NotFound, InvalidInput, Contended
-        :raises: HostInUse if a lease has it then that can't be moved
+        :raises: HostInUse if a lease that can't be moved has the host then
         """
         with self.database.reader() as session:
             host = hosts.get(session, host_id)
@@ -167,7 +167,7 @@ class Maintenance:
             attempt.begin(session)
             cordoned_at = hosts.get(session, host_id).cordoned_at
             if cordoned_at is not None:
-                # This one is for whom it was cordoned.
+                # The cordon must not keep the operator's own lease off.
                 tenancy.set_cordoned(session, host_id, None, now)
             leases_db.insert(session, draft)
             left = self.promises.allocations.book(
@@ -230,6 +230,6 @@ def _request(host: objects.Host, asked: Window) -> lease_requests.NewLease:
                 },
             ),
         ),
-        # No limit of a project is meant for it.
+        # This exempts the lease from the limits of the operator's project.
         by_default=True,
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mass failures: many resources of a cell that fail at once.
 
-A switch or a message bus has failed then, most likely. Nothing is moved until
-an administrator has looked, or most of the resources are back.
+Most likely a switch or a message bus has failed. Nothing is moved until an
+administrator has looked, or most of the resources are back.
 
 Decision 0019: doc/source/decisions/0019-disabled-is-no-failure
 """
@@ -30,9 +30,9 @@ LOG = log.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Told:
-    """:ivar names: of what is not healed.
+    """:ivar names: names of the resources that are not healed.
 
-    :ivar size: how many there are of the domain.
+    :ivar size: how many resources the domain has.
     """
 
     domain: str
@@ -42,9 +42,9 @@ class Told:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """:ivar told: where too much has failed, and nobody was told yet.
+    """:ivar told: new mass failures, which nobody was told of yet.
 
-    :ivar released: whether something is to be healed now that was not.
+    :ivar released: whether resources were released for healing.
     """
 
     told: tuple[Told, ...]
@@ -59,12 +59,12 @@ def apply(
     options: settings.Settings,
     now: datetime.datetime,
 ) -> Verdict:
-    """Stop the healing of all that has failed, as long as too much has failed
-    at once.
+    """Stop the healing of failed resources as long as too many have failed at
+    once.
 
     Joins the caller's transaction, which has written the conditions.
 
-    :param back: the names of what has come back in it
+    :param back: names of resources that the transaction found working again
     """
     known = conditions.known(session, resource_type)
     coming = {domain_of.get(name, '') for name in back}
@@ -104,7 +104,8 @@ def _member(
     domain = domain_of.get(row.resource.name, '')
     braked_at = row.braked_at
     if braked_at is not None and domain in coming:
-        # Others of its domain come back: it may be the next.
+        # Others of its domain come back, so this one may come back, too: wait
+        # for it anew.
         braked_at = now
     return failures.Member(
         row.resource.id, domain, row.condition, braked_at, row.brake_off
@@ -151,7 +152,7 @@ def release(
     """Release the brake of these resources, so that their leases are healed;
     return their names.
 
-    :param names: none: all that are not healed for that reason
+    :param names: their names; empty: all that have the brake
     :raises: Contended, DatabaseUnavailable
     """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitoring: conditions of resources are recorded as monitors report them.
+"""Monitoring: records the conditions of resources as monitors report them.
 
-Healing is another task, which becomes due in the transaction that records a
-failure or a recovery; the next worker that is free does it.
+Healing is another task. The transaction that records a failure or a recovery
+makes that task due, and the next free worker does it.
 """
 
 from collections import defaultdict
@@ -39,13 +39,13 @@ LOG = log.getLogger(__name__)
 
 
 Domains = Callable[[Collection[str]], Mapping[str, str]]
-"""Return name -> what a resource has in common with those that may fail
-together with it; all others are one domain."""
+"""Returns name of a resource -> domain of resources that may fail together;
+resources that are left out are one domain."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _News:
-    """A resource whose condition is not what it was known to be."""
+    """A resource whose condition has changed."""
 
     resource: objects.Resource
     was: objects.Condition
@@ -110,8 +110,8 @@ class Monitoring:
     def _wait_anew(
         self, unheard: Collection[conditions.Known], now: datetime.datetime
     ) -> None:
-        """Of what nobody can tell whether it is down still, let that last
-        from now on."""
+        """Let the time for which resources are down count from now on: nobody
+        can tell whether they still are."""
         waiting = sorted(
             row.resource.id
             for row in unheard
@@ -139,10 +139,11 @@ class Monitoring:
         exchange: str | None = None,
         priority: str = 'info',
     ) -> None:
-        """Let the monitors that want it say what a notification means.
+        """Let the monitors that subscribe to a notification interpret it.
 
-        :param exchange: by which it came, as subscriptions name it
-        :raises: CloudUnavailable, DatabaseUnavailable; polling will tell
+        :param exchange: the exchange that it came by, as subscriptions name it
+        :raises: CloudUnavailable, DatabaseUnavailable; the next poll will find
+            what was missed
         """
         for monitor in self.monitors:
             if any(
@@ -157,8 +158,8 @@ class Monitoring:
                     self._look_at_servers(now)
 
     def _look_at_servers(self, now: datetime.datetime) -> None:
-        """Have a worker see whether servers with a lease of their own are on
-        a host that has changed."""
+        """Make a worker check whether servers with a lease of their own are
+        on a host that has changed."""
         with self.database.writer() as session:
             tasks.hurry(session, server_failures.TASK, now)
 
@@ -243,7 +244,7 @@ class Monitoring:
             if news or verdict.released:
                 tasks.hurry(session, healing.HEAL, now)
             if news:
-                # What is known of a host is most often old when it is back.
+                # Facts of a host that is back are most often out of date.
                 tasks.hurry(session, hosts.REFRESH, now)
             back = [item.resource.id for item in news if item.is_bookable]
             if back:

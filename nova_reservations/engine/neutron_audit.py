@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audits of what Neutron has for leases: what was changed there behind our
-back.
+"""Audits of what Neutron has for leases: they find what was changed there
+without us.
 
-Where nothing of the type can be leased, Neutron is not asked.
+If nothing of the type can be leased, Neutron is not asked.
 """
 
 import abc
@@ -29,9 +29,9 @@ M = TypeVar('M', bound=ports.Made)
 
 
 class NeutronAudit(abc.ABC, Generic[M]):
-    """:cvar resource_type: of the resources at whose places it looks.
+    """:cvar resource_type: the type of the resources that are audited.
 
-    :cvar noun: the name of what leases have there.
+    :cvar noun: the name of what leases have in Neutron for one of them.
     """
 
     resource_type: ClassVar[str]
@@ -55,21 +55,23 @@ class NeutronAudit(abc.ABC, Generic[M]):
 
     @abc.abstractmethod
     def label_of(self, made: M) -> str:
-        """Return the same of something that is there."""
+        """Return what users call the place of something in Neutron."""
 
     @abc.abstractmethod
     def of_places(
         self, known: Collection[objects.Inventoried]
     ) -> Iterator[Finding]:
-        """Yield places that are not for leases alone any more."""
+        """Yield findings of places that not only leases can have any more."""
 
     @abc.abstractmethod
     def stranger(self, made: M) -> Finding:
-        """Return that something of no lease is at a place for leases."""
+        """Return the finding that something of no lease is at a place for
+        leases."""
 
     @abc.abstractmethod
     def leftover(self, made: M, problem: str) -> Finding:
-        """Return that something is of a lease that is over."""
+        """Return the finding that something belongs to a lease that is
+        over."""
 
     def findings(self, now: datetime.datetime) -> Iterator[Finding]:
         """:raises: CloudUnavailable"""
@@ -85,7 +87,7 @@ class NeutronAudit(abc.ABC, Generic[M]):
         with self.database.reader() as session:
             holders = conditions.holders(session, self.resource_type, now)
         for name, made in seen.items():
-            # One whose project holds the place has lost its tags, no more.
+            # If its project holds the place, it has only lost its tags.
             if (
                 made.reservation_id is None
                 and made.project_id not in holders.get(name, ())
@@ -96,7 +98,7 @@ class NeutronAudit(abc.ABC, Generic[M]):
     def _of_leases(
         self, seen: Mapping[str, M], now: datetime.datetime
     ) -> Iterator[Finding]:
-        """Yield what active leases should have and have not."""
+        """Yield findings of what active leases should have and lack."""
         with self.database.reader() as session:
             leased = audit.leased(session, self.resource_type)
         for each in leased:
@@ -108,7 +110,7 @@ class NeutronAudit(abc.ABC, Generic[M]):
                     and found.reservation_id == each.reservation_id
                 )
             ):
-                # One of somebody else's is told of beside.
+                # What is another project's has a finding of its own.
                 continue
             yield Finding(
                 f'{self.noun} {self.label(each.name)} of reservation '
@@ -118,10 +120,10 @@ class NeutronAudit(abc.ABC, Generic[M]):
             )
 
     def _of_leftovers(self, seen: Mapping[str, M]) -> Iterator[Finding]:
-        """Yield what is of leases that are over.
+        """Yield findings of what belongs to leases that are over.
 
-        That of another database, or of Blazar, only where it is in the way;
-        and it is left to whoever knows it.
+        What belongs to another database, or to Blazar, is reported only if it
+        is in the way, and has no repair: only its owner knows about it.
         """
         marked = {
             each.id: each

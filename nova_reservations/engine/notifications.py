@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payload of notifications, as consumers of Blazar's know it.
+"""The payload of notifications, as consumers of Blazar's notifications know
+it.
 
-Source: Blazar 18, without the trust's id. What active reservations hold is
-ours: it is read when a notification is sent.
+Source: Blazar 18, without the trust's id. We add what active reservations
+hold, which is read when a notification is sent.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ EXISTS = 'lease.exists'
 MASS_FAILURE = 'resources.mass_failure'
 
 MOST_NAMES = 100
-"""Resources of a reservation that a notification names."""
+"""The most resources of a reservation that a notification names."""
 
 
 def event(kind: states.EventType) -> str:
@@ -54,7 +55,7 @@ def failed(kind: states.EventType) -> str:
 
 
 def stopped(kind: states.EventType) -> str:
-    """Return the event type that takes back what was told: it comes later."""
+    """Return the type that revokes an event: the event will come later."""
     return f'{event(kind)}.stop'
 
 
@@ -96,7 +97,7 @@ def with_held(
 
 
 def active(payload: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the reservations that are told to be active."""
+    """Return the ids of the reservations that are active in a payload."""
     return [
         item['id']
         for item in payload.get('reservations', ())
@@ -107,8 +108,8 @@ def active(payload: Mapping[str, Any]) -> list[str]:
 def telling_held(
     database: api.Database, notify: ports.Notifier
 ) -> ports.Notifier:
-    """Return what sends notifications with what active reservations hold;
-    without it while the database is not there."""
+    """Return a notifier that adds what active reservations hold, except while
+    the database can not be reached."""
 
     def tell(event_type: str, payload: Mapping[str, Any]) -> None:
         ids = active(payload)
@@ -130,8 +131,8 @@ def telling_held(
 def audit_period(
     begin: datetime.datetime, end: datetime.datetime
 ) -> dict[str, Any]:
-    """Return the time that a notification is about, as Nova's own of servers
-    that exist have it."""
+    """Return the period that a notification is about, in the keys of Nova's
+    own notification ``compute.instance.exists``."""
     return {
         'audit_period_beginning': _date(begin),
         'audit_period_ending': _date(end),

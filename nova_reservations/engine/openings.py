@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times at which a lease would find room, for those who are refused.
+"""The times at which a refused lease would find room.
 
-Nothing is written, and what is read is bounded. It is read after the refusal,
-in a transaction of its own: somebody else may be faster.
+Nothing is written, and the amount that is read is bounded. It is read after
+the refusal, in a transaction of its own, so another lease may get the room
+first.
 
 Decision 0032: doc/source/decisions/0032-refusals-tell-when
 """
@@ -31,10 +32,10 @@ from nova_reservations.objects import stock
 from nova_reservations.planner import openings
 
 MOST = 4
-"""The reservations of a lease for which times are looked for."""
+"""The most reservations of a lease for which times are looked for."""
 
 MOST_STARTS = 100
-"""The starts of which it is seen whether limits allow them."""
+"""The most starts that are checked against limits."""
 
 _SECOND = datetime.timedelta(seconds=1)
 
@@ -43,8 +44,8 @@ _SECOND = datetime.timedelta(seconds=1)
 class Look:
     """The resources that a lease could have over time.
 
-    :ivar until: of all that begins before it the wishes know; None: of all
-        there is.
+    :ivar until: the wishes know all that begins before it; None: they know
+        all there is.
     """
 
     wishes: Sequence[openings.Wish]
@@ -53,7 +54,8 @@ class Look:
     def knows(
         self, start: datetime.datetime, duration: datetime.timedelta
     ) -> bool:
-        """Return whether all is known of a lease that starts then."""
+        """Return whether all is known that concerns a lease which starts
+        then."""
         return self.until is None or all(
             start + duration + wish.aftermath <= self.until
             for wish in self.wishes
@@ -94,7 +96,7 @@ class Openings:
         start = self._first_allowed(
             itertools.islice(found, MOST_STARTS), lease, outlook
         )
-        # What seems to be free at once is refused for another reason.
+        # If there seems to be room at once, the refusal has another reason.
         if start is None or start == lease.start_date:
             return refusal
         return exception.NotEnoughResources(
@@ -127,8 +129,8 @@ class Openings:
         changes: lease_requests.LeaseChanges,
         now: datetime.datetime,
     ) -> exception.NotEnoughResources:
-        """Return the refusal of a change with the latest end until which the
-        lease can be prolonged, with all else that was asked for, if that is
+        """Return the refusal of a change with the latest end to which the
+        lease can be prolonged along with the other changes, if that is
         known."""
         lease, changed = self.changes.asked(seen, changes, now)
         if lease.end_date <= seen.end_date:
@@ -166,8 +168,8 @@ class Openings:
         lease: objects.Lease,
         outlook: limits.Outlook,
     ) -> datetime.datetime | None:
-        """Return the end, or an earlier one, until which the lease is within
-        all limits; None: there is none later than it has."""
+        """Return the end, or an earlier one up to which the lease is within
+        all limits; None: no end later than the present one is."""
         while end > seen.end_date:
             breach = outlook.breach(
                 self.limits.wanted(dataclasses.replace(lease, end_date=end))
@@ -251,17 +253,17 @@ def _lines(
 
 
 def _padded(held: rows.Held, terms: search.Search) -> openings.Hold:
-    """Return the time in which nobody else can have a resource that is held,
-    or wanted, as a whole."""
+    """Return the time in which nobody else can have the resource, if it is
+    held or wanted as a whole."""
     return openings.Hold(
         held.start - terms.cleaning,
-        # What is over but not released is in the way of all that begins now.
+        # An allocation that is over but not released blocks what begins now.
         max(held.end, terms.now + _SECOND) + terms.cleaning,
     )
 
 
 def _shared(held: rows.Held, terms: search.Search) -> openings.Hold:
-    """Return the time in which somebody holds a part of what is shared, or
+    """Return the time in which somebody holds a part of a shared resource, or
     all of it."""
     hold = (
         _padded(held, terms)
@@ -281,5 +283,5 @@ def _free(wishes: Sequence[openings.Wish]) -> str:
 
 
 def _said(date: datetime.datetime) -> str:
-    """Return the date as a request may write it, as short as it goes."""
+    """Return the date in the shortest form that a request may use."""
     return date.strftime('%Y-%m-%d %H:%M' + ':%S' * bool(date.second))

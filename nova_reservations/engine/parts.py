@@ -25,13 +25,13 @@ from nova_reservations.plugins.resource_types import base
 from nova_reservations.plugins.resource_types import complex as complex_types
 
 MOST_RESERVATIONS = 64
-"""Of a lease, with the parts of others."""
+"""The most reservations of a lease, with all parts."""
 
 MOST_LETTERS = 64
-"""Of the name of a part."""
+"""The most characters of the name of a part."""
 
 Review = Callable[[str, Mapping[str, Any]], None]
-"""Refuses what its user may not ask for: of a resource type, a request."""
+"""Refuses a request for a resource type if its user may not ask for that."""
 
 
 def allow(resource_type: str, asked: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ def allow(resource_type: str, asked: Mapping[str, Any]) -> None:
 class New:
     """A reservation that is to be made.
 
-    :ivar name: as a part; None: it was asked for itself.
+    :ivar name: its name as a part; None: it was asked for itself.
     :ivar asked: the request, with the facts that the cloud has given.
     """
 
@@ -55,11 +55,11 @@ class New:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Changes:
-    """Parts that come and go as what they are part of changes.
+    """Parts that are added or removed as the whole that has them changes.
 
-    :ivar seen: reservation id -> params, of the lease that they are for; of
-        none, if nothing that has parts changes.
-    :ivar removed: their ids.
+    :ivar seen: reservation id -> params of the lease as it was read; empty if
+        no reservation with parts changes.
+    :ivar removed: ids of the parts that are removed.
     """
 
     seen: Mapping[str, Mapping[str, Any]] = dataclasses.field(
@@ -83,7 +83,7 @@ def find(
     :param asked: pairs of a resource type and a request of it
     :raises: InvalidInput, CloudUnavailable, and what the review raises
     """
-    # Before anything is asked that can't be had anyway: a whole has a part.
+    # Checked before the cloud is asked in vain. A whole has at least one part.
     check_count(sum(1 + _is_complex(types, kind) for kind, _ in asked))
     return _find(types, asked, project_id, review)
 
@@ -106,8 +106,8 @@ def look_up(
     asked: Sequence[tuple[str, Mapping[str, Any]]],
     project_id: str,
 ) -> list[Mapping[str, Any]]:
-    """Return the requests, in their order, with facts that the cloud has to
-    give: each type asks once for all.
+    """Return the requests, in their order, with the facts that the cloud has
+    to give. Each type asks the cloud once for all of its requests.
 
     :raises: InvalidInput, CloudUnavailable
     """
@@ -204,8 +204,8 @@ def _check(
 def reservations(
     lease_id: str, found: Iterable[New], now: datetime.datetime
 ) -> tuple[objects.Reservation, ...]:
-    """Return new reservations: those that were asked for, and their parts
-    after all of them.
+    """Return new reservations: first those that were asked for, then all of
+    their parts.
 
     :raises: InvalidInput if there are too many
     """
@@ -249,7 +249,7 @@ def _reservation(
 
 
 def check_not_alone(seen: objects.Lease, asked: Iterable[str]) -> None:
-    """Refuse changes of parts, but by what they are part of.
+    """Refuse direct changes of parts: the whole must be changed.
 
     :param asked: ids of the reservations that somebody wants to change
     :raises: InvalidInput
@@ -271,11 +271,11 @@ def changed(
     now: datetime.datetime,
     review: Review,
 ) -> tuple[dict[str, Mapping[str, Any]], Changes]:
-    """Return reservation id -> request of the parts that are to change, and
-    those that come and go, where those that they are part of change.
+    """Return reservation id -> request, of the parts that change because their
+    whole changes, and the parts that are added or removed.
 
-    :param asked: reservation id -> what of its request changes, with the
-        facts that the cloud has given
+    :param asked: reservation id -> the changes of its request, with the facts
+        that the cloud has given
     :raises: InvalidInput, and what the review raises
     """
     expanded = False
@@ -310,10 +310,10 @@ def changed(
 def apply(
     seen: objects.Lease, changes: Changes
 ) -> tuple[objects.Reservation, ...]:
-    """Return the reservations of a lease with those that come, and without
-    those that go.
+    """Return the reservations of a lease with the added parts, and without
+    the removed ones.
 
-    :raises: InvalidState if one can not go any more
+    :raises: InvalidState if a part can not be removed any more
     :raises: Contended if the lease has changed since they were found
     """
     if changes.seen and changes.seen != _params(seen):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old leases, and the old record, are deleted: as options say, or as an
-operator asks for it.
+"""Deletes old leases and old records, as options say or an operator asks.
 
-Each batch is a transaction of its own, of whole leases: who is stopped in the
-middle leaves nothing half deleted, and what is left comes next.
+Each batch is a transaction of its own, and has only whole leases. A purge that
+is interrupted leaves nothing half deleted; the next one deletes the rest.
 
 Decision 0045: doc/source/decisions/0045-whole-leases-are-purged
 """
@@ -36,10 +35,10 @@ LEASES = 50
 """The most leases of a batch."""
 
 ROWS = 1000
-"""The most rows of a batch of what stands alone."""
+"""The most rows of a batch of what does not belong to a lease."""
 
 MOST = 500
-"""Batches of a run of the periodic task; the rest comes in the next."""
+"""The most batches of a run of the periodic task; the next run goes on."""
 
 KINDS = (
     'leases',
@@ -57,12 +56,12 @@ KINDS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Asked:
-    """The times before which something was over that is to be deleted; None:
-    nothing is.
+    """The times before which something must be over to be deleted; None:
+    nothing of the kind is deleted.
 
-    :ivar leases: those that are over, or were deleted by their owners.
-    :ivar records: what was held and used.
-    :ivar requests: that were refused, or had a key to be repeated by.
+    :ivar leases: for leases that are over, or were deleted by their owners.
+    :ivar records: for the record of what was held and used.
+    :ivar requests: for refused requests, and idempotency keys.
     """
 
     leases: datetime.datetime | None = None
@@ -96,9 +95,10 @@ class Purge:
             )
 
     def purge(self, asked: Asked, most: int | None = None) -> dict[str, int]:
-        """Delete; return how many rows of what, of all KINDS.
+        """Delete what is asked for; return kind -> number of rows, for all
+        KINDS.
 
-        :param most: so many batches of each kind at most; None: all
+        :param most: the most batches of each kind; None: no limit
         :raises: Contended
         """
         done = Counter(dict.fromkeys(KINDS, 0))
@@ -133,7 +133,7 @@ class Purge:
     def _leases(
         self, before: datetime.datetime, most: int | None, act: _Act
     ) -> Counter[str]:
-        """Act on leases that are over; return the rows of all of them."""
+        """Act on leases that are over; return kind -> number of rows."""
         done: Counter[str] = Counter()
         after: rows.Ended | None = None
         for _ in _batches(most):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of leases that wait: the rules that a booking obeys.
 
-Leases that wait are in the order of their arrival. New leases may overtake,
-except while a worker is trying one that waits: resources that this one could
-have are not for them.
+Leases that wait are in the order of their arrival. New leases may overtake
+them, except while a worker is trying a lease that waits: new leases do not get
+resources that this lease could have.
 
 Decision 0008: doc/source/decisions/0008-leases-that-wait-have-an-order
 """
@@ -76,8 +76,8 @@ def refusal(
     if not first:
         return refusal
     if lease.lease_type != states.LeaseType.RETRY:
-        # Only for the moment until a worker has tried it; one that may wait
-        # joins them.
+        # A conflict lets the caller try again, after the worker has tried the
+        # lease ahead. A lease that may wait joins the queue instead.
         return exception.Conflict(kind='Lease', id=first[0].id)
     ahead = objects.plural(
         len(first),
@@ -90,10 +90,10 @@ def refusal(
 def left_over(
     demand: demands.Ask, others: Iterable[demands.Ask], many: str
 ) -> demands.Ask:
-    """Return the demand for what none of the others could have.
+    """Return the demand without resources that any of the others could have.
 
     :param many: what several of such resources are called
-    :raises: NotEnoughResources if they could have anything
+    :raises: NotEnoughResources if another one could have any resource
     """
     rivals = {
         other.requirements

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals of leases are counted by their reason, for operators.
+"""Counts refusals of leases by their reason, for operators.
 
-After the refusal, in a transaction of its own: what was refused is rolled
-back.
+A refusal is counted afterwards, in a transaction of its own, because the
+refused transaction is rolled back.
 
 Decision 0043: doc/source/decisions/0043-what-operators-watch
 """
@@ -28,8 +28,8 @@ REASONS: Mapping[type[exception.ReservationsError], str] = {
     exception.NotEnoughResources: 'no_room',
     exception.OverLimit: 'over_limit',
 }
-"""The refusals that are counted -> what operators read; the counters are named
-after it."""
+"""Class of a refusal that is counted -> the reason that operators read, after
+which the counter is named."""
 
 
 class _UseCase(Protocol):
@@ -50,7 +50,7 @@ def counter(reason: str) -> str:
 def counted(
     method: Callable[Concatenate[S, P], T],
 ) -> Callable[Concatenate[S, P], T]:
-    """Have the refusals of a use case counted; not of a dry run, which asks
+    """Count the refusals of a use case, except those of dry runs, which ask
     for nothing."""
 
     @functools.wraps(method)
@@ -66,7 +66,7 @@ def counted(
 
 
 def _reason(refusal: Exception) -> str:
-    """Return the reason; a plugin may raise a class of its own."""
+    """Return the reason; plugins may raise subclasses."""
     return next(
         reason for kind, reason in REASONS.items() if isinstance(refusal, kind)
     )
@@ -80,5 +80,5 @@ def _count(database: api.Database, reason: str) -> None:
     try:
         transactions.retry(write)
     except (exception.Contended, exception.DatabaseUnavailable) as error:
-        # Who is refused is to read that, and nothing else.
+        # The caller must see the refusal, and not this error.
         LOG.warning('A refusal is not counted: %s', error)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lease in the transaction that heals it: the resources that it lacks, and
-those that it gets.
+"""The repair of a lease in the transaction that heals it: which resources it
+lacks, and which it gets.
 
-All of it joins that transaction; each resource is taken by its generation, as
-in a booking.
+Everything joins that transaction. Resources are guarded by their generations,
+as in a booking.
 """
 
 from collections.abc import Collection
@@ -32,20 +32,20 @@ from nova_reservations.planner import plan
 LOG = log.getLogger(__name__)
 
 Broken = Mapping[str, list[objects.Holding]]
-"""Reservation id -> the resources that it has and can't use, or must not."""
+"""Reservation id -> resources that it has but can't, or must not, use."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
     """A lease that is to be healed.
 
-    :ivar demanded: reservation id -> what it asks for, of those that have
-        resources; None: what was valid as it was asked for is not any more,
-        and what has failed is seen, but nothing is found for it.
+    :ivar demanded: reservation id -> what it asks for, of reservations that
+        have resources; None: the request is no longer valid, so failures are
+        noticed, but no replacement is searched.
     :ivar aftermath: reservation id -> how long it has its resources beyond
         the lease's end.
-    :ivar heal_active: what a lease that is used gets others for; None: its
-        owner has asked for them.
+    :ivar heal_active: the failures for which a used lease gets replacements;
+        None: all, because its owner has asked.
     :ivar drained: ids of resources that it is to leave, though they work.
     """
 
@@ -58,13 +58,13 @@ class Case:
     drained: Collection[int] = ()
 
     def window(self, reservation_id: str) -> interval.Interval:
-        """Return the rest of the time for which it has its resources."""
+        """Return the rest of the reservation's window."""
         return interval.Interval(
             max(self.lease.start_date, self.now), self._end(reservation_id)
         )
 
     def given_window(self, reservation_id: str) -> interval.Interval:
-        """Return the window in which it has resources that it gets now."""
+        """Return the window for resources that the reservation gets now."""
         return interval.Interval(
             self.now if self.lease.is_used else self.lease.start_date,
             self._end(reservation_id),
@@ -94,7 +94,8 @@ class _Loss:
 class Repair:
     """A lease, in the transaction that heals it.
 
-    :ivar left: ids of resources that promises of others have left for it.
+    :ivar left: ids of resources that promises of others have left for the
+        lease.
     """
 
     def __init__(
@@ -116,14 +117,14 @@ class Repair:
         return allocations.holdings(self.session, list(self.case.demanded))
 
     def lacking(self) -> Broken:
-        """Return the resources that it can't use. Those that are cordoned it
-        can: if there are no others it starts with them."""
+        """Return the resources that the lease can't use. It can use cordoned
+        ones: it starts with them if there are no others."""
         return self._broken(())
 
     def broken(self, drained: Collection[int] = ()) -> Broken:
-        """Return the resources that it has and should not, the worst first.
+        """Return the resources that the lease should leave, the worst first.
 
-        :param drained: ids of more of these
+        :param drained: ids of working resources that it should leave, too
         """
         cordoned = {
             holding.resource.id
@@ -198,9 +199,8 @@ class Repair:
         }
 
     def take_back(self, unused: Mapping[str, Collection[int]]) -> bool:
-        """Take resources back that were replaced and work again, for resources
-        that were given in their place and are not used; return whether there
-        were any."""
+        """Exchange unused replacements for the replaced resources if those
+        work again; return whether any were exchanged."""
         taken = False
         for reservation_id, ids in unused.items():
             demand = self.case.demanded.get(reservation_id)
@@ -223,8 +223,8 @@ class Repair:
         demand: demands.Ask,
         given: Sequence[objects.Holding],
     ) -> bool:
-        """Take back each former resource for which given ones are as many
-        slots: one of them, or all."""
+        """Take back each former resource that has as many slots as one of the
+        given resources, or as all of them together."""
         former = healing.former(self.session, reservation_id)
         wanted = search.Wanted(
             reservation_id,
@@ -250,17 +250,18 @@ class Repair:
                 ),
                 [offer],
             )
-            # What was had is free for who had it, and takes it then.
+            # The search ignored the reservation's own allocations, so its
+            # former resource was offered; keep_all makes the plan take it.
             if lost and self._swap([ask], [lost]):
                 given = [holding for holding in given if holding not in lost]
                 taken = True
         return taken
 
     def replace(self) -> bool:
-        """Replace broken resources; return whether there were any.
+        """Replace broken resources; return whether any were replaced.
 
-        Whole resources are chosen together, as many as there are. All slots
-        that a reservation had of one resource are replaced, or none.
+        Whole resources are chosen together, as many as are free. Of the slots
+        that a reservation has on one resource, all are replaced or none.
         """
         moved = False
         for losses in self._losses():
@@ -275,10 +276,10 @@ class Repair:
         asks: Sequence[offers.Ask],
         losses: Sequence[Sequence[objects.Holding]],
     ) -> bool:
-        """Replace all lost resources, where too few are free but promises of
-        others may move; return whether they were.
+        """If too few resources are free, replace all lost ones by moving
+        promises of others; return whether that was done.
 
-        :raises: Crowded if another attempt might
+        :raises: Crowded if another attempt, which may move them, might do it
         """
         found = plan.most(asks, seed=self.lease.id)
         if not asks or sum(map(len, found.slots.values())) >= sum(
@@ -289,7 +290,7 @@ class Repair:
             self.session,
             self.lease,
             [ask.wanted for ask in asks],
-            # What it has itself stays.
+            # Nothing is ignored: the lease's other resources stay.
             self.case.terms(ignore=()),
             self.replan,
         )
@@ -334,13 +335,15 @@ class Repair:
         slots = self._slots(reservation_id)
         lost = [holding.resource.id for holding in loss.holdings]
         if not slots.keys() >= set(lost):
-            # Another has moved it since, where each statement sees the latest.
+            # Another writer has moved the lease since it was read. This can
+            # happen on databases where each statement sees the latest commit.
             raise exception.Conflict(kind='Lease', id=self.lease.id)
         known: list[int] = []
-        # Beside the slots that it has of a resource it may get more.
+        # A share may get more slots beside those that it has on a resource,
+        # so its own slots are not ignored.
         ignore: list[str] = []
         if demand.exclusive:
-            # What it had before is as it knows it.
+            # Resources that the reservation had before are preferred.
             known = [
                 holding.resource.id
                 for holding in self.held()[reservation_id]
@@ -372,9 +375,9 @@ class Repair:
         lost: Collection[int],
         ignore: Collection[str],
     ) -> Collection[search.Offer]:
-        """Return what could be given in place of lost resources, and what is
-        in their cells marked as near: Nova moves servers within a cell only,
-        and a lease that servers carry is for no others."""
+        """Return what could be given in place of lost resources. Offers in
+        the same cells are marked as near, because Nova moves servers only
+        within a cell; a lease that servers carry gets only such offers."""
         terms = self.case.terms(ignore)
         cells = candidates.cells(self.session, lost)
         if cells and self.lease.server_reservation is not None:
@@ -400,12 +403,12 @@ class Repair:
         losses: Sequence[Sequence[objects.Holding]],
     ) -> bool:
         """Give offered resources in place of lost ones, in the order of both;
-        return whether there were any.
+        return whether any were given.
 
-        :param losses: of each ask
+        :param losses: for each ask, what it replaces
         """
         found = plan.most(asks, seed=self.lease.id)
-        # The guard, as in a booking: nothing is written before it.
+        # The guard, as in a booking: nothing may be written before it.
         allocations.advance(self.session, found.generations)
         for ask, holdings in zip(asks, losses, strict=True):
             given = found.slots[ask.wanted.reservation_id]
@@ -455,15 +458,15 @@ class Repair:
                 self.session, reservation_id, resource_ids, self.case.now
             )
         else:
-            # Nobody has been on them for this lease.
+            # No server of this lease was ever on them.
             allocations.delete(self.session, reservation_id, resource_ids)
 
 
 def _of_as_many(
     count: int, given: Sequence[objects.Holding], slots: Mapping[int, int]
 ) -> Sequence[objects.Holding]:
-    """Return a given resource of so many slots, or all of them if they are as
-    many together; nothing if neither is."""
+    """Return one given resource with that many slots, or all of them if they
+    have that many together; else nothing."""
     for part in (*([holding] for holding in given), given):
         if sum(slots[holding.resource.id] for holding in part) == count:
             return part

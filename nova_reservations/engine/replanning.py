@@ -44,18 +44,18 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 KINDS = 64
-"""The different requirements of promises that are considered: each is a
-query. What asks for others stays."""
+"""The most different requirements of promises that are looked up; each costs a
+query. Promises with any further requirements stay."""
 
 
 NEAR = datetime.timedelta(days=1)
-"""The time after a window, at least, of which promises are read at first."""
+"""The least time after a window for which promises are read at first."""
 
 
 class Replan(enum.Enum):
     """Permission for a plan to move promises of others.
 
-    ASK: not yet; it tells if that might help.
+    ASK: the plan may not move any yet, but tells whether that might help.
     """
 
     NO = enum.auto()
@@ -71,7 +71,7 @@ class Replan(enum.Enum):
 class Found:
     """:ivar generations: resource id -> generation, of all that changes.
 
-    :ivar lease_ids: the leases of which promises move.
+    :ivar lease_ids: the leases whose promises move.
     """
 
     room: replanning.Room
@@ -101,7 +101,7 @@ class Promises:
         self.types = types
         self.resource_type = resource_type
         self.terms = terms
-        # Before all that they guard is read.
+        # Must be read before all that the generations guard.
         self.generations = promises.generations(session, resource_type)
         anything = demands.Demand(resource_type, 1, 1)
         self.usable = frozenset(candidates.meeting_all(session, anything))
@@ -137,8 +137,8 @@ class Promises:
     def bound(
         self, rows: Iterable[promises.Held], resources: frozenset[int]
     ) -> list[promises.Held]:
-        """Return those of the rows that stay among resources, whatever
-        moves."""
+        """Return the rows that stay among these resources, however promises
+        move."""
         return [
             row
             for row in rows
@@ -161,8 +161,8 @@ class Promises:
         the limit of the search goes."""
         if not all(_may_keep(item, self._suitable(item)) for item in wanted):
             return None
-        # Most often it is enough to move what begins at about the same time,
-        # and to read all there is takes longer than the search.
+        # Mostly it is enough to move promises of about the same time, and
+        # reading all promises takes longer than the search.
         for near in (_near(wanted, self.terms), None):
             found = self.find_each([wanted], limit, near)
             if not found.room.refused:
@@ -175,11 +175,12 @@ class Promises:
         limit: int,
         near: interval.Interval | None = None,
     ) -> Found:
-        """Return the same for each of some leases or not; what one of them
-        gets may move for the next.
+        """Return what each of several leases can have, as find() does for one;
+        some may be refused. What one lease gets may move for the next.
 
-        :param limit: of the searches for all of them
-        :param near: what is not all in it stays; None: all may move
+        :param limit: the limit of the search for all of them together
+        :param near: promises that are not wholly in it stay; None: all may
+            move
         """
         newcomers = [list(map(self._newcomer, wanted)) for wanted in leases]
         movable = promises.movable(self.session, self.terms.now, near)
@@ -222,7 +223,8 @@ class Promises:
     def _without_own(
         self, rows: Iterable[promises.Held]
     ) -> list[promises.Held]:
-        """Return the rows without what is planned anew."""
+        """Return the rows without those of reservations that are planned
+        anew."""
         return [
             row
             for row in rows
@@ -263,9 +265,10 @@ class Promises:
         row: promises.Held,
         within: Mapping[str, frozenset[int]],
     ) -> frozenset[int] | None:
-        """Return where a promise may be; None: it stays."""
+        """Return the resources that a promise may have; None: it stays."""
         choice = within.get(row.reservation_id) if row.whole else None
-        # What has failed, say, is left to healing.
+        # A promise whose resource does not suit it, as when that has failed,
+        # is left to healing.
         return choice if choice and row.resource_id in choice else None
 
     def choices(
@@ -312,9 +315,10 @@ def write(
     now: datetime.datetime,
     options: settings.Settings,
 ) -> None:
-    """Move the promises, each lease by its version, in the order of their ids.
+    """Move the promises. Leases are guarded by their versions, and written in
+    the order of their ids.
 
-    :raises: Conflict if somebody has changed one, or works at it
+    :raises: Conflict if somebody has changed one of them, or acts on it
     """
     for lease_id in sorted(found.lease_ids):
         try:
@@ -334,7 +338,7 @@ def write(
             now,
             prepared=False,
             due_at=steps.due_at(lease, now, options),
-            # Its owners do not learn of it.
+            # Owners must not notice the move.
             updated_at=seen.updated_at,
         )
     for move in found.room.moves:
@@ -353,7 +357,8 @@ def write(
 def _near(
     wanted: Sequence[search.Wanted], terms: search.Search
 ) -> interval.Interval:
-    """Return the windows of all of them, and as much again."""
+    """Return the time of all windows, and as much again after it, or NEAR if
+    that is more."""
     start = min(item.window.start for item in wanted)
     end = max(item.window.end for item in wanted) + terms.cleaning
     return interval.Interval(start, end + max(end - start, NEAR))
@@ -368,7 +373,7 @@ def _may_keep(wanted: search.Wanted, suitable: Collection[int]) -> bool:
 
 
 def _instant(window: interval.Interval) -> interval.Interval:
-    """Return the start of a window."""
+    """Return the first instant of a window."""
     return interval.Interval(
         window.start, window.start + datetime.timedelta.resolution
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals tried again on the pool with more hosts: what an operator would
-sell who buys them.
+"""Tries refused leases again on the pool with more hosts: this shows what an
+operator could sell by buying these.
 
 All that was booked stays booked, and comes first; it may move as promises
 do. The hosts are those that new leases can have now. Nothing is written.
@@ -34,14 +34,14 @@ from nova_reservations.planner import timelines
 from nova_reservations.plugins.resource_types import base
 
 MOST = 100_000
-"""Refusals that are tried again."""
+"""The most refusals that are tried again."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tried:
-    """:ivar accepted: None: it is of a type that is not known any more.
+    """:ivar accepted: None: its resource type is not known any more.
 
-    :ivar hours: of whole hosts that it asked for.
+    :ivar hours: how many hours of whole hosts it asked for.
     """
 
     refusal: refusals.Refusal
@@ -75,8 +75,9 @@ class Replay:
     ) -> list[Tried]:
         """Try refusals again, in the order in which they came.
 
-        :param more: the number of hosts that there are beside the pool
-        :param like: the id of the host that these are like; None: the first
+        :param more: how many hosts to add to the pool
+        :param like: the id of the host that added hosts are like; None: the
+            first one
         :raises: InvalidInput
         """
         found = [
@@ -165,7 +166,7 @@ class _World:
         self._suitable: dict[object, frozenset[int]] = {}
 
     def fill(self, window: interval.Interval, asks: Iterable[_Ask]) -> None:
-        """Book what was booked, and know the room of each host."""
+        """Book what was booked, and read the capacity of each host."""
         booked, units = rows.booked(self.session, window)
         classes = {name for held in units.values() for name in held}
         for ask in asks:

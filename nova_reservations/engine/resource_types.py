@@ -113,8 +113,8 @@ def window(
 
 
 def compared(types: Types, holders: Iterable[properties.Holder]) -> set[str]:
-    """Return what reservations which hold a resource compare of it, by the
-    keys of requirements."""
+    """Return the keys that requirements of reservations which hold a resource
+    compare."""
     found: set[str] = set()
     for holder in holders:
         if holder.resource_type in types:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that are no hosts: operators, or programs for them, say what
-there is, and how much of it. Hosts are enrolled instead (``hosts.py``).
+"""Resources other than hosts: operators, or their programs, say which there
+are, and how much of each. Hosts are enrolled instead (``hosts.py``).
 
-What is promised stays: an inventory never becomes less than leases hold at
-some instant, and no property changes that a lease was planned with.
+Promises are kept: an inventory never becomes less than leases hold at any
+instant, and a property that a lease was planned with does not change.
 
 Decision 0049: doc/source/decisions/0049-inventories-of-any-resource
 """
@@ -39,7 +39,7 @@ from nova_reservations.objects import requirements
 from nova_reservations.objects import states
 
 NAMED = 5
-"""Leases that a refusal names."""
+"""The most leases that a refusal names."""
 
 _IDS = uuid.UUID('5f2b9a0e-6d3c-4c62-9a51-6d6a1f5c2e07')
 """The namespace of the UUIDs of resources that have none in the cloud."""
@@ -82,8 +82,8 @@ class Resources:
     def allocations(
         self, resource_id: int, now: datetime.datetime
     ) -> list[Allocated]:
-        """Return what leases have of the resource, or are promised, in the
-        order of their starts.
+        """Return what leases have of the resource, or are promised of it, in
+        the order of their starts.
 
         :raises: NotFound
         """
@@ -117,9 +117,9 @@ class Resources:
     def properties(
         self, resource_type: str, include_private: bool
     ) -> list[objects.Property]:
-        """Return those that resources of a type have.
+        """Return the properties that resources of a type have.
 
-        :param include_private: also those that their type hides
+        :param include_private: also properties that the type hides
         :raises: InvalidInput for a type that has no such resources
         """
         self._check_type(resource_type)
@@ -169,7 +169,8 @@ class Resources:
         """
         self._check_type(resource_type)
         expression = requirements.parse(required, facts=requirements.OF_OTHERS)
-        # What it counts would tell their values, one comparison after another.
+        # The counts would reveal the values of hidden properties, one
+        # comparison after another.
         if hidden := requirements.keys(expression).intersection(
             self._hidden(resource_type)
         ):
@@ -195,12 +196,12 @@ class Resources:
     ) -> objects.Inventoried:
         """Add a resource that can be leased.
 
-        :param name: as its monitor names it, at most 255 characters; no two
-            of the type have the same.
+        :param name: the name that its monitor uses, at most 255 characters;
+            unique within the type.
         :param inventories: resource class -> how many units of it leases can
             have shares of; without any, only the resource as a whole.
-        :param uuid: of it in the cloud, at most 36 characters, no two of the
-            type have the same; None: it has none there.
+        :param uuid: its UUID in the cloud, at most 36 characters, unique
+            within the type; None: it has none there.
         :raises: InvalidInput
         :raises: ResourceExists if there is one of this name, or UUID
         :raises: CloudUnavailable, Contended, DatabaseUnavailable
@@ -227,8 +228,8 @@ class Resources:
         properties: Mapping[str, str] = _NOTHING,
         uuid: str | None = None,
     ) -> objects.Inventoried:
-        """Do the same, for those who have asked whoever knows of the resource
-        whether it can be leased.
+        """Add a resource; the caller has already asked the cloud whether it
+        can be leased.
 
         :raises: InvalidInput, ResourceExists, Contended, DatabaseUnavailable
         """
@@ -239,7 +240,8 @@ class Resources:
 
         def insert(_: transactions.Attempt) -> int:
             with self.database.writer() as session:
-                # Two may add the same at the same moment: one waits here.
+                # Two requests may add the same resource at once: one of them
+                # waits here, and then finds it.
                 counters.increment(session, 'booking')
                 self._check_new(session, resource_type, name, uuid)
                 resource_id = resources.insert(
@@ -272,13 +274,13 @@ class Resources:
     ) -> objects.Inventoried:
         """Change how much there is of a resource, and its properties.
 
-        :param inventories: of these resource classes alone; a value of None
-            takes the inventory away
-        :param properties: the same
+        :param inventories: resource class -> units; None takes an inventory
+            away, and other classes stay
+        :param properties: name -> value, likewise
         :raises: NotFound, Contended, DatabaseUnavailable
-        :raises: InvalidInput, also for properties that the type gives, and
-            for more than the cloud says that there is
-        :raises: CloudUnavailable if it does not say
+        :raises: InvalidInput, also for properties that the type sets, and for
+            inventories that are larger than in the cloud
+        :raises: CloudUnavailable if the cloud does not answer
         :raises: ResourceInUse if less would be left than is promised, or a
             lease was planned with what changes
         """
@@ -289,7 +291,8 @@ class Resources:
 
         def write(_: transactions.Attempt) -> None:
             with self.database.writer() as session:
-                # First: no booking comes between what is read and the commit.
+                # First, so that no booking comes between the reads and the
+                # commit.
                 resources.advance(session, resource_id, now)
                 known = resources.get(session, resource_id)
                 _check(known.resource.resource_type, inventories, properties)
@@ -306,7 +309,8 @@ class Resources:
     def _check_given(
         self, known: objects.Inventoried, properties: Mapping[str, str | None]
     ) -> None:
-        """:raises: InvalidInput for what the resource can't have otherwise"""
+        """:raises: InvalidInput for a change of a property that the type
+        sets"""
         kind = resource_types.leasing(self.types, known.resource.resource_type)
         given = () if kind is None else kind.given_properties
         for name in sorted(properties.keys() & {*given}):
@@ -379,8 +383,8 @@ class Resources:
     def cordon(
         self, resource_id: int, now: datetime.datetime
     ) -> objects.Inventoried:
-        """Keep new leases off the resource; move what was promised to leases
-        that have not begun, where that can be.
+        """Keep new leases off the resource; where possible, move leases that
+        have not begun to other resources.
 
         :raises: NotFound, Contended
         """
@@ -403,7 +407,7 @@ class Resources:
         """Remove a resource that no lease holds.
 
         :raises: NotFound
-        :raises: ResourceInUse if leases have it, or will
+        :raises: ResourceInUse if leases have it, or will have it
         :raises: DatabaseUnavailable
         """
         with self.database.writer() as session:
@@ -471,8 +475,8 @@ def _check(
 def _peak(
     held: Collection[resources.Share], now: datetime.datetime
 ) -> amounts.Amounts:
-    """Return the most that is held at any instant from now on; what is over
-    but not released is held now."""
+    """Return the most that is held at any instant from now on; an allocation
+    that is over but not released is held now."""
     soon = now + datetime.timedelta(seconds=1)
     windows = [
         amounts.Held(

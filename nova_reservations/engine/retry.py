@@ -2,14 +2,14 @@
 """Leases that wait for capacity: of type retry, while they are CREATING.
 
 Such a lease holds nothing, neither here nor in Nova. It is tried as soon as
-resources come free that it could have: the transaction that frees them records
-them, and a worker goes through all leases that wait
-(``engine/retry_walk.py``). A try is one transaction too, like the creation of
-a lease.
+resources that it could have come free: the transaction that frees resources
+records that, and a worker goes through all waiting leases
+(``engine/retry_walk.py``). A try is one transaction, like the creation of a
+lease.
 
-A host that suits a lease is not for those behind it, even if it alone is too
-little: otherwise a lease of many hosts would never get them.
-``engine/queue.py`` has their order.
+A host that suits a lease is kept from the leases behind it, even if it alone
+is too little: otherwise a lease of many hosts would never get them.
+``engine/queue.py`` has the rules of the order.
 """
 
 from collections.abc import Collection
@@ -40,15 +40,17 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 SELDOM = datetime.timedelta(hours=1)
-"""Between two looks at what is free for one that waits. Whatever comes free
-is told to it at once; this finds what a changed configuration allows."""
+"""The time between two looks at what is free for a waiting lease. The lease is
+tried at once for what comes free; these looks find what a changed
+configuration allows."""
 
 AGAIN = datetime.timedelta(minutes=1)
-"""The same where its own project has to give something back, which is told to
-those alone who could have that."""
+"""The same for a lease whose own project has to give something back. That is
+told only to leases that could have the freed resources."""
 
 FEW = 20
-"""Resources that can be named as those that somebody may have wanted."""
+"""The most resources that are told of one by one; beyond it, leases are told
+that any resource may be free."""
 
 
 def begin(
@@ -57,7 +59,7 @@ def begin(
     now: datetime.datetime,
     options: settings.Settings,
 ) -> objects.Lease:
-    """Return the lease, that was refused, as it begins to wait.
+    """Return the refused lease in the state in which it waits.
 
     :raises: NotEnoughResources if it has nothing to wait for
     """
@@ -68,8 +70,8 @@ def begin(
         lease,
         status=states.Lease.CREATING,
         status_reason=_explain(lease, str(refusal), options),
-        # What is freed at this very moment, by one that does not see yet
-        # that this lease waits, is free by then.
+        # A transaction that frees resources at this very moment may not see
+        # yet that this lease waits. By then it has committed.
         due_at=min(_last(lease, options), now + options.settle),
     )
 
@@ -77,7 +79,7 @@ def begin(
 def _last(
     lease: objects.Lease, options: settings.Settings
 ) -> datetime.datetime:
-    """Return until when a lease waits."""
+    """Return the time until which a lease waits."""
     patience = (lease.max_retries or 0) * options.create_retry_interval
     last = lease.created_at + min(patience, options.max_create_wait)
     if lease.duration is not None:
@@ -107,10 +109,10 @@ def left(
     types: resource_types.Types,
     told: Collection[int | None] = (),
 ) -> None:
-    """Tell the leases behind that one waits no more, or for something else; in
-    the caller's transaction, after its other writes.
+    """Tell the leases behind a waiting lease that it waits no more, or for
+    something else; in the caller's transaction, after its other writes.
 
-    :param told: of these resources they are told anyway
+    :param told: resources that they are told of anyway
     """
     if lease.status != states.Lease.CREATING or lease.arrival is None:
         return
@@ -119,7 +121,8 @@ def left(
     ids = _could_have(session, lease, soon, now, types)
     kept: set[int | None] = {*ids} if len(ids) <= FEW else {None}
     if retry_queue.is_any(session, lease.arrival, starting_after=now):
-        # From those it has kept what is taken now, too.
+        # From leases that start later it has also kept resources that are
+        # taken now.
         for demand in resource_types.asks(types, lease):
             few = candidates.meeting_all(session, demand, limit=FEW + 1)
             kept.update(few if len(few) <= FEW else [None])
@@ -155,13 +158,13 @@ def grant(
     allocations: allocations.Allocations,
     terms: allocations.Terms,
 ) -> tuple[objects.Lease, Collection[int]]:
-    """Book the lease, which a worker holds and which waited; return it with
-    the ids of resources that promises of others have left for it.
+    """Book a lease that has waited and that a worker holds; return it with
+    the ids of the resources that promises of others have left for it.
 
-    In the caller's transaction, like the creation of a lease.
+    This joins the caller's transaction, like the creation of a lease.
 
     :raises: NotEnoughResources, InvalidInput, Conflict
-    :raises: ClaimLost unless the worker holds it, as it has seen it
+    :raises: ClaimLost unless the worker still holds the lease as it saw it
     """
     lease = _current(session, seen)
     time = queue.window(lease, now)
@@ -205,7 +208,7 @@ def _current(session: api.Session, seen: objects.Lease) -> objects.Lease:
 
 
 class Retries:
-    """Leases that wait: tried in vain, they wait on or give up."""
+    """Leases that wait: after a try in vain they wait on, or give up."""
 
     def __init__(
         self,
@@ -222,13 +225,13 @@ class Retries:
         self.limits = limits
 
     def look(self, lease: objects.Lease, now: datetime.datetime) -> None:
-        """Give up the lease, which a worker holds, if its time is over; else
+        """Give up a lease that a worker holds if its time is over; otherwise
         let it wait on.
 
-        What is free is told to it: it may have been asked for anew, or have
-        begun to wait as something was freed.
+        The lease is told of all that is free now: it may have been changed,
+        or have begun to wait just as something was freed.
 
-        :raises: ClaimLost also if the lease was changed meanwhile
+        :raises: ClaimLost, also if the lease was changed meanwhile
         """
         assert lease.arrival is not None
         if now >= _last(lease, self.options):
@@ -236,7 +239,7 @@ class Retries:
             return
         told = lease.status_reason
         if told is None:
-            # It was changed since it was tried.
+            # The lease was changed after its last try.
             told = _explain(lease, 'It waits for its turn', self.options)
         with claims.kept(lease), self.database.writer() as session:
             self._release(session, lease, told, now)
@@ -258,7 +261,8 @@ class Retries:
     ) -> None:
         """Let a lease that is held, and was tried in vain, wait on.
 
-        :param again: when it looks for what is free, if it is not told before
+        :param again: the time until it next looks for what is free, if it is
+            not told before
         :raises: ClaimLost
         """
         told = _explain(lease, refusal, self.options)
@@ -296,7 +300,7 @@ class Retries:
     def give_up(
         self, lease: objects.Lease, reason: str, now: datetime.datetime
     ) -> None:
-        """End the wait of a lease that is held, and the claim.
+        """End the wait of a lease that a worker holds, and its claim.
 
         :raises: ClaimLost
         """
@@ -333,7 +337,7 @@ class Retries:
 def _event_times(
     lease: objects.Lease, time: interval.Interval
 ) -> Iterator[tuple[objects.Event, datetime.datetime]]:
-    """Yield when the events of a lease are that gets this window; the
+    """Yield the events of a lease with their times in a new window; the
     warning keeps its distance to the end."""
     for event in lease.events:
         match event.event_type:

@@ -6,9 +6,9 @@ All leases are read once. The walk looks further at a lease only if it could
 use a resource that came free, and no lease ahead keeps it for itself. So the
 cost of a walk, beside the reading, does not grow with the other leases.
 
-The rows of what came free are deleted at the end: a walk that dies is done
-again. A walk that has looked at many leases records how far it came, and the
-next goes on there.
+The rows of what came free are deleted at the end, so that a walk that dies is
+repeated. A walk that has looked at many leases records how far it came, and
+the next walk goes on there.
 
 Decision 0026: doc/source/decisions/0026-one-walk-of-the-queue
 """
@@ -53,15 +53,15 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 MOST = 50
-"""The number of leases that one walk looks at further: others want the worker,
-too."""
+"""The most leases that one walk looks at further, so that the worker is free
+for other work, too."""
 
 CLAIM = datetime.timedelta(seconds=30)
-"""The time for which nobody overtakes a lease that is tried, if the worker
-dies."""
+"""The time for which nobody overtakes a lease that is being tried, even if the
+worker dies."""
 
 SOON = datetime.timedelta(seconds=1)
-"""The time until a walk goes on that has found another worker at a lease."""
+"""The pause of a walk that has met another worker at a lease."""
 
 ME = 'the queue'
 """The holder of the claim on a lease while it is tried."""
@@ -77,7 +77,7 @@ class Offer:
 
     :ivar among: reservation id -> ids of resources that it may have.
     :ivar told: ids of resources that this walk offers later to leases behind.
-    :ivar moves_promises: whether promises of others may move for it.
+    :ivar moves_promises: whether promises of others may move for the lease.
     """
 
     among: Mapping[str, Collection[int]]
@@ -124,7 +124,7 @@ class Walk:
             try:
                 window = queue.window(row, now)
             except exception.NotEnoughResources:
-                # It is about to give up.
+                # The lease is about to give up.
                 continue
             asked_for: list[wishes.Wish] = []
             for wanted in row.wanted:
@@ -173,10 +173,10 @@ class Walk:
         offer: Offer,
         now: datetime.datetime,
     ) -> Collection[int] | None:
-        """Try to give a lease what it waits for, of the offer.
+        """Try to give a lease what it waits for from the offer.
 
         :returns: the ids of the resources that it has got; None: it waits on
-        :raises: Conflict, Contended if another worker changes the lease: it
+        :raises: Conflict, Contended if another worker changes the lease, which
             has to be looked at anew
         """
         lease = self._take(lease_id, now)
@@ -236,7 +236,8 @@ class Walk:
                 lambda attempt: self._grant(lease, offer, now, attempt, guard)
             )
         except (exception.OverLimit, exception.CloudUnavailable) as refusal:
-            # Nobody behind waits for its project to give something back.
+            # Leases behind this one need not wait until its project gives
+            # something back.
             leaving = refusal.values.get('leaving')
             again = retry.AGAIN if leaving else retry.SELDOM
             self.retries.wait_on(lease, refusal.public, now, again)
@@ -302,7 +303,7 @@ class _Round:
     """One walk through all leases that wait.
 
     :ivar upto: the arrival of the last lease that was looked at.
-    :ivar may_move: whether promises may still move for one of them.
+    :ivar may_move: whether promises may still move for one of the leases.
     """
 
     def __init__(
@@ -319,15 +320,16 @@ class _Round:
         self.upto = 0
         self.may_move = walk.options.replan_limit > 0
         self.freed_resources: dict[int, wishes.FreedResource] = {}
-        #: Resource id -> the arrival after which it may be of use.
+        #: Resource id, or None for any -> leases that arrived after this
+        #: arrival may use it.
         self.freed: dict[int | None, int] = {}
         for row in page:
             before = self.freed.get(row.resource_id, row.arrival)
             self.freed[row.resource_id] = min(before, row.arrival)
 
     def take(self) -> datetime.datetime | None:
-        """Go from the first lease to the last; return when to go on, if they
-        are too many for one walk."""
+        """Go from the first lease to the last; if the walk has to stop before,
+        return when to go on."""
         with self.walk.database.reader() as session:
             self._learn(
                 session,
@@ -361,11 +363,11 @@ class _Round:
             self.freed_resources[resource.id] = resource
 
     def _may_gain(self, queued: wishes.QueuedLease) -> bool:
-        """Return whether the lease could use something of what came free."""
+        """Return whether the lease could use a resource that came free."""
         if self.line.is_behind_its_like(queued):
             return False
         if self._is_free(None, queued):
-            # A lease that left may have kept any resource from it.
+            # A lease that left the queue may have kept any resource from it.
             return True
         return any(
             self.line.offers(queued, wish, resource)
@@ -374,9 +376,9 @@ class _Round:
         )
 
     def _may_ask(self, queued: wishes.QueuedLease) -> bool:
-        """Return whether it is worth a look if promises could move for the
-        lease: one in a walk, to whom nobody ahead has a better right, and
-        something came free that it could use at some time.
+        """Return whether it is worth checking if promises could move for the
+        lease. That is done for one lease in a walk, which has no rival ahead
+        and could use, at some time, a resource that came free.
 
         Decision 0031: doc/source/decisions/0031-promises-may-move
         """
@@ -431,7 +433,7 @@ class _Round:
         self, session: api.Session, queued: wishes.QueuedLease
     ) -> bool:
         """Return whether there might be room for the lease if promises of
-        others move: the peak of demand tells."""
+        others move, judging by the peak of demand."""
         if not self._may_ask(queued):
             return False
         self.may_move = False
@@ -458,7 +460,8 @@ class _Round:
         queued: wishes.QueuedLease,
         wish: wishes.Wish,
     ) -> list[int]:
-        """Return resources that the lease could have: enough, if there are."""
+        """Return resources that the lease could have; not all, but enough if
+        there are enough."""
         enough = candidates.PAGE + sum(
             wish.ask.maximum for wish in queued.wishes
         )
