@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments of physical networks that can be leased: operators add them, and
-remove them."""
+"""Segments of physical networks that can be leased; operators add and remove
+them."""
 
 from collections.abc import Mapping
 import datetime
@@ -30,7 +30,7 @@ class Segments:
         self.resources = known
 
     def find(self) -> list[segments.Leasable]:
-        """Return all that can be leased.
+        """Return all segments that can be leased.
 
         :raises: InvalidInput if networks are switched off
         """
@@ -50,10 +50,10 @@ class Segments:
         properties: Mapping[str, str],
         now: datetime.datetime,
     ) -> segments.Leasable:
-        """Make a segment one that can be leased.
+        """Make a segment leasable.
 
-        Neutron must not give it to networks by itself, as far as it tells.
-        Others than administrators can not ask Neutron for it.
+        As far as Neutron tells, it must not give the segment to networks by
+        itself. Only administrators can ask Neutron for such a segment.
 
         :raises: InvalidInput, InvalidState, ResourceExists, Contended,
             CloudUnavailable
@@ -104,8 +104,8 @@ class Segments:
             )
 
     def remove(self, uuid: str) -> None:
-        """Let the segment be leased no more.
+        """Take the segment out of those that can be leased.
 
-        :raises: NotFound, ResourceInUse if leases have it, or will
+        :raises: NotFound, ResourceInUse if leases have it, or will have it
         """
         self.resources.remove(self.get(uuid).id)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Series: leases that repeat daily or weekly, booked in one transaction.
 
-Each is an ordinary lease; what they have in common is the ``series_id``.
+Each lease is an ordinary one; they have the ``series_id`` in common.
 
 Decision 0035: doc/source/decisions/0035-a-series-is-one-booking
 """
@@ -37,21 +37,22 @@ LOG = log.getLogger(__name__)
 MOST_LEASES = 64
 
 MOST_RESERVATIONS = 128
-"""Of all leases together: each takes some queries."""
+"""The most reservations of all leases together: each takes some queries."""
 
 MOST_RESOURCES = 4096
-"""That all reservations of all leases may take at most: each is a row."""
+"""The most resources that all leases together may take: each is a row."""
 
 MOST_COMPARISONS = 2048
-"""Of the requirements of all leases together: each is in some queries."""
+"""The most comparisons in the requirements of all leases together: each is in
+some queries."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Repeat:
     """:ivar every: how much later the next lease is, by the local time.
 
-    :ivar timezone: by whose local time.
-    :ivar partial: whether those that fit are wanted if not all do.
+    :ivar timezone: the time zone of the local time.
+    :ivar partial: whether the leases that fit are wanted if not all fit.
     """
 
     every: datetime.timedelta
@@ -64,7 +65,8 @@ class Repeat:
 class Made:
     """:ivar leases: those of the series, in the order of their start.
 
-    :ivar refused: None: a request before has made them, and was told.
+    :ivar refused: None: an earlier request has made the leases, and was told
+        what was refused.
     """
 
     leases: Sequence[objects.Lease]
@@ -108,10 +110,10 @@ class Series:
         *,
         dry_run: bool = False,
     ) -> Made:
-        """Promise all leases of the series, or what fits. If a request with
-        the same key has made it, return that.
+        """Promise all leases of the series, or those that fit. If a request
+        with the same key has made a series, return that one.
 
-        :param asked: the first of them
+        :param asked: the first lease
         :param dry_run: whether only to return, or raise, what would be.
         :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
             OverLimit, KeyReused, RequestUnderWay
@@ -142,7 +144,7 @@ class Series:
         try:
             made = transactions.retry(book)
         except exception.Repeated:
-            # It is there now, or was deleted at once.
+            # The other request's series exists now, or is deleted already.
             return self.create(asked, repeat, now)
         if not dry_run:
             for lease in made.leases:
@@ -170,7 +172,7 @@ class Series:
         made = [lease for lease in drafts if lease.id not in refused]
         if refused and not (repeat.partial and made):
             raise _refusal(plans.refused[0], drafts)
-        # All that guards the booking, before anything is written.
+        # The guard of the booking must come before anything is written.
         allocations_db.advance(session, plans.generations)
         leases_db.insert(session, *made)
         plans_of = self.single.allocations
@@ -212,10 +214,10 @@ class Series:
 
     def delete(self, series_id: str, now: datetime.datetime) -> list[Left]:
         """Delete all leases of the series, each by itself; return those that
-        are left, because their servers have to leave first, or because they
+        are left because their servers have to leave first, or because they
         can't be deleted now.
 
-        It goes on where another request was cut off.
+        If a request was cut off, another one goes on where it stopped.
 
         :raises: NotFound
         """
@@ -279,7 +281,7 @@ def _check_type(asked: lease_requests.NewLease) -> None:
 def _refusal(
     refused: series_plans.Refused, drafts: Sequence[objects.Lease]
 ) -> exception.NotEnoughResources:
-    """Return the error for a series of which one does not fit."""
+    """Return the error for a series of which one lease does not fit."""
     number = drafts.index(refused.lease) + 1
     start = refused.lease.start_date
     return exception.NotEnoughResources(

@@ -2,8 +2,9 @@
 """Plans of a series: each of its leases gets resources, beside the others.
 
 Nothing is written before the generations of all resources of all leases are
-compared and set, once, in the order of their ids. So nothing that is planned
-is read back: what leases take that overlap is told to the next one.
+compared and set, once, in the order of their ids. So a plan can not be read
+back from the database: each lease is told what planned leases take that
+overlap it.
 
 Decision 0035: doc/source/decisions/0035-a-series-is-one-booking
 """
@@ -39,9 +40,9 @@ class Refused:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plans:
-    """:ivar planned: lease id -> what it gets, of those that need anything.
+    """:ivar planned: lease id -> what it gets, of leases that need resources.
 
-    :ivar moved: the promises that move for all of them.
+    :ivar moved: the promises of others that move for the series.
     """
 
     planned: Mapping[str, allocations.Planned]
@@ -54,7 +55,8 @@ class Plans:
         found = dict(self.moved.generations) if self.moved else {}
         for each in self.planned.values():
             for key, generation in each.generations.items():
-                # Of two looks at one, the older one must still hold.
+                # Plans may have read a resource at different generations: the
+                # oldest one must still be valid.
                 found[key] = min(generation, found.get(key, generation))
         return found
 
@@ -76,7 +78,7 @@ class SeriesPlans:
         is written.
 
         :param drafts: in the order of their start
-        :param partial: whether others are of use where one is refused
+        :param partial: whether to plan the other leases if one is refused
         :raises: Conflict, InvalidInput
         """
         if attempt.moves_promises:
@@ -107,11 +109,12 @@ class SeriesPlans:
         now: datetime.datetime,
         partial: bool,
     ) -> Plans:
-        """Return the same, by one search in which promises may move."""
+        """Return the plans by one search in which promises may move."""
         until = max(lease.end_date for lease in drafts)
         all_of_it = dataclasses.replace(drafts[0], end_date=until)
         if first := queue.in_hand(session, all_of_it, now):
-            # What these could have is not for others at this moment.
+            # Resources that a lease which is being tried could have are not
+            # for other leases.
             raise exception.Conflict(kind='Lease', id=first[0].id)
         wanted = [
             list(self.plans.wanted(session, lease, (), allocations.Terms()))
@@ -176,7 +179,8 @@ class SeriesPlans:
     def _beside(
         self, planned: _Planned, lease: objects.Lease
     ) -> search.Beside:
-        """Return what others have while the lease has its resources."""
+        """Return what planned leases have while the lease has its
+        resources."""
         cleaning = self.plans.options.cleaning_time
         window = self._window(lease)
         taken: dict[int, amounts.Amounts | None] = {}
@@ -186,7 +190,7 @@ class SeriesPlans:
                 if not wanted.window.padded(cleaning).overlaps(window):
                     continue
                 least += wanted.demand.least
-                # Shares may follow each other with nothing between.
+                # Shares need no time for cleaning between them.
                 touches = not wanted.window.overlaps(window)
                 for key, slots in each.slots[wanted.reservation_id].items():
                     others = taken.get(key, amounts.NOTHING)
@@ -199,7 +203,7 @@ class SeriesPlans:
         return search.Beside(taken, least)
 
     def _window(self, lease: objects.Lease) -> interval.Interval:
-        """Return for how long the lease has any of its resources."""
+        """Return the time in which the lease has any of its resources."""
         windows = [
             resource_types.window(self.plans.types, lease, item)
             for item in lease.reservations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers with a lease of their own on hosts that fail.
 
-They run where there is room, on hosts that need not be enrolled: nothing is
-planned for them, and what can be done is to tell their owner, and to have
-Nova evacuate them.
+These servers run where there is room, on hosts that need not be enrolled.
+Nothing is planned for them, so all that can be done is to tell their owner,
+and to ask Nova to evacuate them.
 """
 
 from collections import defaultdict
@@ -36,7 +36,8 @@ Services = Mapping[str, Mapping[str, ports.ComputeService]]
 answered."""
 
 Sightings = Mapping[str, failures.Sighting]
-"""Server UUID -> what is seen of its host; nothing if that is not known."""
+"""Server UUID -> what is seen of its host; servers are left out if that is not
+known."""
 
 
 class ServerFailures:
@@ -91,8 +92,8 @@ class ServerFailures:
     def _recovered(
         self, suspects: Collection[rows.Carrier], services: Services
     ) -> Sightings:
-        """Return what is seen of servers that are on none of the hosts that
-        fail, as far as cells have answered."""
+        """Return what is seen of servers that are on no failing host, as far
+        as cells have answered."""
         works = failures.Sighting()
         found = self.cloud.servers.heard_servers(
             [one.server for one in suspects if not one.released]
@@ -109,7 +110,7 @@ class ServerFailures:
             if one.released
             or (
                 one.server in found
-                # One on a shelf is on no host.
+                # A shelved server is on no host.
                 and found[one.server].host in working | {''}
             )
         }
@@ -166,7 +167,7 @@ class ServerFailures:
         if sighting is None:
             if carrier.condition.hold != states.Hold.DOWN:
                 return carrier.condition
-            # Nobody can tell whether it is down still.
+            # Nobody can tell whether the host is still down: wait anew.
             return dataclasses.replace(carrier.condition, held_since=now)
         return failures.condition(
             carrier.condition, sighting, now, self.options.down_after
@@ -191,7 +192,7 @@ class ServerFailures:
         services: Services,
         now: datetime.datetime,
     ) -> None:
-        """Evacuate servers from hosts that are forced down, but for those
+        """Evacuate servers from hosts that are forced down, except from hosts
         that fail with many others."""
         braked = self._brake(
             {there[carrier.server].host for carrier in carriers}, services
@@ -224,7 +225,7 @@ class ServerFailures:
         self, concerned: Collection[str], services: Services
     ) -> Collection[str]:
         """Return those of the hosts that fail with so many others of their
-        cells that the cause is probably another one."""
+        cells that probably something else has failed."""
         braked: set[str] = set()
         for cell, known in sorted(services.items()):
             found = {host for host in concerned if host in known}
@@ -247,16 +248,17 @@ class ServerFailures:
         return braked
 
     def _is_calm(self, carrier: rows.Carrier, now: datetime.datetime) -> bool:
-        """Return whether its host, too, has had the time to come back since
-        many failed with it."""
+        """Return whether the server's host has had time to come back since it
+        failed with many others."""
         return (
             carrier.braked_at is None
             or now - carrier.braked_at >= self.options.down_after
         )
 
     def _look_again(self, now: datetime.datetime) -> None:
-        """Have a worker look again while any host is down: that it is down
-        for too long, or that a server has left it, nobody notifies of."""
+        """Make a worker look again while any host is down: no notification
+        tells that a host is down for too long, or that a server has left it.
+        """
         with self.database.writer() as session:
             if rows.suspects(session, now):
                 tasks.hurry(
@@ -297,14 +299,14 @@ def _sighting(service: ports.ComputeService) -> failures.Sighting:
 
 
 def _counts(service: ports.ComputeService) -> bool:
-    """Return whether a mass failure may be the cause: of the silence of a
-    host that is disabled an administrator knows."""
+    """Return whether a host counts towards a mass failure. A disabled host
+    that is silent does not: an administrator knows of it."""
     seen = _sighting(service)
     return seen.failed or (seen.down and not seen.disabled)
 
 
 def _differs(one: objects.Condition, other: objects.Condition) -> bool:
-    """Return whether they differ in what is written at a server."""
+    """Return whether they differ in what is stored for a server."""
     return dataclasses.replace(one, forced_down=False) != dataclasses.replace(
         other, forced_down=False
     )

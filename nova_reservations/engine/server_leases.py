@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases that come with servers: one request to Nova makes both, or neither.
 
-The lease comes first, and is CREATING as long as Nova has the request. Each
-server is recorded before Nova creates it, in a transaction that also finds the
-lease still CREATING. So there is no server that we do not know, and none is
-created for a lease that was given up meanwhile: if the process with the
-request dies, a worker can tell how far the request has come.
+The lease is written first, and is CREATING while Nova handles the request.
+Each server is recorded before Nova creates it, in a transaction that also
+finds the lease still CREATING. So there is no server that we do not know, and
+none is created for a lease that was given up meanwhile. If the process that
+handles the request dies, a worker can tell how far the request has come.
 
 Decision 0013: doc/source/decisions/0013-both-or-neither
 """
@@ -56,7 +56,7 @@ class ServerLeases:
     def request(
         self, asked: lease_requests.NewLease, now: datetime.datetime
     ) -> objects.Lease:
-        """Write the lease of servers that Nova is asked for next.
+        """Write the lease of servers; Nova is asked for the servers next.
 
         :raises: InvalidInput, NotEnoughResources, OverLimit,
             CloudUnavailable, Contended
@@ -66,7 +66,7 @@ class ServerLeases:
         draft = dataclasses.replace(
             self.leases.requests.draft(asked, now),
             status=states.Lease.CREATING,
-            # From here on there may be something of it.
+            # From here on Nova may have something of the lease.
             in_nova=True,
         )
         lease = dataclasses.replace(
@@ -77,7 +77,7 @@ class ServerLeases:
         return lease
 
     def _check_shelving(self) -> None:
-        """See that the servers can be shelved until their time.
+        """Check that the servers can be shelved until the lease starts.
 
         :raises: InvalidInput, CloudUnavailable
         """
@@ -90,8 +90,8 @@ class ServerLeases:
             ) from error
 
     def receive(self, lease: objects.Lease, now: datetime.datetime) -> None:
-        """Make ready, in Nova, the place that its servers land on, if they
-        were guaranteed one from now on.
+        """Make the place that the lease's servers land on ready in Nova, if
+        they were guaranteed a place from now on.
 
         :raises: InvalidState, NotFound if the lease was given up meanwhile
         :raises: CloudRefused, CloudUnavailable
@@ -126,15 +126,15 @@ class ServerLeases:
         claims.keep_provider_changes(self.database, booking.provider_changes)
 
     def _has_place(self, lease: objects.Lease) -> bool:
-        """Return whether Nova may have the slots that its servers land on,
-        before them."""
+        """Return whether Nova may have slots for the lease's servers before it
+        has the servers."""
         reservation = _reservation(lease)
         kind = self.leases.types[reservation.resource_type]
         return lease.is_used and kind.demand(reservation.params) is not None
 
     def check_resize(self, server_uuid: str, flavor_id: str) -> None:
-        """See that the server still fits into the place that it was
-        guaranteed, if it was.
+        """Check that the server still fits into its guaranteed place, if it
+        has one.
 
         :raises: InvalidState if it does not
         """
@@ -154,7 +154,8 @@ class ServerLeases:
                     flavor_id, found.project_id
                 )
             except exception.CloudRefused:
-                # Nova says so, or the scheduler, who knows the server too.
+                # Nova refuses the flavor itself, or the scheduler does, which
+                # also knows the server.
                 return
             if amounts.Amounts(known.amounts).fits(slot):
                 return
@@ -169,7 +170,7 @@ class ServerLeases:
     def record(
         self, lease_id: str, server_uuid: str, now: datetime.datetime
     ) -> None:
-        """Write that Nova makes the server next, with this lease.
+        """Write that Nova creates the server next, with this lease.
 
         :raises: NotFound, InvalidState if the lease was given up meanwhile
         :raises: Contended
@@ -184,7 +185,8 @@ class ServerLeases:
                 leased_servers.record(
                     session, server_uuid, reservation.id, now
                 )
-                # The worker that is giving it up looks again.
+                # The new version makes a worker that is giving the lease up
+                # look again.
                 rows.change(session, seen, now)
 
         transactions.retry(write)
@@ -208,13 +210,13 @@ class ServerLeases:
                     seen,
                     now,
                     status=lease.status,
-                    # A worker that holds it finds out when it is done.
+                    # A worker that holds the lease sees this when it is done.
                     due_at=seen.due_at if seen.claimed_by else due_at,
                 )
                 return rows.get(session, lease_id)
 
         lease = transactions.retry(write)
-        # A worker may have found out before, and be at work on it.
+        # A worker may have resolved the request first, and act on the lease.
         if lease.status in (states.Lease.ERROR, states.Lease.DELETING):
             raise _given_up(lease)
         LOG.info(
@@ -235,7 +237,7 @@ class ServerLeases:
     def refuse(self, lease_id: str, now: datetime.datetime) -> None:
         """Undo the lease: Nova has refused the request.
 
-        What it has made nevertheless, a worker does away with.
+        If Nova has made anything nevertheless, a worker deletes it.
 
         :raises: Contended
         """
@@ -246,7 +248,7 @@ class ServerLeases:
                 seen = rows.get(session, lease_id)
                 if made:
                     self._undo(session, seen, now)
-                # If not, it was given up, and says so.
+                # In any other state the lease was given up, and says why.
                 elif seen.status == states.Lease.CREATING:
                     held = allocations.held_by(session, seen)
                     rows.delete(session, seen)
@@ -279,7 +281,7 @@ class ServerLeases:
     def _undo(
         self, session: api.Session, seen: objects.Lease, now: datetime.datetime
     ) -> None:
-        """Make a worker delete what there is of the lease, and the lease."""
+        """Make a worker delete the lease, and all that Nova has of it."""
         if states.Lease.DELETING not in states.LEASE_TRANSITIONS[seen.status]:
             return
         rows.change(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the service as a whole, for operators: read from the database,
-whichever process asks.
+"""Metrics of the service as a whole, for operators. They are read from the
+database, so they are the same in all processes.
 
-The table here is the only one: the command prints what it has, and the
-documentation is tested against it.
+METRICS is the only table of them: the command prints it, and the documentation
+is tested against it.
 
 Decision 0043: doc/source/decisions/0043-what-operators-watch
 """
@@ -33,10 +33,10 @@ from nova_reservations.objects import states
 PREFIX = 'nova_reservations_'
 
 RECENT = datetime.timedelta(hours=1)
-"""The time of which starts and ends are looked at."""
+"""Starts and ends that were due in this last time are looked at."""
 
 MOST = 10_000
-"""The starts, and the ends, that are looked at: the latest."""
+"""The most starts, and the most ends, that are looked at: the latest ones."""
 
 PERCENTILES = (50, 95, 100)
 
@@ -154,7 +154,7 @@ METRICS = (
 Labels = tuple[str, ...]
 
 Samples = Mapping[Labels, float]
-"""Values of the labels, in their order -> the number."""
+"""Values of the labels, in the order of the labels -> the number."""
 
 Readings = Mapping[str, Samples]
 """Name of a metric -> its samples."""
@@ -172,8 +172,8 @@ class ServiceMetrics:
         self.pool = pool
 
     def schema(self) -> Readings:
-        """Return the only thing that is known where the tables are older than
-        this code.
+        """Return the state of the schema, the only metric that can be read if
+        the tables are older than this code.
 
         :raises: DatabaseUnavailable
         """
@@ -216,7 +216,7 @@ class ServiceMetrics:
             try:
                 [point] = self.pool.capacity(now, now + length, length, now)
             except exception.InvalidInput:
-                # More leases than are counted for any answer.
+                # There are more leases than one answer may count.
                 continue
             free[str(days),] = float(point.free)
         return free
@@ -277,9 +277,9 @@ def _steps(session: api.Session, now: datetime.datetime) -> Readings:
 
 
 def percentile(ascending: Sequence[float], share: int) -> float:
-    """Return the least number that no more than the rest are above.
+    """Return the least of the numbers that this share of them do not exceed.
 
-    :param share: per cent that are not above it, from 1 on
+    :param share: per cent, from 1 on
     """
     if not ascending:
         return 0.0

@@ -12,7 +12,8 @@ from nova_reservations.objects import states
 
 SETTLE = datetime.timedelta(seconds=2)
 """The time until a request that was let in is seen on its host.
-Whole seconds are stored: the shortest that is surely more than none is two.
+Times are stored in whole seconds, so a difference of two seconds is the
+shortest that surely means some time.
 
 Decision 0007: doc/source/decisions/0007-an-end-settles"""
 
@@ -22,8 +23,8 @@ class Settings:
     """Each is the option of ``[reservations]`` with the same name.
 
     :ivar before_end: the option ``minutes_before_end_lease``.
-    :ivar limits: of each project, where the options say so.
-    :ivar settle: no option: ``SETTLE``, but in tests.
+    :ivar limits: the limits of each project, as far as options set them.
+    :ivar settle: not an option: ``SETTLE``, except in tests.
     """
 
     cleaning_time: datetime.timedelta
@@ -126,7 +127,7 @@ def _minutes(number: float) -> datetime.timedelta:
 
 
 def _days(number: int) -> datetime.timedelta | None:
-    """Return the time; None for 0, which is for ever."""
+    """Return the time; None for 0, which means for ever."""
     return datetime.timedelta(days=number) if number else None
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reservations that their owner shares with other projects.
 
-Those create servers in it by naming it, and in no other way. Nova hears of it
-from a worker, where it has to: of slots, whose flavor is private. Whether a
-server may land is asked of the database each time.
+These projects can create servers in a reservation only by naming it. Nova need
+not know of the sharing, except for slots, whose flavor is private: there a
+worker tells it. The database is asked each time whether a server may land.
 
 Decision 0042: doc/source/decisions/0042-shared-by-name
 """
@@ -32,8 +32,8 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 MOST = 50
-"""Projects that one reservation may be, or have been, shared with: some looks
-ask Nova about each."""
+"""The most projects that one reservation may be, or have been, shared with:
+some checks ask Nova about each."""
 
 SHAREABLE = states.WAITING | states.OPEN
 
@@ -64,7 +64,7 @@ class Sharing:
         self, project_id: str, lease_ids: Collection[str]
     ) -> Mapping[str, Collection[str]]:
         """Return lease id -> ids of its reservations that are shared with the
-        project, of those of the leases that have any."""
+        project; leases without any are left out."""
         with self.database.reader() as session:
             return project_access.shared_with(session, project_id, lease_ids)
 
@@ -116,8 +116,8 @@ class Sharing:
         project_id: str,
         now: datetime.datetime,
     ) -> Mapping[str, Collection[str]]:
-        """Share a reservation with a project no more: what it has there stays
-        until the end, and nothing new comes.
+        """Stop sharing a reservation with a project. Servers that it has there
+        stay until the end, and no new ones may come.
 
         :raises: NotFound, Contended
         """
@@ -184,8 +184,8 @@ class Sharing:
         reservation_id: str,
         now: datetime.datetime,
     ) -> None:
-        """Write that the lease has changed: whoever has read its sharers to
-        act on them looks anew.
+        """Write that the lease has changed, so that workers which have read
+        its sharers to act on them look anew.
 
         :raises: Conflict
         """

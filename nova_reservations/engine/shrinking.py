@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Active leases that shrink: whole resources, or slots, that their owners give
-back.
+"""Active leases that shrink: their owners give back whole resources, or slots.
 
-Nova is asked before the transaction what is empty; the transaction closes some
-of that to new servers, and a worker gives it back. Of slots it only writes how
-many are to stay: there is no mark, what is above that leaves.
+Before the transaction Nova is asked which resources are empty. The transaction
+closes some of these to new servers, and a worker gives them back. For slots
+the transaction only writes how many are to stay: slots are not marked, and a
+worker gives back those above that number.
 
 Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
 """
@@ -32,10 +32,10 @@ Holdings = Sequence[objects.Holding]
 class _Part:
     """Resources that a reservation is asked to give back.
 
-    :ivar held: what it has, without what is leaving already.
-    :ivar named: what of it was asked for by name.
-    :ivar count: of how many.
-    :ivar after: the reservation as it is then.
+    :ivar held: what the reservation has, without what is leaving already.
+    :ivar named: resources to give back that the request names.
+    :ivar count: how many resources to give back.
+    :ivar after: the reservation as it will be.
     """
 
     before: objects.Reservation
@@ -49,8 +49,8 @@ class _Part:
 class _Slots:
     """Slots that a reservation is asked to give back.
 
-    :ivar holdings: where it has them.
-    :ivar count: how many it has now.
+    :ivar holdings: the resources on which it has slots.
+    :ivar count: how many slots it has now.
     """
 
     before: objects.Reservation
@@ -74,9 +74,9 @@ class Shrinking:
         params: Mapping[str, Mapping[str, object]],
         now: datetime.datetime,
     ) -> lease_requests.LeaseChanges:
-        """Ask the cloud what is empty of that which may be given back.
+        """Ask the cloud which resources that may be given back are empty.
 
-        :param params: reservation id -> those that are asked for
+        :param params: reservation id -> the params that are asked for
         :raises: InvalidInput, InvalidState, CloudUnavailable
         """
         with self.database.reader() as session:
@@ -118,10 +118,10 @@ def close(
     changes: lease_requests.LeaseChanges,
     now: datetime.datetime,
 ) -> objects.Lease | None:
-    """Close to new servers what is given back; return the lease as it is then,
-    with the params to write. None: nothing is given back.
+    """Close resources that are given back to new servers; return the lease as
+    it is then, with the params to write. None: nothing is given back.
 
-    :param lease: as it is asked to be
+    :param lease: the lease as it is asked to be
     :raises: InvalidInput, InvalidState, Contended
     """
     params = {
@@ -133,7 +133,7 @@ def close(
     fewer = [
         part
         for part in _slots(session, types, seen, params)
-        # Where nobody can tell they stay, as all that is booked does.
+        # If nobody can tell how many slots are held, all of them stay.
         if changes.held.get(part.before.id, 0) is not None
     ]
     if not parts and not fewer:
@@ -158,8 +158,8 @@ def close(
 def check_none_leaves(
     session: api.Session, types: resource_types.Types, lease: objects.Lease
 ) -> None:
-    """:raises: InvalidState while anything of the lease is being given back,
-    for it may have to stay for as long as the lease"""
+    """:raises: InvalidState while anything of the lease is being given back:
+    if it turns out to be used, it must stay as long as the lease"""
     params = {item.id: item.params for item in lease.reservations}
     held = allocations.holdings(
         session, [item.id for item in lease.reservations]
@@ -175,7 +175,8 @@ def check_none_leaves(
             'seconds'
         )
         if surplus and lease.prepared:
-            # A worker of the release before had it, and gives back none.
+            # A worker of the previous release handled the change, and does
+            # not give back slots.
             reason = (
                 'it has more slots than amount says: change it to the same '
                 'amount first, by a request of its own, to give them back'
@@ -253,7 +254,7 @@ def _check_not_held(
 ) -> None:
     """:raises: InvalidState, Contended"""
     if part.before.id not in changes.held:
-        # It came to shrink only since.
+        # The change became one that shrinks only after Nova was asked.
         raise exception.Contended
     held = changes.held[part.before.id] or 0
     if held > part.wanted:
@@ -353,7 +354,7 @@ def _check_alone(
         old = known[new.id]
         demands = [resource_types.demand(types, item) for item in (old, new)]
         if old.id in shrinking:
-            # All but for how many.
+            # Compare everything except the number of resources.
             demands = [demand and demand.sized(1) for demand in demands]
         ends = [
             resource_types.window(types, each, item).end
@@ -368,14 +369,14 @@ def _check_alone(
 
 
 def _choose(part: _Part, empty: Collection[int] | None) -> list[int]:
-    """Return the ids of the resources to give back: those that are named, then
-    those that have failed, then those that it had last.
+    """Return the ids of the resources to give back: first those that are
+    named, then failed ones, then those with the highest ids.
 
-    :param empty: ids of those that had nothing on them when Nova was asked
+    :param empty: ids of resources that had nothing on them when Nova was asked
     :raises: InvalidState, Contended
     """
     if empty is None:
-        # It came to shrink only since.
+        # The change became one that shrinks only after Nova was asked.
         raise exception.Contended
     taken = [
         holding.resource.name

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit of stacks in Heat: those that leases have left, and those that they
-should have."""
+"""Audit of stacks in Heat: stacks that leases have left behind, and stacks
+that leases should have."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ class StackAudit:
         self.cloud = cloud
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is left, or lacks, in the projects that have, or had,
-        leases of stacks; where there are none Heat is not asked.
+        """Yield findings in all projects that have, or had, leases of stacks;
+        if there are none, Heat is not asked.
 
         :raises: CloudUnavailable
         """
@@ -45,13 +45,14 @@ class StackAudit:
                     f'looked at, nor ended: {error}'
                 )
                 continue
-            # Others have come, or gone, meanwhile.
+            # Leases may have started or ended while Heat was asked.
             active = before & self._active(project_id)
             yield from self._of_active(active, lacking, found)
             yield from self._of_leftovers(found)
 
     def _active(self, project_id: str) -> set[tuple[str, str]]:
-        """Return reservation and lease of those that should have a stack."""
+        """Return (reservation id, lease id) of reservations that should have a
+        stack."""
         with self.database.reader() as session:
             return set(audit.active(session, STACK, project_id))
 
@@ -61,8 +62,8 @@ class StackAudit:
         found: Collection[ports.Stack],
         project_id: str,
     ) -> set[str]:
-        """Return the reservations whose stack is not in Heat: their owners
-        may have taken its tags, with an update that names none.
+        """Return the reservations whose stack is not in Heat, with or without
+        its tags: an owner's update that names no tags removes them.
 
         :raises: CloudRefused, CloudUnavailable
         """
@@ -138,8 +139,8 @@ class StackAudit:
 
 
 def _is_kept(item: objects.Reservation) -> bool:
-    """Return whether a stack was to stay at the end of its lease, which was
-    not that of a start that has failed."""
+    """Return whether a stack was to stay at the end of its lease. It never is
+    if the start of the lease has failed."""
     return (
         item.status == states.Reservation.DELETED
         and item.params['end_action'] != stacks.DELETE

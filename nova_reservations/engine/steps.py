@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of a lease: the next one, and its time, from the row and the time.
+"""Steps of a lease: which one is next, and when, follows from the lease's row
+and the time.
 
-The engine looks at the state of a lease, not at messages of what happened: a
-worker that finds a lease half-way goes on from there, whichever worker began.
+The engine looks at the state of a lease, not at messages of what happened. So
+any worker can go on with a lease that another worker has left half-way.
 """
 
 import dataclasses
@@ -39,8 +40,8 @@ class Again:
 class Wait:
     """The lease is given back, and looked at later.
 
-    :ivar reason: what its owner reads that it waits for; None: what was
-        written before.
+    :ivar reason: what the lease waits for, for its owner to read; None: keep
+        what was written before.
     """
 
     reason: objects.Reason | None
@@ -72,7 +73,7 @@ def step(
         case states.Lease.ACTIVE:
             return _while_active(lease, now)
         case states.Lease.TERMINATING if _is_warned_at(lease, now):
-            # It can be done as long as the servers are there.
+            # What was asked for can still be done while the servers exist.
             return Step.BEFORE_END
         case states.Lease.TERMINATING | states.Lease.DELETING:
             return Step.END
@@ -84,12 +85,12 @@ def step(
 def starts_at_once(
     lease: objects.Lease, now: datetime.datetime, options: settings.Settings
 ) -> bool:
-    """Return whether the start is all that there is to do, and takes no
+    """Return whether the start is all that has to be done, and takes no
     time."""
     return (
         step(lease, now, options) is Step.START
         and lease.prepared
-        # That of servers takes time, which is counted from STARTING on.
+        # A start of servers takes time, which is counted from STARTING on.
         and lease.server_reservation is None
     )
 
@@ -112,7 +113,7 @@ def _prepared_from(
     lease: objects.Lease, options: settings.Settings
 ) -> datetime.datetime:
     if lease.server_reservation is not None:
-        # Its servers are there already, and must not be.
+        # Its servers exist already, and have to be shelved until the start.
         return lease.created_at
     return lease.start_date - options.prepare_ahead
 
@@ -150,7 +151,7 @@ def due_at(
     if lease.status == states.Lease.CREATING:
         return _unanswered_at(lease)
     if lease.status in (states.Lease.PENDING, states.Lease.STARTING):
-        # Starting and not due: only where the database's clock was set back.
+        # A STARTING lease gets here only if the database's clock was set back.
         if lease.prepared or not options.prepare_ahead:
             return lease.start_date
         return lease.start_date - options.prepare_ahead

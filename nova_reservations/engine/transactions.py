@@ -16,12 +16,11 @@ from nova_reservations.db import counters
 LOG = log.getLogger(__name__)
 
 ATTEMPTS = 12
-"""The number of times that a use case is begun before contention is
-reported."""
+"""The number of attempts at a use case before contention is reported."""
 
 _SERIALIZE_FROM = ATTEMPTS // 2
-"""The number of attempts that do not wait for each other. Of later ones, which
-do, one wins."""
+"""The number of attempts that do not wait for each other. Later attempts do,
+so that one of them wins."""
 
 T = TypeVar('T')
 
@@ -31,8 +30,8 @@ class Attempt:
     """One attempt at a use case.
 
     :ivar number: from 1.
-    :ivar moves_promises: whether it may move promises of others: an attempt
-        before has found no room without.
+    :ivar moves_promises: whether it may move promises of others: an earlier
+        attempt has found no room without that.
     """
 
     number: int
@@ -43,8 +42,8 @@ class Attempt:
         return self.number == 1 and not self.moves_promises
 
     def begin(self, session: api.Session) -> None:
-        """Wait for others that must not book at the same time: in what is
-        written first."""
+        """Wait for others that must not book at the same time; call this at
+        the start of the transaction."""
         if self.moves_promises or self.number > _SERIALIZE_FROM:
             counters.increment(session, 'booking')
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that nobody uses: their owners are told, or they end.
+"""Leases that nobody uses: their owners are told, or the leases end.
 
-That a server was let in is written before Nova relies on it
-(``scheduler/request_filter.py``), and an end is written only where that is
-not: of the two one comes first, and the other one sees it. Whatever else looks
-like use lets a lease be.
+The first use of a lease is written before Nova relies on it
+(``scheduler/request_filter.py``), and an end is written only if no use is. So
+one of the two comes first, and the other one sees it. A lease is also left
+alone if anything else looks like use.
 
 Decision 0043: doc/source/decisions/0043-what-operators-watch
 """
@@ -37,27 +37,27 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 AT_ONCE = 10
-"""The leases that are ended at one look."""
+"""The most leases that are ended at one look."""
 
 LOOKS = 100
-"""The leases that are looked at for that: some may be such that nobody can
+"""The most leases that are checked for that: for some it may be impossible to
 tell now whether they are used."""
 
 SILENT = 3
-"""Leases of which Nova does not answer, after which it is not asked for more:
-not a cell is silent then, but all of it."""
+"""The number of leases without an answer of Nova after which a look stops:
+probably all of Nova is silent then, not just a cell."""
 
 MANY = 20
-"""More than so many, and more than half of all: nova-scheduler lets nobody in,
-most likely."""
+"""If more leases than this, and more than half of all, are unused, most likely
+nova-scheduler lets no server in."""
 
 PAGE = 1000
-"""The leases that are found at one look."""
+"""The most leases that are found at one look."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Marks:
-    """:ivar name: of this database.
+    """:ivar name: the name of this database.
 
     :ivar origins: reservation id -> the database that its aggregate bears.
     """
@@ -67,7 +67,7 @@ class _Marks:
 
     def is_ours(self, kind: base.ResourceType, booking: base.Booking) -> bool:
         """Return whether Nova has the reservation, and it is of this
-        database: slots have a name of their own."""
+        database. Without an aggregate, slots of its own class tell so."""
         reservation_id = booking.reservation.id
         if reservation_id in self.origins:
             return self.origins[reservation_id] == self.name
@@ -111,8 +111,8 @@ class UnusedLeases:
                     {'found': len(found), 'active': active},
                 )
                 return
-            # At random, so that those of which nobody can tell are not for
-            # ever before all others.
+            # At random, so that leases of which nobody can tell do not keep
+            # all others from being looked at.
             found = random.sample(found, min(len(found), LOOKS))
         if found:
             self._look_at_all(found, AT_ONCE if ends else len(found), now)
@@ -120,7 +120,7 @@ class UnusedLeases:
     def _look_at_all(
         self, found: Collection[str], most: int, now: datetime.datetime
     ) -> None:
-        """:param most: how many are told of, or ended
+        """:param most: the most leases that are told of, or ended
         :raises: CloudUnavailable
         """
         marks = _Marks(
@@ -147,7 +147,7 @@ class UnusedLeases:
         marks: _Marks,
         now: datetime.datetime,
     ) -> bool:
-        """Return whether it is unused, and that was written.
+        """Return whether the lease is unused, and that was written.
 
         :raises: CloudUnavailable
         """
@@ -168,7 +168,8 @@ class UnusedLeases:
             return False
         try:
             if any(_is_used(*each) for each in bookings):
-                # By a server that a nova-scheduler of before has let in.
+                # A nova-scheduler of an earlier release let a server in, and
+                # did not write that.
                 with self.database.writer() as session:
                     access.use(session, lease_id, now)
                 return False
@@ -197,14 +198,14 @@ class UnusedLeases:
         now: datetime.datetime,
     ) -> Collection[tuple[base.ResourceType, base.Booking]] | None:
         """Return the reservations of a lease; None if it can not be used, or
-        is of what this process does not know."""
+        has a type that this process does not know."""
         ids = [item.id for item in lease.reservations]
         held = allocations.holdings(session, ids)
         servers = slot_servers.of(session, ids)
         bookings = []
         for item in lease.reservations:
             if item.id in lease.wholes:
-                # Its parts tell.
+                # Its parts tell whether it is used.
                 continue
             holdings = held[item.id]
             if item.resource_type not in self.types or not all(
@@ -231,14 +232,14 @@ class UnusedLeases:
     def _write(
         self, seen: objects.Lease, now: datetime.datetime
     ) -> objects.Lease | None:
-        """Write that nobody uses the lease, and what follows; return it as it
-        is then, or None if somebody does.
+        """Write that nobody uses the lease, and end it if so configured;
+        return the changed lease, or None if somebody uses it after all.
 
         :raises: Conflict
         """
         ends = self.options.unused_lease_action == states.UnusedAction.END
         if ends and seen.claimed_by is not None:
-            # A worker has it in hand: the next look finds it again.
+            # A worker is acting on the lease: the next look finds it again.
             return None
         with self.database.writer() as session:
             if not rows.mark(session, seen.id, now):
@@ -262,7 +263,7 @@ class UnusedLeases:
 def reason(
     lease: objects.Lease, ended_at: datetime.datetime
 ) -> objects.Reason:
-    """Return why a lease has ended in which no server has been."""
+    """Return why a lease that never had a server has ended."""
     start = lease.event(states.EventType.START)
     started_at = (start and start.updated_at) or lease.start_date
     count = int((ended_at - started_at).total_seconds()) // 60
@@ -273,7 +274,7 @@ def reason(
 
 
 def _is_used(kind: base.ResourceType, booking: base.Booking) -> bool:
-    """Return whether anything is on the resources, whosever it is.
+    """Return whether anything is on the resources, no matter whose.
 
     :raises: CloudUnavailable
     """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gaps of the record of what leases had are closed.
+"""Closes gaps in the record of what leases had.
 
-A worker of a release that has no record starts and ends leases without one:
-so it is looked for from time to time. Otherwise nothing is found.
+A worker of a release without the record starts and ends leases without
+recording that, so gaps are looked for from time to time. Other workers leave
+none.
 
 Decision 0040: doc/source/decisions/0040-the-record-of-what-was-held
 """
@@ -28,13 +29,13 @@ from nova_reservations.objects import states
 LOG = log.getLogger(__name__)
 
 _Gap = tuple[str, Collection[str]]
-"""A lease, and reservations of it."""
+"""The id of a lease, and ids of its reservations."""
 
 PAGE = 100
-"""The rows, or the leases, that are read at once."""
+"""The number of rows, or of leases, that are read at once."""
 
 MOST = 1000
-"""The leases that are corrected at one look; the rest comes at the next."""
+"""The most leases that are corrected at one look; the next look goes on."""
 
 
 class UsageGaps:
@@ -42,7 +43,7 @@ class UsageGaps:
         self.database = database
 
     def close(self, now: datetime.datetime) -> None:
-        """Let the record be what leases have had, and have."""
+        """Bring the record in line with what leases have, and have had."""
         done = 0
         not_ended = map(self._not_ended, rows.Kind)
         for lease_id, reservation_ids in itertools.chain(
@@ -55,7 +56,7 @@ class UsageGaps:
             LOG.info('The record of %d leases was corrected', done)
 
     def _not_ended(self, kind: rows.Kind) -> Iterator[_Gap]:
-        """Yield leases that are over, and have something by the record."""
+        """Yield leases that are over, but hold something by the record."""
         after = 0
         while True:
             with self.database.reader() as session:
@@ -72,7 +73,7 @@ class UsageGaps:
             after = page[-1].id
 
     def _not_begun(self) -> Iterator[_Gap]:
-        """Yield active leases that hold something, and nothing by the
+        """Yield active leases that hold something, but nothing by the
         record."""
         query = objects.LeaseQuery(statuses=(states.Lease.ACTIVE,), limit=PAGE)
         after = None
@@ -116,13 +117,13 @@ def _settle(
 ) -> bool:
     """:raises: Conflict if somebody has written the lease since seen"""
     if seen.claimed_by is not None:
-        # A worker has it in hand: the next look finds it again.
+        # A worker is acting on the lease: the next look finds it again.
         return False
     is_active = seen.status == states.Lease.ACTIVE
     at = now if is_active else _end(seen, now)
     if not usage.settle(session, [seen], at):
         return False
-    # Nothing of it is changed that anybody sees.
+    # Owners see no change, so ``updated_at`` stays.
     leases.change(session, seen, now, updated_at=seen.updated_at)
     return True
 
@@ -130,8 +131,8 @@ def _settle(
 def _end_of_deleted(
     session: api.Session, lease_id: str, now: datetime.datetime
 ) -> datetime.datetime:
-    """Return when a lease has ended that is gone; now, if that is not known:
-    who deletes without a record keeps no lease."""
+    """Return when a deleted lease had ended; now, if that is not known: a
+    worker without the record does not keep deleted leases."""
     try:
         lease = deleted_leases.get(session, lease_id)
     except exception.NotFound:

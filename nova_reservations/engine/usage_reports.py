@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of usage: what projects held and used in a window of time.
 
-A project is read at a time, and forgotten as soon as it was told: memory
-grows with the leases of one project in the window. What goes on counts until
-the end of the window, or until now if that is earlier.
+One project is read at a time, and forgotten as soon as it was yielded, so
+memory grows only with the leases of one project in the window. What still goes
+on counts until the end of the window, or until now if that is earlier.
 
 Decision 0044: doc/source/decisions/0044-usage-is-summed-when-it-is-asked
 """
@@ -22,8 +22,8 @@ from nova_reservations.plugins.rating import base
 
 
 class UsageReports:
-    """:param rating: None: nothing has an amount
-    :param digits: after the point of an amount
+    """:param rating: what says the amounts; None: nothing has an amount
+    :param digits: how many digits an amount has after the point
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class UsageReports:
                 usage.find_servers(session, query),
                 window,
             )
-            # The record of before the window is not in these rows.
+            # These rows do not go back beyond the start of the window.
             starts = usage_reports.first_starts(
                 session,
                 {

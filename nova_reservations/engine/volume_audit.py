@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit of pools and volumes: what was changed in Cinder behind our back.
+"""Audit of pools and volumes: finds what was changed in Cinder without us.
 
-Where no pool can be leased, Cinder is not asked.
+If no pool can be leased, Cinder is not asked.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from nova_reservations.engine.findings import written
 from nova_reservations.objects import pool as pools
 
 Pools = Mapping[str, objects.Inventoried]
-"""Name -> pool."""
+"""Name -> pool that can be leased."""
 
 Found = Mapping[str, ports.VolumePool]
 """Name -> pool that Cinder has."""
@@ -79,8 +79,8 @@ class VolumeAudit:
     def _of_types(
         self, known: Pools, found: Found, types: Types
     ) -> Iterator[Finding]:
-        """Yield types that lead to pools where they should not, or do not
-        where they should."""
+        """Yield findings of volume types that lead to pools to which they
+        should not lead, or do not lead to their own pool."""
         for each in types:
             for name in sorted(known.keys() & found):
                 leads = each.may_lead_to(found[name])
@@ -100,7 +100,7 @@ class VolumeAudit:
     def _of_leases(
         self, known: Pools, types: Types, now: datetime.datetime
     ) -> Iterator[Finding]:
-        """Yield what active leases should have and have not."""
+        """Yield findings of what active leases should have and lack."""
         there = {(each.reservation_id, each.pool_uuid): each for each in types}
         find_volumes = functools.cache(self.cloud.volumes.find_volumes)
         with self.database.reader() as session:
@@ -110,8 +110,8 @@ class VolumeAudit:
             }
         for each in leased:
             if each.name not in known or not each.works:
-                # It has come since the first look; or nothing can be made
-                # there before the pool is back.
+                # The pool was added after the first look; or it is down, and
+                # nothing can be made there before it is back.
                 continue
             pool = known[each.name].resource
             promise = _promise(each, pool, promised[each.name])
@@ -131,7 +131,7 @@ class VolumeAudit:
         made: ports.VolumeType | None,
         volumes: Collection[ports.Volume],
     ) -> Iterator[str]:
-        """:param volumes: those of the project, in whichever pools"""
+        """:param volumes: all volumes of the project, in any pools"""
         if made is None:
             yield f'it has no volume type in pool {wanted.pool.name}'
         elif made.is_public:
@@ -157,8 +157,8 @@ class VolumeAudit:
             )
 
     def _of_leftovers(self, types: Types) -> Iterator[Finding]:
-        """Yield volume types of leases that are over; those of another
-        database are left to whoever knows it."""
+        """Yield findings of volume types of leases that are over. Those of
+        another database are left out: only its operators know about them."""
         ids = {each.reservation_id for each in types if each.reservation_id}
         with self.database.reader() as session:
             alive = leases.in_nova(session, ids)
@@ -195,8 +195,8 @@ class VolumeAudit:
 def _promised(
     session: api.Session, pool: objects.Inventoried
 ) -> dict[str, tuple[int, int]]:
-    """Return reservation id -> how many volumes it has there, and the GiB of
-    each."""
+    """Return reservation id -> how many volumes it has in the pool, and the
+    GiB of each."""
     amounts: dict[str, dict[str, int]] = defaultdict(dict)
     for each in resources.shares(session, pool.id):
         amounts[each.reservation_id][each.resource_class] = each.amount
@@ -214,8 +214,8 @@ def _promise(
     pool: objects.Resource,
     shares: Mapping[str, tuple[int, int]],
 ) -> ports.PoolPromise | None:
-    """Return what a reservation has of a pool; None: it has come, or gone,
-    while we looked."""
+    """Return what a reservation has of a pool; None: the reservation was added
+    or removed during the audit."""
     who = leased.reservation_id, leased.project_id
     if leased.exclusive:
         return ports.ReservedPool(*who, pool, '')

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers: they start and end leases, and do what is done periodically."""
+"""Workers: they start and end leases, and run periodic tasks."""

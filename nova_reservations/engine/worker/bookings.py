@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations of leases that a worker holds, with what handles them."""
+"""Reservations of leases that a worker holds, with the types that handle
+them."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
@@ -33,8 +34,8 @@ class Bookings:
     def of(
         self, held: Collection[claims.Held], now: datetime.datetime
     ) -> Iterator[tuple[base.ResourceType, base.Booking]]:
-        """Yield the reservations of the leases, with their types; parts
-        before what they are part of."""
+        """Yield the reservations of the leases, with their types; parts come
+        before the whole that they are part of."""
         ids = [
             item.id for current in held for item in current.lease.reservations
         ]
@@ -107,7 +108,7 @@ def since_end(
     lease: objects.Lease, now: datetime.datetime
 ) -> datetime.timedelta | None:
     """Return how long ago the lease's end began, or its start failed; None:
-    neither did."""
+    neither has happened."""
     if is_failed_start(lease):
         begun = lease.event(states.EventType.START)
     else:
@@ -118,7 +119,7 @@ def since_end(
 
 
 def is_failed_start(lease: objects.Lease) -> bool:
-    """Return whether a lease is undone that could not be started."""
+    """Return whether the lease could not be started, and is being undone."""
     start = lease.event(states.EventType.START)
     return (
         lease.status == states.Lease.ERROR

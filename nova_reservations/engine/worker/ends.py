@@ -27,17 +27,17 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 SOON = datetime.timedelta(seconds=1)
-"""Between two looks at something that should be over any moment."""
+"""The time between two looks at something that should be over any moment."""
 
 EACH = datetime.timedelta(milliseconds=50)
-"""More between two looks for each server: what Nova does with many takes
-longer, and they would be in its way."""
+"""The time to add between two looks for each server: Nova takes longer with
+many servers, and frequent looks would slow it down."""
 
 LATER = datetime.timedelta(seconds=5)
-"""The most between two looks at servers that leave."""
+"""The longest time between two looks at servers that leave."""
 
 SELDOM = datetime.timedelta(seconds=60)
-"""Between two looks at something that an operator has to mend."""
+"""The time between two looks at something that an operator has to mend."""
 
 
 class Ends:
@@ -54,7 +54,7 @@ class Ends:
     def before_end(
         self, held: claims.Held, now: datetime.datetime
     ) -> steps.Next:
-        """Do what was asked for; what fails is told, and no more."""
+        """Do what was asked for before the end; failures are only reported."""
         kind = states.EventType.BEFORE_END
         if _event(held.lease, kind).status == states.Event.UNDONE:
             held.record(now, events={kind: states.Event.IN_PROGRESS})
@@ -100,12 +100,12 @@ class Ends:
                 status_reason=None,
                 events={states.EventType.END: states.Event.IN_PROGRESS},
             )
-            # Which may still have something to do before.
+            # A TERMINATING lease may still have to do BEFORE_END first.
             return steps.Again()
         waits = []
         wholes = []
         silent: exception.CloudUnavailable | None = None
-        # A part is needed until the end of what it is part of.
+        # A part is needed until the whole that it is part of has ended.
         needed: set[str | None] = set()
         for kind, booking in sorted(
             self.bookings.of([held], now), key=lambda each: not each[1].parts
@@ -114,7 +114,7 @@ class Ends:
                 needed.add(booking.reservation.id)
             if booking.reservation.part_of in needed:
                 continue
-            # What had failed is left as well, as if it had not.
+            # Resources that had failed are given back like the others.
             whole = dataclasses.replace(
                 booking, resources=booking.resources + booking.left, left=()
             )
@@ -122,7 +122,7 @@ class Ends:
             try:
                 waiting = kind.end(whole)
             except exception.CloudUnavailable as error:
-                # The others may be in cells that answer.
+                # Other reservations may be in cells that answer.
                 silent = error
                 continue
             if waiting is not None:
@@ -152,7 +152,7 @@ class Ends:
         )
         overdue = ending >= longest
         if bookings.is_failed_start(held.lease) and not overdue:
-            # The reason for which it failed is worth more to its owner.
+            # The owner had better go on reading why the start failed.
             claims.log_wait(LOG.debug, held.lease, reason)
             return steps.Wait(
                 None, _between_looks(sum(waiting.count for waiting in waits))
@@ -195,7 +195,8 @@ class Ends:
         held.record(
             now,
             status=states.Lease.TERMINATED,
-            # Its owner has not asked for this end, and reads why.
+            # The owner of an unused lease has not asked for this end, and is
+            # told why.
             status_reason=unused_leases.reason(held.lease, begun)
             if begun is not None and begun == held.lease.unused_at
             else None,
@@ -223,7 +224,8 @@ def _vacate(
     current: Collection[base.Booking],
     now: datetime.datetime,
 ) -> None:
-    """Let others have what the lease has left, while it waits for the rest.
+    """Give others the resources that the lease has left already, while it
+    waits for the rest.
 
     :raises: ClaimLost
 
@@ -234,7 +236,7 @@ def _vacate(
         for booking in current
         if booking.vacated
     }
-    # What was only promised is given back as a whole: nobody waits for it.
+    # Before its start a lease gives all back at once: nobody waits for it.
     if not vacated or now < held.lease.start_date:
         return
 
@@ -266,7 +268,7 @@ def _event(lease: objects.Lease, kind: states.EventType) -> objects.Event:
 
 
 def _between_looks(servers: int) -> datetime.timedelta:
-    """Return how long to wait until the next look at so many that leave."""
+    """Return the time until the next look at so many servers that leave."""
     return min(max(servers * EACH, SOON), LATER)
 
 
@@ -274,7 +276,7 @@ def _run_before_end(
     current: Collection[tuple[base.ResourceType, base.Booking]],
     overdue: bool,
 ) -> tuple[list[objects.Reason], list[objects.Reason]]:
-    """Return what waits, and what has failed."""
+    """Return the reasons to wait, and the failures."""
     waits, failures = [], []
     for resource_type, booking in current:
         try:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots that an active lease gives back, as its worker does it.
+"""The worker's part when an active lease gives back slots.
 
-Placement counts them: as soon as it has fewer, no claim makes more of them,
-and every claim that was made before is seen. So nothing has to settle, and
-what is held is looked at afterwards. Slots that were taken meanwhile stay.
+Placement counts slots: once it has fewer of them, no new allocation can take
+more, and all earlier allocations are visible. So no time to settle is needed:
+the slots that are held are read after placement was changed. Slots that were
+taken meanwhile stay.
 
 Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
 """
@@ -23,16 +24,17 @@ from nova_reservations.planner import shrinking
 from nova_reservations.plugins.resource_types import base
 
 CHOICES = 2
-"""How often others are chosen in place of slots that were taken meanwhile,
-before as many as these stay."""
+"""How often other slots are chosen in place of those that were taken
+meanwhile. After that the lease keeps the taken slots, too."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fewer:
-    """Slots that a reservation gives back; Nova has no more than it keeps.
+    """Slots that a reservation gives back; Nova has only those that it keeps.
 
-    :ivar reservation: as it is then.
-    :ivar slots: resource id -> how many stay, where any are given back.
+    :ivar reservation: the reservation as it is afterwards.
+    :ivar slots: resource id -> how many stay, of resources of which some are
+        given back.
     :ivar count: how many stay in all.
     """
 
@@ -47,8 +49,8 @@ class Fewer:
 
 
 def update(kind: base.ResourceType, booking: base.Booking) -> Fewer | None:
-    """Bring Nova in line with what the reservation has, but for slots above
-    what it asks for by now: these it loses. None: there are none.
+    """Bring Nova in line with what the reservation has. It loses the slots
+    above what it asks for now; return these, or None if there are none.
 
     :raises: ClaimLost, CloudRefused, CloudUnavailable
     """
@@ -69,7 +71,7 @@ def update(kind: base.ResourceType, booking: base.Booking) -> Fewer | None:
         ):
             break
         if choice > CHOICES:
-            # No fewer than now, anywhere: this comes to an end.
+            # From now on no number of kept slots may fall, so the loop ends.
             held = {
                 key: max(count, held.get(key, 0), key in there)
                 for key, count in kept.items()
@@ -96,8 +98,8 @@ def write(
     fewer: Collection[Fewer],
     now: datetime.datetime,
 ) -> list[int]:
-    """Record what reservations have lost; return the ids of the resources that
-    it was of."""
+    """Record the slots that reservations have lost; return the ids of their
+    resources."""
     freed: list[int] = []
     for part in fewer:
         leaving.lower(
@@ -112,7 +114,7 @@ def write(
 def _demand(
     kind: base.ResourceType, booking: base.Booking
 ) -> demands.Share | None:
-    """Return what the reservation asks for, if it has more slots."""
+    """Return what the reservation asks for, if it has more slots than that."""
     if not booking.slots:
         return None
     demand = kind.demand(booking.reservation.params)
@@ -128,9 +130,9 @@ def _demand(
 def _not_taken(
     kind: base.ResourceType, booking: base.Booking, kept: Mapping[int, int]
 ) -> set[int]:
-    """Return the ids of resources where Nova has all slots still, though none
-    is kept: a server held one when they were to go. It may have left since,
-    and another one come."""
+    """Return the ids of resources of which Nova still has all slots, though
+    none is to be kept: a server held one when they were to be taken away. That
+    server may have left since, and another one come."""
     if all(kept.values()):
         return set()
     offered = kind.slots_offered(booking)

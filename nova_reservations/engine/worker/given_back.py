@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that an active lease gives back, as its worker does it.
+"""The worker's part when an active lease gives back resources.
 
-Whole ones are taken out of the aggregate; as at an end, what was let in before
-has time to be seen. What is empty then is released. A server that came keeps
-its host with the lease, whose owner is told. Slots: ``fewer_slots.py``.
+Whole resources are taken out of the aggregate. As at an end, servers that were
+let in before have time to be seen. Resources that are empty then are released.
+If a server has come, the lease keeps its host, and the owner is told. For
+slots see ``fewer_slots.py``.
 
 Decision 0034: doc/source/decisions/0034-hosts-are-given-back-early
 """
@@ -32,17 +33,17 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 SOON = datetime.timedelta(seconds=1)
-"""Between two looks at something that should be over any moment."""
+"""The time between two looks at something that should be over any moment."""
 
 BUILDING = datetime.timedelta(seconds=5)
-"""Between two looks whether servers have been built, or moved."""
+"""The time between two looks at servers that are being built or moved."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Part:
     """Resources that a reservation gives back, and those it has to keep.
 
-    :ivar after: as it is then.
+    :ivar after: the reservation as it is afterwards.
     """
 
     after: objects.Reservation
@@ -63,8 +64,8 @@ class GivenBack:
         current: Collection[tuple[base.ResourceType, base.Booking]],
         now: datetime.datetime,
     ) -> steps.Next:
-        """Bring Nova in line with what the lease has, and record that it is,
-        after what it gives back has had the time to be seen.
+        """Bring Nova in line with what the lease has. Record that it is, once
+        servers on what is given back have had the time to be seen.
 
         :param current: the lease's reservations
         :raises: ClaimLost, CloudRefused, CloudUnavailable
@@ -128,7 +129,8 @@ class GivenBack:
         ],
         now: datetime.datetime,
     ) -> steps.Wait | None:
-        """Say what may still come to what is given back.
+        """Return the wait for servers that may still come to what is given
+        back, if any.
 
         :raises: ClaimLost, CloudUnavailable
         """
@@ -171,10 +173,10 @@ def _awaited(
     now: datetime.datetime,
 ) -> frozenset[str]:
     """Return the servers that may still come to what a reservation gives
-    back: nova-conductor takes alternates that were named before the mark.
+    back: nova-conductor uses alternates that were chosen before the mark.
 
-    They are listed when that has settled. For what is built later none of
-    these resources was named.
+    The servers are listed once the mark has settled. Servers that are built
+    later have none of these resources among their alternates.
 
     :raises: ClaimLost, CloudUnavailable
     """
@@ -204,8 +206,8 @@ def _look(
     booking: base.Booking,
     holdings: Collection[objects.Holding],
 ) -> _Part:
-    """Look at what a reservation gives back; what is not empty is the
-    lease's in Nova again."""
+    """Look at what a reservation gives back; in Nova, the lease gets again
+    what is not empty."""
     leaving_now = tuple(
         holding.resource
         for holding in holdings

@@ -33,8 +33,8 @@ class JointStarts:
     def start(
         self, given: Sequence[claims.Claim], now: datetime.datetime
     ) -> frozenset[str]:
-        """Start those of the leases whose resources are ready, in one
-        transaction; return their ids.
+        """Start the leases whose resources are ready, in one transaction;
+        return their ids.
 
         Decision 0009: doc/source/decisions/0009-on-the-hour
 
@@ -70,13 +70,12 @@ class JointStarts:
     def _is_startable(
         self, claim: claims.Claim, lease: objects.Lease, now: datetime.datetime
     ) -> bool:
-        """Return whether the start is all that there is to do, if the
-        resources are ready; the lease may have changed since it was
-        claimed."""
+        """Return whether only the start is left to do, if the resources are
+        ready; the lease may have changed since it was claimed."""
         return (
             lease.attempt == claim.attempt
             and lease.claimed_by is not None
-            # One of a type that was switched off holds up no other.
+            # A lease of a switched-off type must not hold up the others.
             and all(
                 item.resource_type in self.bookings.types
                 for item in lease.reservations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of a lease that a worker has claimed, one after the other.
 
-The state of the lease says how far it has come; whoever finds it goes on
-from there. Nova is called between two records, never inside a transaction.
+The state of the lease says how far it has come, and any worker goes on from
+there. Nova is called between two records, never inside a transaction.
 """
 
 from collections.abc import Callable
@@ -36,16 +36,16 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 SOON = datetime.timedelta(seconds=1)
-"""Between two looks at something that should be over any moment."""
+"""The time between two looks at something that should be over any moment."""
 
 LATER = datetime.timedelta(seconds=5)
-"""Between two tries while Nova or placement does not answer."""
+"""The time between two tries while Nova or placement does not answer."""
 
 RARELY = datetime.timedelta(seconds=15)
-"""The most between two looks at servers that take long."""
+"""The longest time between two looks at servers that take long."""
 
 SELDOM = datetime.timedelta(seconds=60)
-"""Between two looks at something that an operator has to mend."""
+"""The time between two looks at something that an operator has to mend."""
 
 Perform = Callable[[claims.Held, datetime.datetime], steps.Next]
 """Takes one step of a lease; returns what follows it.
@@ -56,7 +56,7 @@ again.
 
 
 class Lifecycle:
-    """:ivar steps: what there is to do for a lease, by the name of it."""
+    """:ivar steps: step of a lease -> what performs it."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class Lifecycle:
     def run(self, claim: claims.Claim) -> None:
         """Take the lease as far as it goes now, and give it back.
 
-        Where the clocks disagree it is left as it is, and claimed: the claim
-        ends at a time that was right.
+        If the clocks disagree, the lease is left as it is, still claimed: the
+        end of the claim was written by a clock that was right.
         """
         try:
             self._advance(claim)
@@ -108,8 +108,9 @@ class Lifecycle:
     def start_together(self, given: Sequence[claims.Claim]) -> None:
         """Start leases that are due, and prepared.
 
-        Those whose resources are ready in one transaction, for many leases
-        begin in the same second: on the hour. The others one by one.
+        Leases whose resources are ready start in one transaction, because many
+        leases begin in the same second: on the hour. The others start one by
+        one.
         """
         try:
             started = self.joint_starts.start(given, self.clock())
@@ -128,9 +129,9 @@ class Lifecycle:
     def _advance(self, claim: claims.Claim) -> None:
         """Do one step after the other, until there is none to do now.
 
-        A request that changes the lease meanwhile makes the next record
-        fail with ClaimLost: the lease is looked at anew, with the same
-        claim if that still stands.
+        If a request changes the lease meanwhile, the next record fails with
+        ClaimLost. The lease is then looked at anew, with the same claim if
+        that still stands.
         """
         while (held := claims.read(self.database, claim)) is not None:
             now = self.clock()
@@ -161,14 +162,14 @@ class Lifecycle:
         try:
             follows = self.steps[step](held, now)
         except exception.ClaimLost:
-            # Placement has been changed, whoever has the lease by now.
+            # Our changes of placement stand, whoever holds the lease by now.
             claims.keep_provider_changes(self.database, held.provider_changes)
             raise
         except exception.CloudUnavailable as error:
             log = LOG.warning
             reason: objects.Reason | None = objects.Reason.of(error)
             if seen.status == states.Lease.ERROR:
-                # The reason for which it failed is worth more to its owner.
+                # The owner had better go on reading why the lease failed.
                 claims.log_wait(LOG.debug, seen, error)
                 reason = None
             follows = steps.Wait(reason, LATER)
@@ -183,8 +184,9 @@ class Lifecycle:
         seen: objects.Lease,
         wait: datetime.timedelta,
     ) -> bool:
-        """Give the lease back until later; False if a request has deleted it
-        since seen, or has it do something else: that is not to wait."""
+        """Give the lease back until later; return False if a request has
+        deleted it since it was seen, or has changed its next step: that must
+        not wait."""
         held = claims.read(self.database, claim)
         if held is None:
             return True
@@ -210,7 +212,7 @@ class Lifecycle:
     def _resolve(
         self, held: claims.Held, now: datetime.datetime
     ) -> steps.Next:
-        """Find out what became of a request that nobody has answered."""
+        """Find out what became of a request that was never answered."""
         if any(
             kind.exists(booking)
             for kind, booking in self.bookings.of([held], now)
@@ -255,7 +257,8 @@ class Lifecycle:
             )
         columns: dict[str, Any] = {'prepared': True, 'status_reason': None}
         if held.lease.why is None:
-            # Its owners do not see when it is done anew as a promise moved.
+            # Owners must not notice that resources are prepared anew because
+            # a promise has moved.
             columns['updated_at'] = held.lease.updated_at
         held.record(now, **columns)
         return steps.Again()
@@ -267,7 +270,8 @@ class Lifecycle:
         if earlier:
             return steps.Wait(_earlier(earlier[held.lease.id]), SOON)
         if held.lease.status == states.Lease.PENDING:
-            # From here on no request moves it, or gives it other resources.
+            # From here on no request moves the lease, or gives it other
+            # resources.
             held.record(
                 now,
                 status=states.Lease.STARTING,
@@ -314,7 +318,7 @@ class Lifecycle:
             status=states.Lease.ERROR,
             status_reason=reason,
             prepared=False,
-            # What is active may have servers, which have to leave.
+            # Active parts may have servers, which have to leave first.
             reservations={
                 item.id: states.Reservation.ERROR
                 for item in held.lease.reservations
@@ -358,8 +362,8 @@ def _start_each(
 
 
 def _let_in(held: claims.Held, now: datetime.datetime) -> bool:
-    """Have servers land in the parts of a lease from now on: the start of what
-    they are part of may create some. Return False if they do already."""
+    """Let servers land in the parts of a lease from now on, because the start
+    of the whole may create some. Return False if they could already."""
     closed = {
         item.id: states.Reservation.ACTIVE
         for item in held.lease.reservations
@@ -372,7 +376,7 @@ def _let_in(held: claims.Held, now: datetime.datetime) -> bool:
 
 
 def _earlier(names: Collection[str]) -> objects.Reason:
-    """Say that others still have resources, by their names."""
+    """Return that earlier leases still have the named resources."""
     return objects.Reason(
         f'Waiting for earlier leases to leave {len(names)} of its hosts',
         f'Waiting for earlier leases to leave {", ".join(sorted(names))}',
@@ -380,6 +384,6 @@ def _earlier(names: Collection[str]) -> objects.Reason:
 
 
 def _between_looks(waited: datetime.timedelta) -> datetime.timedelta:
-    """Return how long to wait until the next look at what began so long ago:
-    there may be as many of these as there are servers."""
+    """Return the time until the next look at a step that began so long ago.
+    It grows, because there may be as many such steps as there are servers."""
     return min(max(waited / 8, SOON), RARELY)

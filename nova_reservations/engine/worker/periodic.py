@@ -33,12 +33,12 @@ from nova_reservations.engine import usage_gaps
 LOG = log.getLogger(__name__)
 
 NEVER = datetime.timedelta(days=36500)
-"""Until somebody hurries it."""
+"""The interval of a task that runs only when something hurries it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Task:
-    """:ivar interval: from one time to the next.
+    """:ivar interval: the time from one run to the next.
 
     :ivar on_the_hour: whether it is due at whole intervals of the clock.
     :ivar patience: how long its claim is renewed: a thread that waits for an
@@ -52,7 +52,7 @@ class Task:
     on_the_hour: bool = False
 
     def next_at(self, now: datetime.datetime) -> datetime.datetime:
-        """Return when it is due next, if it is done now."""
+        """Return when the task is due next if it runs now."""
         if not self.on_the_hour:
             return now + self.interval
         return now - (now - _MIDNIGHT) % self.interval + self.interval
@@ -63,7 +63,7 @@ _MIDNIGHT = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 PATIENCE = datetime.timedelta(minutes=10)
 
 LONG = datetime.timedelta(hours=1)
-"""The patience where a whole cloud is looked at, page by page."""
+"""The patience for tasks that look at a whole cloud, page by page."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Tasks:
     def all(self) -> list[Task]:
         refresh = self.options.host_refresh_interval
         polling = self.options.polling_interval
-        # By itself; notifications hurry it.
+        # Without polling, only notifications make this task due.
         watching = polling if self.options.enable_polling_monitor else NEVER
         heal = self.options.healing_interval or NEVER
         return [
@@ -122,7 +122,7 @@ class Tasks:
         self.demand.forget(now)
 
     def _purge(self, now: datetime.datetime) -> None:
-        # First: what is purged tells no more when it has ended.
+        # First, because purged leases can not tell any more when they ended.
         self.usage_gaps.close(now)
         self.purge.run(now)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic tasks that this worker does, each in one worker of the cloud at a
+"""Runs periodic tasks; each task runs in only one worker of the cloud at a
 time.
 
-The claim on a task is renewed while the task runs: a run may take as long as
-it needs, and that of a worker that died is begun anew soon.
+The claim on a task is renewed while the task runs. So a run may take as long
+as it needs, and if its worker dies another worker soon begins it anew.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ LOG = log.getLogger(__name__)
 class _Run:
     """A run of a task.
 
-    :ivar attempt: the task's, as the claim set it.
+    :ivar attempt: the attempt of the task, as the claim set it.
     :ivar hangs: whether the claim is not renewed any more.
     """
 
@@ -65,7 +65,7 @@ class TaskRunner:
                 claims.log_failure(run.future, f'the task {name}')
 
     def renew(self, now: datetime.datetime) -> None:
-        """Renew the claims on what runs, but for what hangs."""
+        """Renew the claims of running tasks, except those that hang."""
         for name, run in self._runs.items():
             if run.hangs or now - run.renewed_at < claims.RENEWAL:
                 continue
@@ -90,7 +90,7 @@ class TaskRunner:
                 run.renewed_at = now
 
     def take(self, due: Mapping[str, int], now: datetime.datetime) -> None:
-        """Begin those of the tasks that no other worker begins.
+        """Begin the due tasks that no other worker begins.
 
         :param due: name -> attempt, as it was read
         """
@@ -124,7 +124,7 @@ class TaskRunner:
         }
 
     def give_back(self, session: api.Session, now: datetime.datetime) -> None:
-        """Let other workers begin anew what is not finished."""
+        """Let other workers begin unfinished tasks anew."""
         for name, attempt in sorted(self.unfinished().items()):
             rows.renew(session, name, attempt, until=now)
 

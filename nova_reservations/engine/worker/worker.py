@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of the loop: it finds what is due, claims it, runs it.
 
-Every worker of every nova-scheduler has one. They share the work by the
-claims in the database, and need nothing else of each other.
+Every worker process of every nova-scheduler has one. They share the work only
+by claims in the database, and do not talk to each other.
 """
 
 import collections
@@ -35,18 +35,18 @@ LOG = log.getLogger(__name__)
 
 PATIENCE = datetime.timedelta(minutes=5)
 """How long a claim is renewed: a thread that waits for an answer which will
-never come must not keep the lease for ever. Nothing takes as long: what
+never come must not keep the lease for ever. No step takes this long: one that
 waits for Nova gives the claim back."""
 
 CHOICE = 200
-"""So many of what is due the longest a worker chooses from."""
+"""A worker chooses from this many of the leases that are due the longest."""
 
 TAKEN_OVER = 'claims_taken_over'
-"""The counter of leases that another worker had claimed, and left."""
+"""The counter of leases whose worker was gone, so that another took over."""
 
 TOGETHER = 25
-"""The most leases that one thread starts together: the others of a moment are
-for other workers."""
+"""The most leases that one thread starts together: others that start at the
+same moment are for other workers."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -58,11 +58,11 @@ class _Work:
 
 
 GRACE = 10
-"""Seconds that what was begun has to finish when the process ends."""
+"""Seconds in which begun work has to finish when the process ends."""
 
 PATIENCE_WITH_DATABASE = 5
-"""Seconds that the end of the process waits for a look at what is due, and
-for work that finds its claim gone."""
+"""Seconds for which the end of the process waits for a look at what is due,
+and for work that finds its claim gone."""
 
 
 class Worker:
@@ -109,8 +109,8 @@ class Worker:
             self._tasks.take(look.tasks, now)
 
     def recall(self, now: datetime.datetime) -> None:
-        """Make leases due at once that requests have put off by a wrong
-        clock."""
+        """Make leases due at once whose due dates a wrong clock has put too
+        far ahead."""
         with self.database.reader() as session:
             late = audit.forgotten(session, now + 2 * claims.DURATION)
         for lease_id in late:
@@ -126,14 +126,14 @@ class Worker:
     def stop(self, grace: float = GRACE) -> None:
         """Begin nothing more, and give back what is not finished in time.
 
-        Other workers take it up at once. What still runs of it finds its
-        claim gone before its next write.
+        Other workers take that work up at once. Threads that still run find
+        their claim gone before their next write.
 
         :param grace: seconds
         """
         self._stopped = True
         self._pool.shutdown(wait=False, cancel_futures=True)
-        # A look that was begun before may be about to claim more.
+        # A look that is still running may be about to claim more.
         looked = self._looking.acquire(timeout=PATIENCE_WITH_DATABASE)
         try:
             futures.wait(self._begun(), grace)
@@ -225,8 +225,8 @@ class Worker:
     def _due(
         self, enough: int, now: datetime.datetime
     ) -> list[due_leases.Due]:
-        """Return leases that are due, of each project in turn: none waits for
-        all of another's.
+        """Return leases that are due, of each project in turn, so that no
+        project waits for all leases of another one.
 
         :param enough: how many projects suffice
         """
@@ -254,7 +254,7 @@ class Worker:
             with self.database.writer() as session:
                 claimed = [
                     due_lease
-                    # In one order in all workers, which excludes deadlocks.
+                    # All workers use the same order, which excludes deadlocks.
                     for due_lease in sorted(wanted)
                     if leases.claim(
                         session,
@@ -283,7 +283,7 @@ def _renew(
     until: datetime.datetime,
     session: api.Session,
 ) -> bool:
-    """Renew claims; return False if all of them were lost, or given back."""
+    """Renew claims; return False if all of them are lost or given back."""
     kept = [
         leases.renew(session, claim.lease_id, claim.attempt, until)
         for claim in held
