@@ -58,7 +58,7 @@ SOON = datetime.timedelta(seconds=1)
 LATER = datetime.timedelta(seconds=5)
 
 AT_ONCE = 8
-"""Servers that are moved for a lease at the same time."""
+"""The most servers that are moved for a lease at the same time."""
 
 TOO_FEW = 'Not enough hosts can be emptied'
 
@@ -482,7 +482,8 @@ class BestEffort:
 
 
 def _too_few(reasons: Collection[str]) -> objects.Reason:
-    """:param reasons: why hosts of others could not be emptied"""
+    """:param reasons: why hosts could not be emptied; only operators read
+    them, because others still have the hosts"""
     return objects.Reason(
         f'{TOO_FEW}; {len(reasons)} could not be',
         '; '.join([TOO_FEW, *reasons]),

@@ -23,7 +23,7 @@ from nova_reservations.objects import interval
 from nova_reservations.planner import bars
 
 LONGEST = datetime.timedelta(days=366)
-"""The longest time of one answer to a project."""
+"""The longest window of one answer to a project."""
 
 MOST = 20_000
 """The most leases on hosts that are read for one answer, and the most

@@ -42,7 +42,7 @@ MAX_SLOT_POINTS = 1000
 """The most steps if slots are counted, which costs more: on each host."""
 
 MAX_ROWS = 50_000
-"""Allocations that are read for one answer."""
+"""The most allocations that are read for one answer."""
 
 MAX_SHARES = 100_000
 """The most numbers about single projects in one answer."""

@@ -16,10 +16,10 @@ from nova_reservations.db import server_usage
 LOG = log.getLogger(__name__)
 
 TASK = 'leased_servers'
-"""The periodic task that looks for them."""
+"""The periodic task that looks for such servers."""
 
 PAGE = 500
-"""Servers that Nova is asked about at once."""
+"""The number of servers that Nova is asked about at once."""
 
 
 class DeletedServers:

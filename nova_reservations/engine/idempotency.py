@@ -18,7 +18,7 @@ KEPT = datetime.timedelta(days=1)
 """The least time for which a key is remembered."""
 
 BATCH = 1000
-"""Keys that are forgotten in one transaction."""
+"""The number of keys that are forgotten in one transaction."""
 
 MOST = 10_000
 """The most keys of a project that are remembered; their leases may be deleted

@@ -35,7 +35,7 @@ Review = Callable[[str, Mapping[str, Any]], None]
 
 
 def allow(resource_type: str, asked: Mapping[str, Any]) -> None:
-    """Refuse nothing: a review for those who ask for themselves."""
+    """Refuse nothing: the review where no user's rights have to be checked."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ KINDS = (
     'idempotency keys',
     'records',
 )
-"""What is deleted, as it is counted."""
+"""The kinds of rows that are deleted, as they are counted."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Purge:
     def _batch(
         self, before: datetime.datetime, after: rows.Ended | None, act: _Act
     ) -> tuple[list[rows.Ended], Mapping[str, int]]:
-        """Act on the first leases that come after a place."""
+        """Act on the first leases after a position in the order."""
 
         def attempt(
             _: transactions.Attempt,

@@ -72,7 +72,7 @@ def refusal(
     lease: objects.Lease,
     first: Sequence[objects.Lease],
 ) -> exception.ReservationsError:
-    """Return the error for a lease for which nothing was left."""
+    """Return the error for a lease for which the leases ahead left nothing."""
     if not first:
         return refusal
     if lease.lease_type != states.LeaseType.RETRY:

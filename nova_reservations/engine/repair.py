@@ -41,7 +41,7 @@ class Case:
 
     :ivar demanded: reservation id -> what it asks for, of reservations that
         have resources; None: the request is no longer valid, so failures are
-        noticed, but no replacement is searched.
+        noticed, but no replacement is searched for.
     :ivar aftermath: reservation id -> how long it has its resources beyond
         the lease's end.
     :ivar heal_active: the failures for which a used lease gets replacements;

@@ -338,8 +338,8 @@ def _check_alone(
     lease: objects.Lease,
     shrinking: Collection[str],
 ) -> None:
-    """:raises: InvalidState if the lease is to have anything more, for which
-    it would have to be booked anew
+    """:raises: InvalidState if the lease also asks for anything more: it would
+        have to be booked anew for that
 
     :param shrinking: ids of the reservations that give something back
     """

@@ -15,7 +15,7 @@ import itertools
 from nova_reservations.objects import interval
 
 Span = tuple[datetime.datetime | None, datetime.datetime | None]
-"""From when until when; None: nobody knows."""
+"""Start and end; None: nobody knows."""
 
 
 class Kind(enum.StrEnum):

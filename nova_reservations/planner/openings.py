@@ -32,7 +32,7 @@ Line = Sequence[tuple[datetime.datetime, int]]
 never asked about a time before the first."""
 
 TRIES = 100
-"""Starts for which several reservations are matched to resources."""
+"""The most starts for which several reservations are matched to resources."""
 
 _SECOND = datetime.timedelta(seconds=1)
 """Windows begin at whole seconds."""
@@ -129,7 +129,7 @@ def line(
         if hold.end is not None and hold.end > begin:
             changes[hold.end].append((-1, hold))
     used: Counter[str] = Counter()
-    # How many hold it as a whole, and how many hold anything of it.
+    # How many holds are of the whole resource, and how many are of any of it.
     wholes = everybody = 0
     steps: list[tuple[datetime.datetime, int]] = []
     for time in sorted({begin, *changes}):

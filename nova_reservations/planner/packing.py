@@ -4,7 +4,7 @@
 What is left of a resource is what its inventory has, less the peak of what
 others hold while the window lasts: exact at every instant, for each resource
 class. All slots of a lease have the same window, so what one reservation takes
-is missing to its siblings for the whole window.
+is not left for its siblings for the whole window.
 """
 
 from collections.abc import Callable

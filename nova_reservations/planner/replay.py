@@ -25,7 +25,7 @@ class Wish:
     """A reservation that is tried.
 
     :ivar within: the hosts that it may have.
-    :ivar end: with the time that its servers have to leave.
+    :ivar end: with the time in which its servers have to leave.
     """
 
     reservation_id: str
@@ -41,7 +41,7 @@ class Pool:
 
     :ivar capacity: host -> all that it has to share.
     :ivar shares: host -> the shares of it.
-    :ivar cleaning: how long nobody may have it between two leases.
+    :ivar cleaning: how long nobody may have a host between two leases.
     :ivar limit: exchanges that are tried for one lease.
     """
 

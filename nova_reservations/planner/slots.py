@@ -108,7 +108,7 @@ def total(
 
 
 class _Met(NamedTuple):
-    """A level that is met by steps, from the first until before the last."""
+    """A level that the steps from ``first`` until before ``last`` meet."""
 
     first: int
     last: int

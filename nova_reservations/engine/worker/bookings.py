@@ -93,8 +93,8 @@ class Bookings:
             return server_usage.of(session, ids)
 
     def aftermath(self, lease: objects.Lease) -> datetime.timedelta:
-        """Return the longest time that any of its reservations has for what
-        is done with servers after the end."""
+        """Return the longest time that any reservation of the lease has for
+        its servers after the end."""
         return max(
             (
                 self.types[item.resource_type].aftermath(item.params)

@@ -68,7 +68,7 @@ LONG = datetime.timedelta(hours=1)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one cloud, and what they are done by."""
+    """The tasks of one cloud, and the use cases that perform them."""
 
     hosts: hosts.Hosts
     sweep: leftovers.Sweep
