@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guard of claims in nova-conductor, also in those of cells: it asks only
-placement."""
+"""The guard of claims in nova-conductor. It queries only placement, so that it
+also works in the conductors of cells."""

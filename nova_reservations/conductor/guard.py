@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternates: hosts that nova-conductor claims by itself.
 
-Where a build, a resize or a cold migration fails on its host, Nova takes the
-next of those that nova-scheduler named beside it, however long ago. No
-filter is asked any more. A host that was enrolled meanwhile, or has left the
+If a build, a resize or a cold migration fails on its host, Nova takes the next
+of the alternates that nova-scheduler has named, however long ago, and runs no
+filter again. An alternate that was enrolled meanwhile, or has left the
 reservation, is refused here, and Nova takes the next one. The reservation is
-that of the hint, or the one that nova-scheduler has written into the claim.
+the one in the hint, or the one that nova-scheduler has written into the claim.
 
-A live migration or an evacuation by force is claimed here, too. nova-api has
-refused those to enrolled hosts: one that was enrolled since is refused here.
+A live migration or an evacuation by force is claimed here, too. nova-api
+refuses both to hosts that are already enrolled; a host that was enrolled since
+then is refused here.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,8 @@ from nova_reservations.cloud import claims
 def install(scheduler_utils: Any = utils) -> None:
     """Look after each claim; once per process.
 
-    :param scheduler_utils: where nova-conductor finds what claims
+    :param scheduler_utils: the module in which nova-conductor finds the
+        functions that claim
     """
     wrapt.wrap_function_wrapper(scheduler_utils, 'claim_resources', _claim)
     wrapt.wrap_function_wrapper(
@@ -56,14 +58,16 @@ def _claim(
 def _claim_by_force(
     wrapped: Callable[..., None], _: Any, args: Any, kwargs: Any
 ) -> None:
-    """Refuse hosts of the pool, whatever the server was created in.
+    """Refuse hosts of the pool, whichever reservation the server was created
+    in.
 
     :raises: NoValidHost, as Nova does where there is no room
     """
     wrapped(*args, **kwargs)
     claim = hooks.arguments(wrapped, args, kwargs)
     server, host = claim['instance'].uuid, claim['dest_node']
-    # Nova knows no more of what it has claimed; slots can't be by force.
+    # Only the provider is known here, not the claimed amounts: slots can't be
+    # claimed by force.
     claimed: claims.Claimed = {host.uuid: {'resources': {}}}
     if not claims.stands(
         server, claimed, lambda: claims.refusal(claimed, None)

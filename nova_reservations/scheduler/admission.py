@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hosts on which a request may land, by the present state of the database.
 
-The project of the server counts: administrators get no pass.
+The project of the server decides, not the caller: administrators get no
+exception.
 
 Decision 0004: doc/source/decisions/0004-judged-by-our-database
 """
@@ -30,15 +31,16 @@ LOG = log.getLogger(__name__)
 class Admission:
     """The answer to where a request may land.
 
-    :ivar reservation_id: on the reservation's hosts only; None: on no host
-        of the pool.
-    :ivar in_slot: whether it takes a slot of the reservation.
-    :ivar has_open: whether there may be a reservation that it can use
-        without asking for it.
-    :ivar guaranteed: what the slot holds that its own lease has for it.
-    :ivar first_of: the lease, if no server was let into it before.
-    :ivar cell: the UUID of the only cell from which it can be brought to the
-        place that its own lease has for it later; None: any.
+    :ivar reservation_id: the request may land on this reservation's hosts
+        only; None: on no host of the pool.
+    :ivar in_slot: whether the server takes a slot of the reservation.
+    :ivar has_open: whether there may be an open reservation, which a request
+        can use without naming it.
+    :ivar guaranteed: the amounts of the slot that the server's own lease
+        guarantees now; None: there is no such slot.
+    :ivar first_of: the id of the lease, if no server was let into it before.
+    :ivar cell: the UUID of the only cell from which the server can later be
+        moved into the slot of its own lease; None: any cell.
     """
 
     reservation_id: str | None
@@ -63,8 +65,8 @@ class Admissions:
     def resolve(self, request_spec: nova_objects.RequestSpec) -> Admission:
         """Return where the request may land, as the database is now.
 
-        A server that has a right to its reservation stays in it, also while
-        there is no host.
+        A server that has a right to its reservation stays in it: while the
+        reservation has no host, the request fails.
 
         :raises: RequestFilterFailed, NotEnoughResources,
             DatabaseUnavailable, CloudUnavailable
@@ -90,8 +92,9 @@ class Admissions:
         except nova_exception.RequestFilterFailed as refusal:
             if not requests.exists(request_spec):
                 raise
-            # Servers outlive their leases, and must still be moved. One
-            # that has no right to a slot finds none outside of the pool.
+            # A server can outlive its lease and must still be movable. Hosts
+            # outside the pool offer no slots, so a server without a right to a
+            # slot cannot get one there.
             LOG.info(
                 'Server %(server)s is moved as one without reservation: '
                 '%(reason)s',
@@ -101,7 +104,8 @@ class Admissions:
         return Admission(
             None,
             view.hosts,
-            # One with its own lease would end with another.
+            # A server with a lease of its own must use no other: it would end
+            # with that one.
             has_open=view.has_open
             and request_spec.get_scheduler_hint(requests.CARRIED) is None,
             cell=place.cell if place else None,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last look at a request: after its claim, before Nova relies on it.
+"""The last check of a request: after its claim, before Nova relies on it.
 
-A nova-scheduler may stand still, or wait for placement, between the host
-filter's look and the claim, for longer than any end waits. A claim that an
-end, or an enrolment, could not see is taken back here. If the lease is still
-active, the claim was made before they began, and they will see it.
+Between the host filter's check and the claim, nova-scheduler may be suspended
+or wait for placement, for longer than the end of a lease waits for late
+claims. So each claim is checked again, and undone if the end of a lease or the
+enrolment of a host could not see it. If the lease is still active, its end
+began after the claim, and will see it.
 
 Decision 0007: doc/source/decisions/0007-an-end-settles
 """
@@ -74,8 +75,8 @@ def _refusal(
         if isinstance(error, exception.ReservationsError) and requests.exists(
             request_spec
         ):
-            # A server that is moved does not depend on our database: what
-            # placement says of its new host is enough.
+            # A move must not depend on our database: placement's facts about
+            # the new host are enough.
             return claims.refusal(claimed, claims.hint(request_spec))
         return str(error)
     if not admission.hosts:

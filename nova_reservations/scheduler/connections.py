@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open connections, which the workers of nova-scheduler must not share.
 
-Nova's master asks for placement once, to see that it is there, and forks
-then. Its workers inherit the connection while it is open, and two that use it
-at the same time get each other's answers: a claim that placement has granted
+Nova's parent process queries placement once, to check that it is there, and
+then forks. The workers inherit the open connection. Two workers that use it at
+the same time get each other's answers: a claim that placement has granted
 looks refused, and its allocation stays behind.
 """
 
@@ -29,6 +29,6 @@ def _part(
     args: Any,
     kwargs: Any,
 ) -> None:
-    # Before any request comes in. Nova makes the next one when it wants it.
+    # No request has come in yet. Nova makes a new client when it needs one.
     report.PLACEMENTCLIENT = None
     wrapped(*args, **kwargs)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a nova-scheduler that start and end leases: a few of them,
-however many there are.
+"""Locks that let only a few workers of a nova-scheduler start and end leases.
 
-There is a file for each of these few, and whoever has locked one is of them.
-The kernel takes the lock from a process that ends, in whatever way.
+There is one lock file for each process that may do so; a worker that has
+locked a file runs the engine. The kernel releases the lock when the process
+ends, however it ends.
 
 Decision 0028: doc/source/decisions/0028-one-question-a-look
 """
@@ -21,9 +21,9 @@ LOG = log.getLogger(__name__)
 class EngineLocks:
     """The locks of a host, as one process sees them.
 
-    :param directory: where the files are, of this host alone
+    :param directory: of the lock files; other hosts must not share it
     :param host: the name of the nova-scheduler
-    :param count: how many processes can have one
+    :param count: how many processes can hold a lock
     """
 
     def __init__(self, directory: pathlib.Path, host: str, count: int) -> None:
@@ -64,7 +64,7 @@ class EngineLocks:
         return True
 
     def release(self) -> None:
-        """Let another process have the lock, for good."""
+        """Give the lock up, and never take one again."""
         with self._mutex:
             self._released = True
             if self._lock is not None:
@@ -72,18 +72,18 @@ class EngineLocks:
                 self._lock = None
 
     def _try_all(self) -> int | None:
-        """Return the descriptor of a file that is locked now; None: others
-        have all of them.
+        """Lock a free file and return its descriptor; None: other processes
+        hold all locks.
 
         :raises: OSError
         """
         for file in self.files:
             file.parent.mkdir(parents=True, exist_ok=True)
-            # Nobody else can lock it: whoever can read a file can do that.
+            # Mode 0600, because any user who can read a file can lock it.
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                # Not of the process, as POSIX's: these would be lost as soon
-                # as it closes the file anywhere.
+                # flock() and not lockf(): a process loses its POSIX locks as
+                # soon as it closes any descriptor of the file.
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)

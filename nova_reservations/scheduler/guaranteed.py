@@ -22,8 +22,8 @@ from nova_reservations.scheduler import requests
 class Place:
     """The place that a lease has for its server.
 
-    :ivar slot: what the slot holds that the lease has for it.
-    :ivar is_due: whether the server must be there by now.
+    :ivar slot: the amounts of the slot that the lease has for the server.
+    :ivar is_due: whether the server must be in the slot by now.
     """
 
     access: objects.Access
@@ -32,8 +32,8 @@ class Place:
 
     @property
     def cell(self) -> str | None:
-        """The cell in which the server must be until it is brought there;
-        None: any, or it is not known."""
+        """The cell in which the server must run until it is moved into its
+        slot; None: any cell, or the cell is not known."""
         cells = self.access.cells
         return next(iter(cells)) if len(cells) == 1 else None
 
@@ -41,13 +41,13 @@ class Place:
 def find(
     granted: accesses.Access, request_spec: nova_objects.RequestSpec
 ) -> Place | None:
-    """Return where the server's own lease has it; None: it has none, or
-    leaves it to run where there is room.
+    """Return the place that the server's own lease has for it; None: it has no
+    such lease, the lease has no slot for it, or it outlives the lease.
 
-    That of a new server must stand: it may have been given up while
-    nova-api was making the server.
+    The lease of a new server must still be valid: it may have been given up
+    while nova-api was making the server.
 
-    :raises: RequestFilterFailed if it does not
+    :raises: RequestFilterFailed if the lease of a new server is not valid
     :raises: NotEnoughResources if there is no host at this moment
     """
     carried = request_spec.get_scheduler_hint(requests.CARRIED)
@@ -72,7 +72,7 @@ def _place_of(
     access: objects.Access,
     request_spec: nova_objects.RequestSpec,
 ) -> Place | None:
-    """Return where a lease that stands has its server."""
+    """Return the place that a valid lease has for its server."""
     slot = granted.slot(access)
     if slot is None:
         return None
@@ -90,8 +90,8 @@ def _is_due(
 ) -> bool:
     """Return whether a new or moved server must be in its slot by now.
 
-    One for later is made beside the pool, also where that takes until its
-    start: then it is brought in.
+    A new server of a lease that starts later is built outside the pool, even
+    if the build lasts beyond the start. It is then moved into its slot.
     """
     return access.lease_type == states.LeaseType.IMMEDIATE or (
         access.status in (states.Lease.STARTING, states.Lease.ACTIVE)
@@ -106,10 +106,11 @@ def send(
 ) -> None:
     """Make the request ask for the slot that its server was guaranteed.
 
-    :raises: RequestFilterFailed if it does not fit in there
+    :raises: RequestFilterFailed if the server does not fit into the slot
     """
     asked = open_reservations.amounts(request_spec)
-    # It may ask already: Nova passes some requests twice.
+    # The request may ask for the slot already: Nova passes some requests
+    # twice.
     own = objects.slot_class(reservation_id)
     if not (asked - {own: asked[own]}).fits(slot):
         raise requests.refusal(

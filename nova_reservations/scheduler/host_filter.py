@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host filter; Nova loads our code in nova-scheduler by it.
+"""The host filter, by which Nova loads our code into nova-scheduler.
 
-Nova imports this module when it makes its scheduler manager, before it
-forks: nothing is opened here that would be shared after that.
+Nova imports this module when it makes its scheduler manager, before it forks.
+So nothing may be opened here that the workers would share.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -34,7 +34,8 @@ LOG = log.getLogger(__name__)
 
 
 class ReservationFilter(filters.BaseHostFilter):
-    """Enforce on Nova's view of the hosts what placement was asked for.
+    """Apply to Nova's list of hosts the same restriction as to the placement
+    query.
 
     ===============  ==================  =====================
     host             with a reservation  without
@@ -62,8 +63,8 @@ class ReservationFilter(filters.BaseHostFilter):
     ) -> list[host_manager.HostState]:
         """Judge all hosts by one look at the database.
 
-        A second one, after placement has answered: a lease may have ended,
-        or a host been enrolled, since the request filter looked.
+        This is the second look, after placement has answered: since the
+        request filter's look a lease may have ended, or a host been enrolled.
         """
         try:
             admission = self._reserved_hosts.admissions.resolve(spec_obj)

@@ -45,16 +45,17 @@ TASK = 'nova_reservations_watchdog'
 
 
 class Loop:
-    """:ivar worker: what begins that which a look finds due, until stop().
+    """:ivar worker: begins the tasks that a look finds due, until stop().
 
-    :ivar clock: says whether the time of a look is believed. Nothing is begun
-        while it is not.
+    :ivar clock: decides whether the time of a look can be trusted. Nothing is
+        begun while it cannot.
 
     :ivar looks: asks the database what is due.
 
-    :ivar locks: which processes do so.
+    :ivar locks: decide whether this process looks.
 
-    :ivar listener: what hears of failures beside it, if anything does.
+    :ivar listener: hears notifications of failures; None: only polling finds
+        failures.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Loop:
         notifier.OUTBOX.flush()
 
     def watch(self) -> None:
-        """Start the loop again if it has died, tell if it hangs."""
+        """Restart the loop if it has died; log an error if it hangs."""
         silence = time.monotonic() - self._last
         if silence < SILENCE:
             return
@@ -228,13 +229,14 @@ def _stop(
     args: Any,
     kwargs: Any,
 ) -> None:
-    """First: what is under way may need what Nova shuts down."""
+    """Stop the loop before Nova stops: work under way may need what Nova shuts
+    down."""
     loop = getattr(process.manager, 'nova_reservations_loop', None)
     try:
         if loop is not None:
             loop.stop()
     finally:
-        # Whatever fails of ours, Nova's own ends.
+        # Nova's service must stop even if stopping our loop fails.
         wrapped(*args, **kwargs)
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that name no reservation, and use an open one by themselves.
+"""Requests that name no reservation, and are sent to an open one.
 
-One query to placement can't say "there, or anywhere". So such a request is
-sent to one reservation: to slots as if its flavor asked for them, to whole
-hosts as if it had the hint. If that finds no host, it is scheduled once more.
-What Nova stores asks for neither: moves of the server are sent anew.
+One query to placement cannot say "in this reservation, or anywhere". So such a
+request is first sent to one open reservation: to slots as if its flavor asked
+for them, to whole hosts as if it had the hint. If no host is found there, the
+request is scheduled again. The request that Nova stores asks for neither, so
+each move of the server is sent anew.
 
 Decision 0012: doc/source/decisions/0012-open-reservations
 
@@ -43,18 +44,19 @@ from nova_reservations.objects import amounts as quantities
 LOG = log.getLogger(__name__)
 
 MOST_TRIED = 4
-"""Open reservations of whole hosts that are tried for a request, each by a run
-of the scheduler: who of them has room is not known before."""
+"""The most open reservations of whole hosts that are tried for one request.
+Each try is a run of the scheduler: only that tells which of them has room."""
 
 
 @dataclasses.dataclass(slots=True)
 class Run:
     """A run of the scheduler that is not the last for its request.
 
-    :ivar tried: the reservations that it was sent to by the runs before.
-    :ivar sent: where this one is sent.
-    :ivar recorded: servers that are recorded as created there.
-    :ivar forget: takes that back.
+    :ivar tried: the reservations that earlier runs have sent the request to.
+    :ivar sent: where this run has sent the request; None: nowhere.
+    :ivar recorded: servers that this run has recorded as created in the
+        reservation.
+    :ivar forget: deletes these records.
     """
 
     tried: frozenset[str] = frozenset()
@@ -70,9 +72,9 @@ class Run:
 class Sent:
     """:ivar to: the reservation.
 
-    :ivar original: the request as it was.
+    :ivar original: the request before it was sent.
     :ivar is_whole: whether the reservation is of whole hosts.
-    :ivar others: whether there are others to be tried after it.
+    :ivar others: whether other reservations remain to be tried.
     """
 
     to: str
@@ -87,7 +89,7 @@ _run: contextvars.ContextVar[Run | None] = contextvars.ContextVar(
 
 
 def run() -> Run | None:
-    """Return the run that this is in, unless it is the request's last."""
+    """Return the current run; None in the last run for a request."""
     return _run.get()
 
 
@@ -112,7 +114,7 @@ def _select(
         with _run_after(tried) as current:
             try:
                 found = wrapped(**call)
-            # As which Nova has oslo.messaging hand on that there is no host.
+            # Nova has oslo.messaging wrap NoValidHost in this exception.
             except oslo_messaging.ExpectedException as refusal:
                 if current.sent is None:
                     raise
@@ -133,10 +135,10 @@ def _select(
 
 
 def _take_back(run: Run, refusal: oslo_messaging.ExpectedException) -> None:
-    """Forget who was to be created there: they would end with a reservation
-    that they are not in.
+    """Delete the records of servers that were to be created in the
+    reservation: they would end with it without being in it.
 
-    :raises: ExpectedException if they can't be forgotten
+    :raises: ExpectedException if the records can't be deleted
     """
     try:
         if run.recorded:
@@ -147,8 +149,9 @@ def _take_back(run: Run, refusal: oslo_messaging.ExpectedException) -> None:
 
 
 def _name(found: Sequence[Sequence[nova_objects.Selection]], run: Run) -> None:
-    """Write the reservation of whole hosts into the claims that nova-conductor
-    may make by itself: the request that it has names none."""
+    """Write the reservation of whole hosts into the alternates. nova-conductor
+    may claim these by itself, and its copy of the request names no
+    reservation."""
     if run.sent is None or not run.sent.is_whole:
         return
     for _, *alternates in found:
@@ -167,7 +170,8 @@ def _select_destinations(
     return_objects: bool = False,
     return_alternates: bool = False,
 ) -> None:
-    """Nova's signature: what oslo.messaging makes of the method has none."""
+    """Repeat Nova's signature: oslo.messaging's wrapper of the method hides
+    it."""
 
 
 @contextlib.contextmanager
@@ -209,8 +213,9 @@ class OpenReservations:
             to=first.reservation_id,
             original=request_spec.obj_clone(),
             is_whole=first.slot is None,
-            # Of slots it is known that some are free: it is not for want of
-            # these that there is no host.
+            # Enough slots are known to be free. If no host is found all the
+            # same, the cause is not a lack of slots, and other reservations
+            # would not help.
             others=first.slot is None and next(fitting, None) is not None,
         )
         current_run.forget = self._open.forget
@@ -230,8 +235,8 @@ class OpenReservations:
     def _of_moved(
         self, request_spec: nova_objects.RequestSpec
     ) -> Iterator[access.Open]:
-        """Yield the one that the server was created in, if it can be there
-        still."""
+        """Yield the open reservation in which the server was created, if it
+        can still be there."""
         there = self._open.choice(request_spec.instance_uuid)
         if there is not None:
             yield from _fitting(
@@ -242,8 +247,8 @@ class OpenReservations:
     def _of_new(
         self, request_spec: nova_objects.RequestSpec, tried: frozenset[str]
     ) -> Iterator[access.Open]:
-        """Yield those in which new servers of the request may find room, and
-        that were not tried, in their order."""
+        """Yield, in order of preference, the untried reservations in which new
+        servers of the request may find room."""
         opened = self._open.open_to(request_spec.project_id)
         wanted = request_spec.num_instances
         used: Mapping[str, int] | None = None
@@ -262,8 +267,8 @@ class OpenReservations:
 def _fitting(
     request_spec: nova_objects.RequestSpec, opened: Iterable[access.Open]
 ) -> list[access.Open]:
-    """Return those that have hosts, or slots that are large enough, in the
-    order in which they are used."""
+    """Return the reservations of whole hosts, and those with large enough
+    slots, in order of preference."""
     asked = amounts(request_spec)
     return in_order(
         asked,
@@ -279,13 +284,13 @@ def _fitting(
 def in_order(
     asked: quantities.Amounts, fitting: Sequence[access.Open]
 ) -> list[access.Open]:
-    """Sort reservations for a server: slots of its very size, then others, the
-    smallest first, then whole hosts. Those that are alike stay as they are.
+    """Sort reservations for a server: first slots of exactly its size, then
+    larger ones, the smallest first, then whole hosts. Equal ones keep their
+    order.
 
-    So servers of several sizes leave to each other the slots that only one of
-    them fits into.
+    So small servers leave large slots to servers that fit into no other.
     """
-    # From behind, their names are VCPU, MEMORY_MB, DISK_GB.
+    # In reverse order the names are VCPU, MEMORY_MB, DISK_GB.
     names = sorted({name for each in fitting for name in each.slot or ()})
     names.reverse()
 
@@ -301,16 +306,16 @@ def in_order(
 def _are_free(
     reservation: access.Open, wanted: int, used: Mapping[str, int]
 ) -> bool:
-    """Return whether so many of its slots are free.
+    """Return whether the wanted number of the reservation's slots is free.
 
-    :param used: what the request's project has, by class
+    :param used: what the request's project uses, by resource class
     """
     slots = objects.slot_class(reservation.reservation_id)
     if reservation.slots - used.get(slots, 0) < wanted:
         return False
     if not reservation.shared:
         return True
-    # What is left tells of all who have some, by one question.
+    # One query for the free slots covers the servers of all sharers.
     left = placement.candidates(f'resources={slots}:1').free.values()
     return sum(host[slots] for host in left) >= wanted
 

@@ -18,9 +18,9 @@ LOG = log.getLogger(__name__)
 def require_reservation(
     request_spec: nova_objects.RequestSpec, reservation_id: str
 ) -> None:
-    """Require the aggregate of a reservation of the server's host.
+    """Require that the server's host is in the aggregate of the reservation.
 
-    :raises: RequestFilterFailed if placement can not be asked so
+    :raises: RequestFilterFailed if the query cannot express that
     """
     # Nova puts member_of on the unsuffixed group of the query only, and
     # placement refuses a group that asks for nothing.
@@ -41,7 +41,7 @@ def require_reservation(
 
 
 def require_cell(request_spec: nova_objects.RequestSpec, cell: str) -> None:
-    """Require the cell with this UUID, of which Nova asks no other about the
+    """Require the cell with this UUID: Nova then asks no other cell about the
     hosts that placement offers.
 
     :raises: CloudUnavailable
@@ -52,7 +52,7 @@ def require_cell(request_spec: nova_objects.RequestSpec, cell: str) -> None:
     if found is None:
         return
     if found.disabled:
-        # Nova would not look at that.
+        # Nova does not check that for a cell that a request requires.
         raise requests.refusal('The cell of its place is disabled')
     _destination(request_spec).cell = found
     LOG.debug(
@@ -74,8 +74,8 @@ def _destination(
 
 
 class PoolTrait:
-    """The trait of enrolled hosts, which placement may not know yet: an
-    unknown one would fail every request."""
+    """The trait of enrolled hosts. Placement rejects a query with a trait that
+    it does not know, so the trait is created before its first use."""
 
     def __init__(self) -> None:
         self._is_known = False

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool of enrolled hosts as every request has to know it, at one small
-query."""
+"""The pool of enrolled hosts, as every request needs it, for the price of one
+small query."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ class View:
 
 
 class Pool:
-    """Keeps the names until the counter of changes has moved."""
+    """Caches the hosts' names until the counter of changes moves."""
 
     def __init__(self, database: api.Database) -> None:
         self._database = database
@@ -35,8 +35,8 @@ class Pool:
         """
         version, names = self._seen
         with self._database.causal_reader() as session:
-            # The counter first: names that are newer than it are read again,
-            # older ones would stay.
+            # The counter is read before the names. Names newer than their
+            # counter are read once more; names older than it would be kept.
             current, has_open = slot_servers.look(session, project_id)
             if current != version:
                 names = hosts.pool(session)

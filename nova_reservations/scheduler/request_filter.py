@@ -82,9 +82,11 @@ class ReservedHosts:
     def confirm(
         self, request_spec: nova_objects.RequestSpec, server: str
     ) -> admissions.Admission:
-        """Return where the request may land now, and remember that there is a
-        server in the lease, and which of its reservations a new one is in that
-        has a slot, or has not asked.
+        """Return where the request may land now, and record its server.
+
+        The lease counts as used from then on. A new server that has a slot, or
+        was sent to an open reservation, is recorded as created in that
+        reservation.
 
         :raises: RequestFilterFailed, NotEnoughResources,
             DatabaseUnavailable, CloudUnavailable, Contended
@@ -93,7 +95,8 @@ class ReservedHosts:
         if admission.first_of is not None and not self.services.access.use(
             admission.first_of, self._now()
         ):
-            # Another was the first; or it has just ended, for there was none.
+            # Another server was the first, or the lease has just ended because
+            # it was unused.
             admission = self.admissions.resolve(request_spec)
         run = open_reservations.run()
         chosen = (

@@ -18,8 +18,8 @@ from nova_reservations.scheduler.consumers import base as consumers
 
 HINT = objects.HINT
 CARRIED = 'lease_params'
-"""The hint of servers that carry their own lease; our part of the API has put
-the id of the reservation in its place."""
+"""The hint of servers with a lease of their own. Our part of the API has
+replaced its value by the id of the reservation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Asked:
 
     :ivar reservation: the value of the hint, or the id in the flavor; None:
         no reservation.
-    :ivar in_slot: by its flavor, which takes a slot; else by a hint.
+    :ivar in_slot: whether the flavor names it, and so takes a slot; else a
+        hint does.
     """
 
     reservation: Any
@@ -38,10 +39,10 @@ class Asked:
 def asked(request_spec: nova_objects.RequestSpec) -> Asked:
     """Return the reservation that a request asks for, by hint or by flavor.
 
-    Not only by the flavor's id: whoever makes flavors can give another one
-    the extra spec that takes a slot.
+    The flavor's extra specs count, not only its id: whoever makes flavors can
+    give any of them the extra spec that takes a slot.
 
-    :raises: RequestFilterFailed if there are two
+    :raises: RequestFilterFailed if the request names two
     """
     hint = request_spec.get_scheduler_hint(HINT)
     found = slots_asked(request_spec.flavor)
@@ -71,7 +72,8 @@ def slots_asked(flavor: nova_objects.Flavor) -> set[str]:
 
 @errors.translated()
 def exists(request_spec: nova_objects.RequestSpec) -> bool:
-    """Return whether the server is in a cell already: then it is moved."""
+    """Return whether the server is in a cell already, so that the request is a
+    move."""
     try:
         mapping = nova_objects.InstanceMapping.get_by_instance_uuid(
             nova_context.get_admin_context(), request_spec.instance_uuid

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The filter by consumers' figures; needs neither leases nor a database.
 
-That it is in ``[filter_scheduler] available_filters`` also brings the
-consumers into nova-scheduler.
+Naming it in ``[filter_scheduler] available_filters`` also loads the consumers
+into nova-scheduler.
 """
 
 # Nova's objects get their names only when the process registers them.

@@ -56,7 +56,7 @@ class ResourceWeigher(weights.BaseHostWeigher):
         try:
             asked = needs.of(weight_properties.flavor, consumers)
         except exception.InvalidInput:
-            # The filter has said so.
+            # The filter has logged the error.
             asked = []
         columns = [
             nova_weights.normalize(

@@ -31,9 +31,9 @@ HELD = 'held'
 class Consumer(abc.ABC):
     """The scheduler's half of a plugin.
 
-    One object serves all hosts and all requests, in several threads: what it
-    knows of a host is on the host state, which lives as long as one run of
-    the scheduler.
+    One object serves all hosts and all requests, in several threads. So it
+    keeps what it knows of a host on the host state, which lives as long as one
+    run of the scheduler.
 
     :ivar name: of its entry point, and of its plugin on the compute hosts.
     :cvar reads_stats: whether it relies on that plugin: operators are told
@@ -79,8 +79,9 @@ class Consumer(abc.ABC):
         request_spec: objects.RequestSpec,
         summaries: Mapping[str, Any] | None,
     ) -> None:
-        """Hold what no stats tell; once in each run of the scheduler, when
-        all hosts have been read, and before they are filtered.
+        """Hold facts that the stats do not tell. Called once in each run of
+        the scheduler, after all hosts have been read and before they are
+        filtered.
 
         :param summaries: placement's provider summaries, by the UUIDs of the
             providers; None where the run does not ask placement
@@ -111,7 +112,8 @@ def extra_specs(flavor: objects.Flavor) -> Mapping[str, str]:
 class Quantity:
     """The amount that a host has of a resource that is counted.
 
-    :ivar total: may be handed out, after what is kept back and over-committed
+    :ivar total: what servers may use, after reserved amounts and
+        over-commitment
     """
 
     total: decimal.Decimal
@@ -123,7 +125,7 @@ class Quantity:
         return self.total - self.used
 
     def less(self, amount: decimal.Decimal) -> Quantity:
-        """Return the rest after one more takes the amount."""
+        """Return the rest after one more server takes the amount."""
         return Quantity(self.total, self.used + amount)
 
 
@@ -137,8 +139,8 @@ class QuantityConsumer(Consumer):
     version = 1
 
     def asked(self, flavor: objects.Flavor) -> Any:
-        """Return how much a server of the flavor takes; what is false takes
-        nothing.
+        """Return how much a server of the flavor takes; a false value stands
+        for nothing.
 
         :raises: InvalidInput if the flavor does not say it in a way that can
             be understood
@@ -168,13 +170,13 @@ class QuantityConsumer(Consumer):
         :raises: UnreadableStats if it is no number
         """
         number: Any = figures.get(name)
-        # True is an int, too, and in JSON of others a number may be of any
-        # size.
+        # True is an int, too, and a number in JSON may be of any size.
         if type(number) not in (int, float) or not -_LIMIT < number < _LIMIT:
             raise exception.UnreadableStats(
                 plugin=self.name, reason=f'{name} is no number'
             )
-        # As it was written, 0.1, and not as a float has it.
+        # The number as it was written, such as 0.1, not the float's binary
+        # value.
         return decimal.Decimal(repr(number))
 
     def read(

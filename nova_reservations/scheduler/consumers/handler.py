@@ -43,7 +43,7 @@ def load(conf: cfg.ConfigOpts) -> Consumers:
     for name, consumer in find(conf).found.items():
         try:
             consumers.append(consumer(name, conf))
-        # Whatever it is, the others and Nova go on.
+        # Whatever the error, the other consumers and Nova go on.
         except (Exception, SystemExit):
             LOG.exception('Consumer %s can not be used', name)
     return Consumers(consumers)
@@ -65,7 +65,7 @@ class Consumers:
     def __init__(self, loaded: Iterable[base.Consumer] = ()) -> None:
         self.running = {consumer.name: consumer for consumer in loaded}
         self._guards: dict[tuple[str, str], breaker.CircuitBreaker] = {}
-        # Of which hosts the log has said why a consumer holds nothing.
+        # The logged reasons why a consumer holds nothing of a host.
         self._told: dict[tuple[str, str, str], str] = {}
 
     def read(
@@ -117,8 +117,8 @@ class Consumers:
     ) -> None:
         """Let each consumer take a server of the request off what it holds.
 
-        Where one can't, it holds nothing of the host any more: what it held
-        would be too much.
+        A consumer that fails holds nothing of the host any more: the amounts
+        that it held would now be too high.
         """
         for name, consumer in tuple(self.running.items()):
             try:
@@ -135,7 +135,7 @@ class Consumers:
     def call(
         self, name: str, function: Callable[..., T], *args: Any
     ) -> list[T]:
-        """Return what a consumer does, in a list; nothing if it failed.
+        """Return the consumer's result in a list; an empty list if it failed.
 
         :raises: InvalidInput, UnreadableStats: these are no failures
         """
@@ -149,8 +149,8 @@ class Consumers:
         return result
 
     def _guard(self, name: str, where: str) -> breaker.CircuitBreaker:
-        """Return the circuit breaker of one method of a consumer: a method
-        that works excuses no other."""
+        """Return the circuit breaker of one method of a consumer. Each method
+        has its own: one that works must not reset the failures of another."""
         if (name, where) not in self._guards:
             self._guards[name, where] = breaker.CircuitBreaker(
                 f'Consumer {name}',
@@ -167,8 +167,8 @@ class Consumers:
         name: str,
         why_not: str | None,
     ) -> None:
-        """Tell operators of a host of which a consumer knows nothing; once,
-        until that changes."""
+        """Log why a consumer knows nothing of a host; once, until that
+        changes."""
         key = host_state.host, host_state.nodename, name
         if why_not is None:
             self._told.pop(key, None)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has Nova call the consumers, wherever it makes or changes a host's state.
+"""Hooks that have Nova call the consumers whenever it makes or changes a host
+state.
 
 Any of our filters in ``[filter_scheduler] available_filters`` brings this
 into nova-scheduler.
@@ -31,8 +32,8 @@ def consumers() -> handler.Consumers:
 def install() -> None:
     """Load and call consumers from now on.
 
-    Nova imports us while it makes its host manager, of which
-    ``_choose_host_filters`` is what it calls next, before it forks.
+    Nova imports this module while it makes its host manager. It calls the
+    manager's ``_choose_host_filters`` next, before it forks.
     """
     for owner, name, wrapper in (
         (host_manager.HostManager, '_choose_host_filters', _load),
@@ -56,7 +57,7 @@ def _read(
     kwargs: Any,
 ) -> None:
     wrapped(*args, **kwargs)
-    # Nova has none of a compute node that has not reported yet.
+    # A compute node that has not reported yet has no stats.
     found = getattr(host_state, 'stats', None)
     if found is not None:
         _consumers.read(host_state, found)

@@ -42,8 +42,8 @@ class Refusal:
 
 
 def of(flavor: objects.Flavor, consumers: handler.Consumers) -> list[Need]:
-    """Return the needs of a server of the flavor; a resource of which it needs
-    nothing has none.
+    """Return the needs of a server of the flavor, without resources of which
+    it needs nothing.
 
     :raises: InvalidInput if the flavor says it in a way that can't be
         understood

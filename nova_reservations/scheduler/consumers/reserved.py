@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reservations that a host is in, for weighers.
 
-It decides on no access: the request filter and the host filter do.
+This consumer does not decide on access: the request filter and the host filter
+do.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -54,8 +55,9 @@ class Reserved:
 class ReservedAggregates(base.Consumer):
     """Reservations that the host is in; needs no plugin on the host.
 
-    Holds reservation id -> Reserved, of those that are active; nothing of a
-    host that is in none, and nothing at all without ReservationFilter.
+    Holds reservation id -> Reserved for each active reservation of a host.
+    Holds nothing of a host that is in none, and nothing at all without
+    ReservationFilter.
     """
 
     reads_stats = False
@@ -63,7 +65,7 @@ class ReservedAggregates(base.Consumer):
     def read(
         self, host_state: host_manager.HostState, found: Mapping[str, Any]
     ) -> None:
-        """Nothing: computes know nothing of leases."""
+        """Read nothing: compute hosts know nothing of leases."""
 
     def survey(
         self,
@@ -71,9 +73,9 @@ class ReservedAggregates(base.Consumer):
         request_spec: nova_objects.RequestSpec,
         summaries: Mapping[str, Any] | None,
     ) -> None:
-        # What Nova remembers of aggregates may be old: it tells what to ask
-        # for. A request without a reservation finds no such host, and asks
-        # nothing.
+        # Nova's cache of aggregates may be stale, so it tells only which
+        # reservations to look up in our database. A request without a
+        # reservation gets no such host, and costs no query.
         ids = set(_reservation_ids(host_states))
         reserved_hosts = request_filter.installed()
         if not ids or reserved_hosts is None:
