@@ -81,8 +81,8 @@ def find(session: orm.Session, reservation_id: str) -> objects.Access | None:
 
 
 def use(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
-    """Write that a server is let in, the first of the lease; return False if
-    it is not the first, or the lease lets none in any more."""
+    """Record that the first server of the lease is let in; return False if it
+    is not the first, or the lease lets no more servers in."""
     done = session.execute(
         sa.update(LEASE)
         .where(

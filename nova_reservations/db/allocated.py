@@ -13,8 +13,8 @@ _INDEX = 'ix_nr_allocations_resource'
 def select(
     held: Any, column: Any, *conditions: sa.ColumnElement[bool]
 ) -> sa.Select[Any]:
-    """Return the query for allocations, not released, of the resource in the
-    row of the query around it.
+    """Return a subquery for the unreleased allocations of the resource in the
+    current row of the enclosing query.
 
     :param held: an alias of the allocations.
     """
@@ -32,10 +32,11 @@ def select(
 
 def by_resource(query: sa.Select[Any], held: Any) -> sa.Select[Any]:
     """Return the query, which reads allocations by their resources."""
-    # A resource has had thousands of allocations and holds a few. MariaDB
-    # knows the mean of both, and would rather read what all resources hold,
-    # once for each of them. A migration that drops this index would break
-    # workers of the release before.
+    # A resource may have thousands of past allocations, and has few present
+    # ones. MariaDB knows only the mean of both. Without the hint it would read
+    # the present allocations of all resources, once for each resource. A
+    # migration that drops this index would break workers of the release
+    # before.
     for dialect in ('mysql', 'mariadb'):
         query = query.with_hint(held, f'FORCE INDEX ({_INDEX})', dialect)
     return query
@@ -45,7 +46,7 @@ def none(
     held: Any, *conditions: sa.ColumnElement[bool]
 ) -> sa.ColumnElement[bool]:
     """Return the condition that there is no such allocation."""
-    # The offset, of nothing, keeps optimizers from joining all that is held
-    # with all resources where a page of them is wanted.
+    # The offset of 0 keeps optimizers from joining all allocations with all
+    # resources where only a page of resources is wanted.
     query = select(held, sa.literal_column('1'), *conditions)
     return ~query.limit(1).offset(0).exists()

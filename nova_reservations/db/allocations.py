@@ -33,8 +33,9 @@ RESOURCE = models.table(models.Resource)
 def advance(session: orm.Session, generations: Mapping[int, int]) -> None:
     """Compare and set the generations of resources that are to be booked.
 
-    What was read of a resource after its generation still holds then. In
-    the order of their ids, so that writers do not wait in a circle.
+    If this succeeds, all that was read of a resource after its generation
+    still holds. Rows are written in the order of their ids, so that writers
+    cannot deadlock.
 
     :raises: Conflict if another writer booked one of them meanwhile
     """
@@ -66,8 +67,8 @@ def insert(
     """Give the reservation resources for the window.
 
     :param slots: resource id -> how many slots of it
-    :param amounts: resource class -> what each slot holds; how many there
-        are is kept as an amount too. None: whole resources
+    :param amounts: resource class -> what each slot holds; the number of slots
+        is kept as an amount, too. None: whole resources
     """
     if not slots:
         return
@@ -120,7 +121,7 @@ def slots(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[str, dict[int, int]]:
     """Return reservation id -> resource id -> slots, of reservations with
-    shares, without those that were replaced, or are given back."""
+    shares, without resources that were replaced or given back."""
     found: dict[str, dict[int, int]] = {}
     for row in session.execute(
         sa.select(
@@ -157,14 +158,14 @@ def delete(
 
 
 def forget(session: orm.Session, *conditions: sa.ColumnElement[bool]) -> int:
-    """Delete all that meet conditions on their columns, with their amounts;
+    """Delete the allocations that meet the conditions, with their amounts;
     return how many.
 
-    Nobody may be giving them out, or taking them back, at the same time:
-    callers have locked the row of their lease, or of their resource.
+    No other transaction may write these allocations at the same time: callers
+    hold a lock on the row of their lease, or of their resource.
     """
-    # Row by row of what is there: what names a range locks its gaps too, in
-    # which others are writing new ones.
+    # Delete by the keys that exist: a statement that names a range also locks
+    # its gaps, into which other transactions insert rows.
     amounts = defaultdict(list)
     for allocation_id, name in session.execute(
         sa.select(AMOUNT.c.allocation_id, AMOUNT.c.resource_class)
@@ -300,8 +301,9 @@ def held_by(session: orm.Session, lease: objects.Lease) -> set[int]:
 
 
 def occupied() -> sa.ColumnElement[bool]:
-    """Return the condition that the resource of an allocation was taken from
-    another one when it failed, and may not be empty yet."""
+    """Return the condition that the resource of an allocation failed while
+    another reservation had it, which has got a replacement but may not have
+    left the resource yet."""
     other = ALLOCATION.alias()
     return sa.exists().where(
         other.c.resource_id == ALLOCATION.c.resource_id,
@@ -316,8 +318,8 @@ def occupied() -> sa.ColumnElement[bool]:
 
 
 def held(session: orm.Session, resource_ids: Collection[int]) -> set[int]:
-    """Return those of the resources that a lease holds which has begun, and
-    is not over."""
+    """Return those of the resources that are held by a lease that has begun,
+    and is not over."""
     return set(
         session.scalars(
             sa.select(ALLOCATION.c.resource_id)
@@ -338,10 +340,10 @@ def predecessors(
     """Return lease id -> the names of its resources that earlier leases still
     hold, of leases that have to wait for any.
 
-    Of what is shared, an earlier lease stands in the way only if it should
-    be over: else there is room for both. A lease does not wait for resources
-    that have failed, nor for what is left of another one on those that had:
-    it begins without them.
+    On a shared resource, an earlier lease stands in the way only if it should
+    have ended by then: otherwise there is room for both. A lease does not wait
+    for failed resources, nor for resources that another lease has not left yet
+    after their failure: it begins without them.
     """
     other = ALLOCATION.alias()
     lease_of = {
@@ -390,7 +392,8 @@ class During:
     """A time that allocations overlap.
 
     :ivar end: None: for good.
-    :ivar now: what is over but not released is there until then.
+    :ivar now: an allocation that is past its end but not released lasts until
+        then.
     """
 
     start: datetime.datetime

@@ -64,7 +64,7 @@ class Database:
     """One database of reservations.
 
     Nothing is opened before the first transaction, so that an object made
-    before a fork is as good after it.
+    before a fork can be used after it.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Database:
         parameters: str = '',
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """:param parameters: more of the URL's query
+        """:param parameters: added to the query of the URL
         :param options: of the engine, by the names that oslo.db has for them
         :raises: DatabaseUnavailable if no driver understands the URL
         """
@@ -86,8 +86,9 @@ class Database:
         except (sa.exc.ArgumentError, ImportError) as error:
             raise exception.DatabaseUnavailable(reason=error) from error
         if parsed.get_backend_name() in ('mysql', 'mariadb'):
-            # A name may have any character, whatever Nova's own tables
-            # take; without this it is a database error.
+            # Names may contain any character, whatever Nova's own tables
+            # accept. Without utf8mb4 some characters would be a database
+            # error.
             parsed = parsed.update_query_dict({'charset': 'utf8mb4'})
         self._facade = enginefacade.transaction_context()
         self._facade.configure(
@@ -123,9 +124,9 @@ class Database:
 
     @contextlib.contextmanager
     def causal_reader(self) -> Iterator[orm.Session]:
-        """A transaction that only reads, and by which is decided who may act
-        in Nova: it sees all that was committed before it at any node of a
-        Galera cluster, also where an operator wants no others to wait.
+        """A read-only transaction, for decisions on who may act in Nova. It
+        sees all that was committed before it at any node of a Galera cluster,
+        even if an operator has configured that other transactions do not wait.
 
         :raises: DatabaseUnavailable, also if the node is too far behind
         """
@@ -141,13 +142,14 @@ class Database:
         """
         with translated(), self._facade.writer.using(_Context()) as session:
             if session.get_bind().dialect.name == 'sqlite':
-                # A read that turns into a write fails at once otherwise.
+                # Otherwise SQLite may fail at once when a transaction that has
+                # only read begins to write.
                 session.connection(execution_options={'nr_writer': True})
             yield session
 
     @contextlib.contextmanager
     def rehearsal(self) -> Iterator[orm.Session]:
-        """A transaction that writes, and takes back all that it has written.
+        """A transaction that writes, and is rolled back at its end.
 
         :raises: DatabaseUnavailable, Conflict
         """
@@ -158,14 +160,14 @@ class Database:
     def now(self) -> datetime.datetime:
         """The time by which leases start and end: the database's, in UTC.
 
-        A worker whose own clock is wrong does no harm by it.
+        So a worker whose own clock is wrong does no harm.
         """
         with self.reader() as session:
             return utc(session.scalar(sa.select(utcnow())))
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sa.Connection]:
-        """A connection whose transactions are the caller's to begin.
+        """A connection on which the caller begins the transactions.
 
         :raises: DatabaseUnavailable
         """
@@ -189,7 +191,7 @@ class _Context:
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Turn what the database says into exceptions of ours.
+    """Turn database errors into our exceptions.
 
     :raises: DatabaseUnavailable, Conflict
     """
@@ -199,13 +201,13 @@ def translated() -> Iterator[None]:
         # Galera finds at the commit that another node was first.
         raise exception.Conflict(kind='row', id='of a booking') from error
     except db_exc.DBReferenceError as error:
-        # What the row is of was deleted since it was read.
+        # The row that this one refers to was deleted since it was read.
         raise exception.Conflict(kind='row', id=error.constraint) from error
     except db_exc.DBDuplicateEntry as error:
         raise exception.Conflict(kind='row', id=error.columns) from error
-    # oslo.db lets through what it does not know: a server of PostgreSQL that
-    # is down, a password that is wrong, a disk that is full; and what is
-    # said by SQLAlchemy's pool: that all connections are in use.
+    # oslo.db does not translate errors that it does not know: a PostgreSQL
+    # server that is down, a wrong password, a full disk. Nor does it translate
+    # the timeout of SQLAlchemy's pool when all connections are in use.
     except (
         db_exc.DBError,
         db_exc.CantStartEngineError,
@@ -220,8 +222,8 @@ def translated() -> Iterator[None]:
 
 @contextlib.contextmanager
 def collides_with_nobody() -> Iterator[None]:
-    """A reader holds no locks, and waits for none: by the same error a node
-    of Galera says that it is too far behind.
+    """Translate a deadlock in a reader, which takes no locks: it means that a
+    Galera node is too far behind.
 
     :raises: DatabaseUnavailable
     """
@@ -232,8 +234,8 @@ def collides_with_nobody() -> Iterator[None]:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Return whether the server works and refuses such a row: that is a bug of
-    ours, which drivers of MySQL take for a failure of the server."""
+    """Return whether the server works and has rejected a row. That is a bug of
+    ours, but MySQL's drivers report a failure of the server."""
     cause = getattr(error, 'inner_exception', error)
     if isinstance(cause, sa.exc.IntegrityError):
         return True
@@ -242,7 +244,7 @@ def _is_refused(error: Exception) -> bool:
 
 
 _CHECK_VIOLATED = ((3819,), (4025,))
-"""A CHECK says no: the first argument of the driver's errors, for MySQL and
+"""A violated CHECK: the first argument of the driver's error, for MySQL and
 for MariaDB."""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that an audit asks: rows that should not be as they are.
+"""The queries of an audit, which find rows that should not be as they are.
 
 Every function joins the caller's transaction, and reads whole tables.
 """
@@ -38,7 +38,7 @@ MOVING = frozenset(states.Lease) - {
 """States that a worker takes a lease out of, sooner or later."""
 
 LEAVING = frozenset({states.Lease.TERMINATING, states.Lease.DELETING})
-"""States in which it is looked at again and again."""
+"""States in which workers look at a lease again and again."""
 
 
 def overdue(session: orm.Session, since: datetime.datetime) -> list[str]:
@@ -55,7 +55,7 @@ def overdue(session: orm.Session, since: datetime.datetime) -> list[str]:
 def forgotten(session: orm.Session, later: datetime.datetime) -> list[str]:
     """Return leases that no worker will look at in time.
 
-    :param later: as far as a lease that waits for something may be put off
+    :param later: the latest time to which a waiting lease may be put off
     """
     return list(
         session.scalars(
@@ -113,8 +113,8 @@ def redate(
 def regather(
     session: orm.Session, lease_id: str, now: datetime.datetime
 ) -> None:
-    """Make a worker bring Nova in line with the lease, if it still is active
-    and none has it."""
+    """Make a worker bring Nova in line with the lease, if it is still active
+    and no worker has it."""
     session.execute(
         sa.update(LEASE)
         .where(
@@ -127,8 +127,8 @@ def regather(
 
 
 def idle(session: orm.Session) -> set[str]:
-    """Return the service hosts of the pool that no lease has which has begun,
-    and is not over."""
+    """Return the service hosts of the pool that are held by no lease that has
+    begun, and is not over."""
     had = (
         sa.exists()
         .where(
@@ -297,9 +297,10 @@ def reservations(session: orm.Session, ids: Collection[str]) -> set[str]:
 
 
 class Leased(NamedTuple):
-    """A resource that an active lease should have; or a share of it, unless
-    it has that exclusively.
+    """A resource that an active lease should have, as a whole or a share of
+    it.
 
+    :ivar exclusive: the lease has the resource as a whole.
     :ivar works: it has not failed.
     """
 
@@ -342,8 +343,8 @@ def leased(session: orm.Session, resource_type: str) -> list[Leased]:
 
 
 def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
-    """Return reservation id -> (lease id, service host -> slots) of those
-    that placement should know exactly so."""
+    """Return reservation id -> (lease id, service host -> slots) of the slots
+    that placement should have, and no others."""
     found: dict[str, tuple[str, dict[str, int]]] = {}
     for row in session.execute(
         sa.select(
@@ -372,8 +373,8 @@ def slotted(session: orm.Session) -> dict[str, tuple[str, dict[str, int]]]:
 
 
 def gathered(session: orm.Session) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return reservation id -> (lease id, service hosts) of reservations of
-    hosts, whole or not, that Nova should know exactly so."""
+    """Return reservation id -> (lease id, service hosts) of the hosts, whole
+    or shared, that Nova should know for each reservation, and no others."""
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for row in session.execute(
         sa.select(RESERVATION.c.id, RESERVATION.c.lease_id, RESOURCE.c.name)

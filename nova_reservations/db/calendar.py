@@ -44,7 +44,7 @@ class Taken(NamedTuple):
 class Promised(NamedTuple):
     """Whole hosts that a lease is to have.
 
-    :ivar hosts: how many: until it begins it has no certain ones.
+    :ivar hosts: how many; which ones is not fixed before the lease begins.
     """
 
     start: datetime.datetime
@@ -63,8 +63,8 @@ class Described(NamedTuple):
 def members(
     session: orm.Session, resource_type: str, first: int, limit: int
 ) -> list[int]:
-    """Return the ids of resources of the type, and of the pool or in it for
-    some lease, in their order.
+    """Return the ids, sorted, of the resources of the type that are in the
+    pool or fenced for a lease.
 
     :param first: the place in this order at which to begin, from 0
     """
@@ -104,8 +104,8 @@ def taken(
     project_id: str,
     limit: int,
 ) -> list[Taken]:
-    """Return what leases have of resources, in the order of its start, as far
-    as the limit goes; not the whole ones that are only promised."""
+    """Return what leases have of the resources, in the order of the starts, up
+    to the limit; without whole resources that are only promised."""
     query = (
         sa.select(
             ALLOCATION.c.resource_id,
@@ -141,8 +141,8 @@ def promised(
     project_id: str,
     limit: int,
 ) -> list[Promised]:
-    """Return the whole resources that leases are promised which have not
-    begun, as far as the limit goes."""
+    """Return the whole resources that are promised to leases which have not
+    begun, up to the limit."""
     rows = session.execute(
         sa.select(
             ALLOCATION.c.start_date,

@@ -54,8 +54,8 @@ def pages(
 ) -> Iterator[list[search.Offer]]:
     """Yield offers for a reservation, a page at a time, as they are asked for.
 
-    Of whole resources one page has all that a plan needs; shares are looked
-    at until it is enough.
+    For whole resources, one page has all that a plan needs. For shares, pages
+    are read until the plan has enough.
     """
     if wanted.demand.exclusive:
         yield find(session, wanted, terms)
@@ -273,9 +273,10 @@ class _Offers:
     ) -> list[sa.Select[Any]]:
         """Return the query for neighbours before the window, and after."""
         held, window = self._held, self.window
-        # Also what is to be ignored, which is near only to itself: asking
-        # for the reservation would need more than the index has, and have
-        # MariaDB read half of it instead of the range.
+        # Allocations to be ignored are read too; they only add their own
+        # resources. A condition on the reservation would need a column that
+        # the index lacks, and would make MariaDB read half of the index
+        # instead of the range.
         current = held.released == sa.false()
         before = sa.select(
             held.resource_id, held.end_date.label('date')
@@ -283,7 +284,8 @@ class _Offers:
         after = sa.select(
             held.resource_id, held.start_date.label('date')
         ).where(current, held.start_date >= window.end)
-        # Each is bounded twice: what is near may be taken in the window.
+        # Each query has two limits, because a nearby resource may be taken in
+        # the window.
         statements = []
         for nearby, order in ((before, sa.desc), (after, sa.asc)):
             near = (
@@ -307,23 +309,24 @@ class _Offers:
 def _in_the_way(
     held: Any, window: interval.Interval, now: datetime.datetime
 ) -> list[sa.ColumnElement[bool]]:
-    """Return the condition that an allocation which is not released takes a
+    """Return the conditions under which an unreleased allocation takes a
     window.
 
     :param window: with the time for cleaning before and after it.
     """
     conditions = [held.start_date < window.end]
     if window.start > now:
-        # What is over but not released is occupied still, and nobody knows
-        # for how long: only windows that begin now mind.
+        # An allocation that is past its end but not released still occupies
+        # its resource, nobody knows for how long. That matters only to windows
+        # that begin now.
         conditions.append(held.end_date > window.start)
     return conditions
 
 
 def _keepable(demand: demand.Ask) -> sa.ColumnElement[bool]:
-    """As _of_type, with resources that only their present holder may keep,
-    such as disabled ones; and with drainable hosts that a reservation has
-    already, or that were emptied for it."""
+    """Return the condition of _of_type, but including resources that only
+    their present holder may keep, such as disabled ones, and drainable hosts
+    that a reservation has already, or that were emptied for it."""
     return sa.and_(
         models.Resource.resource_type == demand.resource_type,
         holds.free(holds.Use.KEEP),
@@ -349,7 +352,8 @@ def _required(ask: demand.Ask, query: sa.Select[Any]) -> sa.Select[Any]:
 def _spread(
     session: orm.Session, query: sa.Select[Any], random_start: int, limit: int
 ) -> list[Any]:
-    """Return rows from a random place on, and around the end of the order."""
+    """Return rows from a random place on, continuing at the beginning of the
+    order."""
     spread = models.Resource.spread
     query = query.order_by(spread, models.Resource.id)
     rows = list(

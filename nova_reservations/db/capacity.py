@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capacity that came free, and the leases that may want it.
 
-Two kinds do: those that wait for capacity, and those that are degraded and
-lack some. One call tells both of resources that come free. The resources are
-recorded until a worker has gone through the leases that wait.
+Two kinds of leases do: those that wait for capacity, and degraded ones that
+lack some. freed() tells the workers of both. The resources are recorded until
+a worker has gone through the waiting leases.
 
 Every function joins the caller's transaction.
 """
@@ -26,17 +26,17 @@ LEASE = models.table(models.Lease)
 FREED = models.table(models.Freed)
 
 QUEUE = 'queue'
-"""The task that goes through those who wait."""
+"""The task that goes through the waiting leases."""
 
 PAGE = 200
-"""The number of resources that came free of one look."""
+"""The most freed resources that one look takes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Freed:
-    """:ivar resource_id: None: one has left the queue.
+    """:ivar resource_id: what came free; None: a lease has left the queue.
 
-    :ivar arrival: only who has come after that may gain by it.
+    :ivar arrival: only leases that arrived later may gain by it.
     """
 
     id: int
@@ -69,8 +69,8 @@ def tell(
     resource_ids: Iterable[int | None],
     arrival: int,
 ) -> None:
-    """Make a worker see what is there for leases that wait, and have come
-    after arrival."""
+    """Make a worker offer the resources to waiting leases that came after
+    arrival."""
     ids = set(resource_ids)
     if not ids or not retry_queue.is_any(session, arrival):
         return
@@ -95,8 +95,8 @@ def told(
     session: orm.Session, page: Collection[Freed], now: datetime.datetime
 ) -> None:
     """Forget resources that were offered to all leases that wait."""
-    # Row by row: others are writing new ones, which MariaDB would lock and
-    # wait for where it reads so short a table as a whole.
+    # Delete row by row: MariaDB would read so short a table as a whole, and so
+    # lock, or wait for, rows that others are inserting.
     for row in page:
         session.execute(sa.delete(FREED).where(FREED.c.id == row.id))
     if len(page) == PAGE:
@@ -111,7 +111,7 @@ def told_some(
 ) -> None:
     """Record that the resources were offered to all leases up to an arrival.
 
-    :param again: when to tell the others
+    :param again: when to offer them to the other leases
     """
     for row in page:
         if row.arrival < upto:

@@ -2,9 +2,9 @@
 """Transactions that see what was committed before them at any node of a
 Galera cluster.
 
-A node applies what another one has committed as soon as it comes to it, and
-answers meanwhile as it was. A session can have the first statement of each
-transaction wait until its node has come as far as the cluster is then.
+A node applies the commits of other nodes with some delay, and answers from its
+older state until then. A session can have the first statement of each
+transaction wait until its node has caught up with the cluster.
 
 Decision 0030: doc/source/decisions/0030-galera
 """
@@ -25,11 +25,11 @@ _WAITS_FOR = 'nova_reservations_sync_wait'
 
 
 def prepare(engine: sa.Engine, is_configured: bool) -> None:
-    """Have transactions wait for their node, of whatever server each
-    connection finds itself at.
+    """Have transactions wait for their node. This is decided for each
+    connection, by the server that it has reached.
 
-    :param is_configured: whether an operator has said what waits; else all
-        do
+    :param is_configured: whether an operator has configured which statements
+        wait; otherwise all do
     """
 
     @event.listens_for(engine, 'connect')
@@ -52,8 +52,8 @@ def prepare(engine: sa.Engine, is_configured: bool) -> None:
 
 @contextlib.contextmanager
 def caught_up(session: orm.Session) -> Iterator[None]:
-    """Have the transaction wait whatever is configured; for those that have
-    read nothing yet."""
+    """Have the transaction wait, whatever is configured. It must not have read
+    anything yet."""
     connection = session.connection()
     waits_for = connection.info.get(_WAITS_FOR, _READS)
     if waits_for & _READS:
@@ -63,7 +63,7 @@ def caught_up(session: orm.Session) -> Iterator[None]:
     try:
         yield
     finally:
-        # One that broke is not used again.
+        # A broken connection is not used again.
         if not connection.invalidated:
             connection.exec_driver_sql(_statement(waits_for))
 

@@ -33,8 +33,8 @@ _AT_ONCE = 500
 class Closing:
     """:ivar attempt: who closes it: an enrolment, a removal, or a lease.
 
-    :ivar listed_at: when its servers were listed; None: they are not yet.
-    :ivar servers: those of the list that are waited for still.
+    :ivar listed_at: when its servers were listed; None: not yet.
+    :ivar servers: the listed servers that are still waited for.
     """
 
     resource_id: int
@@ -44,7 +44,7 @@ class Closing:
 
 
 def begin(session: orm.Session, resource_id: int, attempt: str) -> Closing:
-    """Take the closing of a host over; the attempt before has lost it."""
+    """Begin the closing of a host; an earlier attempt at it has lost."""
     delete(session, resource_id)
     session.execute(
         sa.insert(CLOSING).values(resource_id=resource_id, attempt=attempt)
@@ -129,7 +129,7 @@ def take(session: orm.Session, closing: Closing, attempt: str) -> bool:
 def end(session: orm.Session, closing: Closing) -> bool:
     """Delete a closing that is over; return False if another attempt has
     it."""
-    # Held by this until the commit.
+    # This update locks the row until the commit.
     if not _change(session, closing, listed_at=None):
         return False
     delete(session, closing.resource_id)

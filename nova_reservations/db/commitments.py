@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources with all that is held of them between two dates, for those who
-count what is free.
+"""Resources with all that is held of them between two dates, to count what is
+free.
 
 Every function joins the caller's transaction.
 """
@@ -49,7 +49,7 @@ def members(
     session: orm.Session, resource_type: str
 ) -> dict[int, tuple[holds.Hold, ...]]:
     """Return the id of each resource that is in the pool, or is held for a
-    lease -> the reasons why no new lease gets it."""
+    lease -> the reasons why it is promised to no new lease."""
     rows = session.execute(
         sa.select(RESOURCE).where(
             RESOURCE.c.resource_type == resource_type,
@@ -108,7 +108,7 @@ def amounts(
     names: Collection[str],
 ) -> Mapping[int, Mapping[str, int]]:
     """Return the id of each share that may be in the way in a window -> its
-    amounts of what amounts of these names may be of."""
+    amounts that compete with amounts of these names."""
     found: dict[int, dict[str, int]] = {}
     for row in session.execute(
         sa.select(AMOUNT)
@@ -148,8 +148,9 @@ def _near(
         ALLOCATION.c.start_date < padded.end,
     ]
     if padded.start > terms.now:
-        # What is over but not released is in the way only of what begins
-        # now, unless nobody knows when it will be left.
+        # An allocation that is past its end but not released blocks only
+        # windows that begin now. One that was replaced blocks later windows,
+        # too: nobody knows when its servers leave.
         conditions.append(
             sa.or_(
                 ALLOCATION.c.end_date > padded.start,

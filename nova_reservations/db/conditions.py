@@ -98,7 +98,7 @@ def holders(
 def wait_anew(
     session: orm.Session, ids: Collection[int], now: datetime.datetime
 ) -> None:
-    """Have those of these that are down be so since now."""
+    """Count those of the resources that are down as down from now on."""
     for page in pages.of(ids):
         session.execute(
             sa.update(RESOURCE)
@@ -117,8 +117,8 @@ def set_condition(
 ) -> None:
     """Record whether a resource works.
 
-    Bookings that were planned on what was before fail. Of one that has not
-    failed it is forgotten that others had failed with it.
+    The generation changes, so bookings that were planned on the former
+    condition fail. The brake is taken off a resource that has not failed.
     """
     columns: dict[str, Any] = dataclasses.asdict(condition)
     if not condition.failed:
@@ -139,9 +139,9 @@ def set_brake(
     *,
     off: bool = False,
 ) -> None:
-    """Stop the healing of what has failed or, without a date, allow it.
+    """Stop the healing of failed resources or, without a date, allow it.
 
-    :param off: whether that is what an administrator has said
+    :param off: whether an administrator has asked for that
     """
     for resource_id in sorted(resource_ids):
         session.execute(

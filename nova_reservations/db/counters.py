@@ -26,8 +26,8 @@ def value(session: orm.Session, name: str) -> int:
 
 
 def increment(session: orm.Session, name: str, by: int = 1) -> None:
-    """Increment the counter, and hold its row until the commit: others who do
-    it wait."""
+    """Increment the counter. Its row stays locked until the commit, so that
+    other writers wait."""
     session.execute(
         sa.update(COUNTER)
         .where(COUNTER.c.name == name)

@@ -33,13 +33,14 @@ _BOUNDS = (
     ('end_before', 'end_date', operator.le),
     ('changed_since', 'deleted_at', operator.ge),
 )
-"""What a query of leases asks for: of which column, and how they compare."""
+"""The bounds of a query of leases: their name, the column and the
+comparison."""
 
 
 def keep(
     session: orm.Session, lease: objects.Lease, now: datetime.datetime
 ) -> None:
-    """Keep what a lease is that is deleted now."""
+    """Keep a copy of a lease that is deleted now."""
     if lease.status == states.Lease.DELETING:
         # Nothing is left of it.
         lease = dataclasses.replace(
@@ -101,9 +102,9 @@ def page(
     after: lease_pages.Position | None = None,
 ) -> tuple[list[objects.Lease], lease_pages.Position | None]:
     """Return deleted leases up to the limit, and where the next page begins;
-    None where there is none.
+    None if this is the last.
 
-    :param after: where this one begins, in place of the marker.
+    :param after: where this page begins, in place of the marker.
     :raises: InvalidInput if the marker is no lease that the query could see
     """
     columns = _columns(query)
@@ -202,8 +203,8 @@ def _event(document: Mapping[str, Any]) -> objects.Event:
 
 
 def _read(kind: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that a document has: one of another release may have
-    more, or fewer."""
+    """Return the fields that a document has: a document of another release may
+    have more, or fewer."""
     return {
         field.name: datetime.datetime.fromisoformat(value)
         if field.type in _DATES and value is not None

@@ -41,7 +41,8 @@ class Booked(NamedTuple):
 def digests(
     session: orm.Session, project_id: str, day: datetime.date, limit: int
 ) -> set[str]:
-    """Return what a project was refused on a day, up to a limit."""
+    """Return the digests of what a project was refused on a day, up to a
+    limit."""
     return set(
         session.scalars(
             sa.select(REFUSAL.c.digest)
@@ -52,7 +53,7 @@ def digests(
 
 
 def insert(session: orm.Session, refusal: refusals.Refusal) -> None:
-    """:raises: Conflict, at the commit at the latest, if it is there"""
+    """:raises: Conflict, at the commit at the latest, if it is recorded"""
     session.execute(
         sa.insert(REFUSAL).values(
             project_id=refusal.project_id,
@@ -116,7 +117,7 @@ def _beyond(session: orm.Session, marker: int) -> sa.ColumnElement[bool]:
 
 
 def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
-    """Forget the oldest refusals of before a time; return how many.
+    """Delete the oldest refusals from before a time; return how many.
 
     :param limit: how many at most
     """

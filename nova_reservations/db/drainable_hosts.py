@@ -43,7 +43,7 @@ that no lease needs."""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DrainableHost:
-    """:ivar generation: as it was when the rest was read.
+    """:ivar generation: that of the resource when the rest was read.
 
     :ivar provider_generation: placement's, when its facts were read.
     """
@@ -99,8 +99,8 @@ def offers(
     """Return drainable hosts that the lease could have in the window, first
     those that are fenced for it.
 
-    They work, meet the requirements, and are nobody's. So many of them at
-    the most, whatever their number.
+    They work, meet the requirements, and are held by no lease. At most
+    ``limit`` hosts are returned.
     """
     unfit = sa.exists().where(
         UNFIT.c.lease_id == lease_id, UNFIT.c.resource_id == RESOURCE.c.id
@@ -178,7 +178,7 @@ def unneeded(
     session: orm.Session, resource_id: int | None = None
 ) -> list[DrainableHost]:
     """Return the fenced hosts that are to be given back: their lease is not
-    looking for hosts with them among its own, and no lease has them.
+    looking for hosts, or cannot use them, and no lease holds them.
 
     :param resource_id: only this one
     """
@@ -237,8 +237,8 @@ def unfit(session: orm.Session, lease_id: str) -> list[str]:
 def came_free(
     session: orm.Session, lease_id: str, now: datetime.datetime
 ) -> None:
-    """Make a worker give back soon what was taken for the lease, as far as it
-    is not needed any more after this transaction."""
+    """Make a worker soon give back the hosts that were fenced for the lease,
+    and are not needed any more after this transaction."""
     taken = session.scalar(
         sa.select(RESOURCE.c.id)
         .where(RESOURCE.c.fenced_for == lease_id)
@@ -253,7 +253,7 @@ def enrol(
 ) -> None:
     """Move a drainable host into the pool.
 
-    :raises: Conflict if it is fenced, or none
+    :raises: Conflict if the host is fenced, or is not drainable
     """
     done = session.execute(
         sa.update(RESOURCE)

@@ -24,7 +24,7 @@ class Due(NamedTuple):
     """A lease that a worker must look at.
 
     :ivar ready: it is prepared, and its time has come.
-    :ivar left: by a worker that had claimed it, and was not heard of again.
+    :ivar left: a worker had claimed it, and was not heard of again.
     """
 
     id: str
@@ -112,8 +112,8 @@ def hurry(
 ) -> None:
     """Make workers look at the leases at once.
 
-    One that has a lease in its hands does so when it is done: it finds that
-    the version has changed.
+    A worker that holds a lease looks again when it is done, because it finds
+    that the version has changed.
     """
     for page in pages.of(lease_ids):
         session.execute(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that waiting leases may get, with all that decides on it.
+"""Resources that waiting leases may get, with all facts that decide which
+lease gets them.
 
 Every function joins the caller's transaction.
 """
@@ -66,8 +67,8 @@ def load(
 
 
 def facts_of(host: objects.Host) -> dict[str, float | str]:
-    """Return the facts of a host that requirements compare, but its traits, by
-    key."""
+    """Return, by key, the facts of a host that requirements compare, without
+    its traits."""
     named = {
         key: getattr(host.facts, key)
         for key in (requirements.NUMBERS | requirements.TEXTS)

@@ -41,7 +41,7 @@ def mark_unprepared(
     now: datetime.datetime,
 ) -> None:
     """Make workers bring Nova in line for leases that hold any of the
-    resources: they may use it no more, or again."""
+    resources: they may no longer use it, or may use it again."""
     holders = (
         sa.select(RESERVATION.c.lease_id)
         .join(ALLOCATION, ALLOCATION.c.reservation_id == RESERVATION.c.id)
@@ -57,8 +57,8 @@ def mark_unprepared(
             LEASE.c.status.in_(states.OPEN),
             LEASE.c.in_nova == sa.true(),
         )
-        # Due are those that no worker holds: one that does finds it by the
-        # version.
+        # Only leases that no worker holds become due. A worker that holds one
+        # notices the new version.
         session.execute(
             sa.update(LEASE)
             .where(*concerned, LEASE.c.claimed_by.is_(None))
@@ -79,9 +79,9 @@ def needing_repair(
     """Return the leases that may have to be healed; first those that have
     begun, or will sooner.
 
-    :param until: the latest start that is looked at; None: all
-    :param prepared_until: the same where what they hold has not failed, but
-        is disabled; what is cordoned matters whenever they begin
+    :param until: the latest start of leases that are looked at; None: all
+    :param prepared_until: the same for leases whose resources have not failed,
+        but are disabled; cordoned resources matter whenever a lease begins
     """
     begins = [] if until is None else [LEASE.c.start_date <= until]
     opened = LEASE.c.status.in_(states.OPEN)
@@ -100,7 +100,7 @@ def needing_repair(
         RESOURCE, RESOURCE.c.id == ALLOCATION.c.resource_id
     ).where(
         RESOURCE.c.hold == states.Hold.DISABLED,
-        # Who had it before that may go on.
+        # A lease that had the resource before it was disabled may go on.
         sa.or_(
             LEASE.c.status == states.Lease.PENDING,
             LEASE.c.start_date > RESOURCE.c.held_since,
@@ -189,8 +189,8 @@ def replace(
     resource_ids: Collection[int],
     now: datetime.datetime,
 ) -> None:
-    """End the use of resources that were in use; they are occupied until
-    they are vacated. Who has had one in this second has had it for one."""
+    """End the use of resources that were in use; they are occupied until they
+    are vacated. A use that began in this second counts as one second."""
     second = datetime.timedelta(seconds=1)
     session.execute(
         sa.update(ALLOCATION)
@@ -215,10 +215,11 @@ def give(
     window: interval.Interval,
     given_at: datetime.datetime | None,
 ) -> None:
-    """Give slots in place of others, beside what the reservation has; of what
-    it had before, each counts as what it was then.
+    """Give the reservation slots in place of others, in addition to what it
+    has. A resource that it had before keeps its former given_at.
 
-    :param slots: resource id -> how many slots it has there then
+    :param slots: resource id -> how many slots the reservation has there
+        afterwards
     :param amounts: what each slot holds; None: a slot is the whole resource
     """
     former = {
@@ -250,8 +251,8 @@ def give(
 def acknowledge(
     session: orm.Session, reservation_id: str, now: datetime.datetime
 ) -> None:
-    """Count what the reservation has now as what it had at first, and nothing
-    else."""
+    """Count the resources that the reservation has now as its original ones,
+    and no others."""
     session.execute(
         sa.update(ALLOCATION)
         .where(ALLOCATION.c.reservation_id == reservation_id)
@@ -282,7 +283,7 @@ def set_flags(
 
 
 def replaced(session: orm.Session, before: datetime.datetime) -> set[str]:
-    """Return leases with a resource that was replaced until then, and is not
+    """Return leases with a resource that was replaced by then, and is not
     vacated yet."""
     return set(
         session.scalars(_holders().where(ALLOCATION.c.replaced_at <= before))
@@ -293,8 +294,8 @@ def former(session: orm.Session, reservation_id: str) -> dict[int, int]:
     """Return resource id -> slots, of resources that the reservation had to
     leave, and others may have by now; a whole resource is one slot.
 
-    Those that were replacements themselves are none: to go from one to another
-    would help nobody.
+    Resources that were replacements themselves are left out: to move from one
+    replacement to another would help nobody.
     """
     count = AMOUNT.alias()
     return {
@@ -348,7 +349,7 @@ def returned(session: orm.Session) -> set[str]:
 
 
 def down(session: orm.Session, before: datetime.datetime) -> set[str]:
-    """Return leases with a resource that has failed until then."""
+    """Return leases with a resource that had failed by then."""
     return set(
         session.scalars(
             _holders()
@@ -374,7 +375,7 @@ def vacate(
 ) -> None:
     """Release resources that reservations had before they were replaced.
 
-    :param resource_ids: what of it; None: all
+    :param resource_ids: which of them; None: all
     """
     conditions = [
         ALLOCATION.c.reservation_id.in_(reservation_ids),

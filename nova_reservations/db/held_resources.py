@@ -64,8 +64,8 @@ def _names(
 def _amounts(
     session: orm.Session, page: Collection[str]
 ) -> tuple[dict[str, Counter[str]], dict[str, Counter[str]]]:
-    """Return reservation id -> resource class -> amount, as the record has
-    it: all, and what of it can not be used."""
+    """Return reservation id -> resource class -> amount, as the usage record
+    has it: all of it, and the part that can not be used."""
     amounts: dict[str, Counter[str]] = defaultdict(Counter)
     degraded: dict[str, Counter[str]] = defaultdict(Counter)
     for row in session.execute(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions of queries for resources that nothing holds.
 
-Made from the table of reasons in ``objects/holds.py``: plans, counts, lists
-and healing use the same columns.
+They are built from the table of reasons in ``objects/holds.py``, so that
+plans, counts, lists and healing apply the same reasons.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ Use = table.Use
 
 
 def free(use: Use) -> sa.ColumnElement[bool]:
-    """Return the condition that no reason forbids to use a resource so.
+    """Return the condition that no reason forbids this use of a resource.
 
     One comparison for each column, as the indexes have them.
     """

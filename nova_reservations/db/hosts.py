@@ -140,7 +140,7 @@ def set_facts(
         sa.select(RESOURCE.c.name).where(RESOURCE.c.id == resource_id)
     )
     if before != facts.service_host:
-        # By its name the scheduler knows the host.
+        # The scheduler knows the host by its name.
         counters.increment(session, POOL)
     session.execute(
         sa.update(RESOURCE)
@@ -166,11 +166,11 @@ def set_facts(
 def set_provider_generations(
     session: orm.Session, generations: Mapping[int, tuple[int, str]]
 ) -> None:
-    """Remember of hosts that nothing which matters had changed by a
-    generation.
+    """Record up to which generation of its provider no fact of a host has
+    changed.
 
-    :param generations: resource id -> the generation of its provider, and
-        what stands for those of the providers below it
+    :param generations: resource id -> the generation of its provider, and the
+        value that stands for the generations of the providers below it
     """
     for page in pages.of(generations):
         session.execute(
@@ -192,11 +192,12 @@ def set_provider_generations(
 def move_provider_generations(
     session: orm.Session, changes: ports.GenerationChanges
 ) -> None:
-    """Remember the same of hosts whose facts were read at the generation
-    that theirs was before: they are not looked at again for what we have
-    changed ourselves.
+    """Record new generations of providers that only we have changed, so that
+    the facts of their hosts are not read again.
 
-    Where somebody else has changed the provider too, they are.
+    That applies only if the facts were read at the generation before our
+    change. Otherwise somebody else has changed the provider too, and the facts
+    are read again.
     """
     known = session.execute(
         sa.select(RESOURCE.c.uuid, RESOURCE.c.id).where(
@@ -213,7 +214,8 @@ def move_provider_generations(
             session.execute(
                 sa.update(HOST)
                 .where(
-                    # For optimizers that find no key in a pair.
+                    # For optimizers that do not use the primary key for a pair
+                    # of columns.
                     HOST.c.resource_id.in_(
                         [resource_id for resource_id, _ in page]
                     ),
@@ -327,7 +329,8 @@ def by_uuid(session: orm.Session, uuid: str) -> objects.Host | None:
 def is_enrolled(session: orm.Session, name: str) -> bool:
     """Return whether name is a service host or hypervisor hostname of the
     pool, or of a drainable host that is fenced."""
-    # One index each; a condition on both would use neither.
+    # A query for each column uses its index; one with a condition on both
+    # would use neither.
     return any(
         session.scalar(
             sa.select(

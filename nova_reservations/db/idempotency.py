@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys by which a client repeats a request to create a lease.
 
-A key is written in the transaction of the booking, before all else: who comes
-with the same one waits there until the first has committed, or has taken
-everything back.
+A key is written in the transaction of the booking, before all else. A second
+request with the same key waits at that insert until the first has committed or
+rolled back.
 
 Every function joins the caller's transaction.
 
@@ -26,8 +26,8 @@ from nova_reservations.db import models
 KEY = models.table(models.IdempotencyKey)
 
 PATIENCE = 2
-"""Seconds for which one waits for another with the same key. SQLite has one
-writer at a time: there one waits as for any other."""
+"""Seconds for which a request waits for another with the same key. SQLite has
+one writer at a time: there it waits as for any other writer."""
 
 _MYSQL = (
     'SET @nr_patience = @@SESSION.innodb_lock_wait_timeout, '
@@ -106,7 +106,7 @@ def insert(
 def point(
     session: orm.Session, key: objects.IdempotencyKey, lease_id: str
 ) -> None:
-    """Remember another lease in place of the one that was planned to be."""
+    """Record another lease for the key than the one that was planned."""
     session.execute(
         sa.update(KEY)
         .where(KEY.c.digest == key.digest)
@@ -126,9 +126,9 @@ def _patience(session: orm.Session) -> Iterator[None]:
     try:
         yield
     except (db_exc.DBError, sa.exc.OperationalError):
-        # PostgreSQL takes back with the transaction what was SET in it; but
-        # connections to MySQL and MariaDB have other users, if they are not
-        # lost.
+        # PostgreSQL undoes the SET with the transaction. A connection to MySQL
+        # or MariaDB goes back to the pool unless it is lost, so it must be
+        # reset.
         if dialect != 'postgresql' and not session.connection().invalidated:
             session.execute(end)
         raise
@@ -144,7 +144,7 @@ def _code(error: Exception) -> int | str | None:
 
 
 def remove(session: orm.Session, before: datetime.datetime, limit: int) -> int:
-    """Forget the oldest keys of before a time; return how many.
+    """Delete the oldest keys from before a time; return how many.
 
     :param limit: how many at most
     """

@@ -62,16 +62,15 @@ def nested(found: sa.Row[Any]) -> objects.Inventory:
 
 
 def capacity(found: sa.Row[Any]) -> int:
-    """Return how much of a class there is for leases, by the row of an
-    inventory, whatever else is in it."""
+    """Return how many units an inventory has for leases, from its row."""
     return int((found.total - found.reserved) * found.allocation_ratio)
 
 
 def of_wholes(
     session: orm.Session, resource_ids: Collection[int]
 ) -> dict[int, Counter[str]]:
-    """Return resource id -> resource class -> how much of it whole resources
-    have, which are no hosts; without those that have nothing."""
+    """Return resource id -> resource class -> units, of resources other than
+    hosts; without those that have none."""
     found: dict[int, Counter[str]] = defaultdict(Counter)
     for page in pages.of(resource_ids):
         for row in session.execute(
@@ -84,8 +83,9 @@ def of_wholes(
 def find(
     session: orm.Session, ids: Collection[int], names: Collection[str]
 ) -> dict[int, list[objects.Inventory]]:
-    """Return resource id -> what it has, and what is below it, that amounts
-    of these names may be of; with the traits that the names ask for."""
+    """Return resource id -> its inventories, and those of providers below it,
+    from which amounts of these names may be taken; with the traits that names
+    may ask for."""
     found = defaultdict(list)
     for each in session.execute(
         sa.select(INVENTORY).where(
@@ -110,8 +110,8 @@ def find(
 def _add_traits(
     session: orm.Session, found: dict[int, list[objects.Inventory]]
 ) -> None:
-    """Add the traits of hosts to their inventories: also amounts that others
-    hold may ask for some."""
+    """Add the traits of hosts to their inventories, because amounts may ask
+    for traits, including those that others hold."""
     own: dict[int, set[str]] = defaultdict(set)
     for each in session.execute(
         sa.select(TRAIT).where(TRAIT.c.resource_id.in_(found))
@@ -128,8 +128,8 @@ def _add_traits(
 
 
 def rivals(names: Collection[str]) -> sa.ColumnElement[bool]:
-    """Return the condition that an amount is of what amounts of these names
-    may be of, of whatever shape."""
+    """Return the condition that an amount, of whatever shape, may be taken
+    from the same inventories as amounts of these names."""
     column = AMOUNT.c.resource_class
     below = shapes.classes(names) - shapes.OF_HOSTS
     return sa.or_(
@@ -144,9 +144,8 @@ def rivals(names: Collection[str]) -> sa.ColumnElement[bool]:
 def is_large(
     resource_type: str, name: str, amount: int
 ) -> sa.ColumnElement[bool]:
-    """Return the condition that a resource, or a provider below it, has as
-    much in its inventory as one provider must give; empty, and whatever its
-    traits."""
+    """Return the condition that one inventory of a resource, or of a provider
+    below it, could give this amount if it were empty; traits are ignored."""
     if resource_type != objects.HOST or name in shapes.OF_HOSTS:
         return _has(INVENTORY, name, amount)
     shape = shapes.parse(name)
@@ -161,8 +160,8 @@ def is_large(
 def _has(
     table: sa.Table, resource_class: str, amount: int
 ) -> sa.ColumnElement[bool]:
-    # The offset, of nothing, keeps optimizers from reading all inventories
-    # for a page of hosts.
+    # The offset of 0 keeps optimizers from reading all inventories for a page
+    # of hosts.
     large: sa.Select[Any] = sa.select(sa.literal_column('1')).where(
         table.c.resource_id == RESOURCE.c.id,
         table.c.resource_class == resource_class,

@@ -18,10 +18,10 @@ _ONLY = 1
 
 
 class Progress(NamedTuple):
-    """:ivar hour: the end of the hour that is told of.
+    """:ivar hour: the end of the hour that is being notified of.
 
-    :ivar after: the place in the list of active leases up to which it was
-        told; None: to the end of the list, if there is no more.
+    :ivar after: the place in the list of active leases up to which
+        notifications were sent; None: all were sent.
     :ivar version: changes with each write.
     """
 
@@ -39,7 +39,7 @@ def progress(session: orm.Session) -> Progress:
 
 
 def advance(session: orm.Session, seen: Progress, now: Progress) -> bool:
-    """Write how far it has come; False if somebody has written it since
+    """Write the progress; return False if somebody has written it since
     seen."""
     created_at, lease_id = now.after or (None, None)
     done = session.execute(

@@ -28,15 +28,15 @@ CHUNK = 500
 """The number of leases that one query reads."""
 
 FEW = 5000
-"""If no more leases end late enough, or have changed, they are read first, and
-sorted afterwards."""
+"""If no more leases than this end late enough, or have changed, these are read
+first, and sorted afterwards."""
 
 SORT_KEYS: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
     **{
         key: (LEASE.c[key], LEASE.c.id)
         for key in ('created_at', 'start_date', 'end_date')
     },
-    # So many are alike that the index has them by their age.
+    # Many leases have the same value, so the index sorts these by age.
     **{
         key: (LEASE.c[key], LEASE.c.created_at, LEASE.c.id)
         for key in ('name', 'status')
@@ -55,10 +55,10 @@ def page(
     query: objects.LeaseQuery,
     after: Position | None = None,
 ) -> tuple[list[objects.Lease], Position | None]:
-    """Return leases up to the limit, and where the next page begins; None
-    where there is none.
+    """Return leases up to the limit, and where the next page begins; None if
+    this is the last.
 
-    :param after: where this one begins, in place of the marker.
+    :param after: where this page begins, in place of the marker.
     :raises: InvalidInput if the marker is no lease that the query could see
     """
     columns = SORT_KEYS[query.sort_key]
@@ -69,7 +69,8 @@ def page(
     conditions = _conditions(query)
     if after is not None:
         conditions.append(beyond(columns, after, query.descending))
-    # First the ids, of an index alone: what it passes over is not read.
+    # First only the ids, from an index, so that the rows of skipped leases are
+    # not read.
     rows = session.execute(_statement(session, query, conditions)).all()
     found: dict[str, objects.Lease] = {}
     for start in range(0, len(rows), CHUNK):
@@ -100,8 +101,8 @@ def _statement(
                 .where(*conditions, *([of_status] * bool(query.statuses)))
             )
             for dialect in ('mysql', 'mariadb'):
-                # It would follow the order of the list, past all that ended
-                # long ago.
+                # Otherwise MariaDB would follow the order of the list, past
+                # all leases that ended long ago.
                 statement = statement.prefix_with(
                     'STRAIGHT_JOIN', dialect=dialect
                 )
@@ -119,7 +120,7 @@ def _statement(
         return in_order()
     if len(query.statuses) == 1:
         return in_order(LEASE.c.status == query.statuses[0])
-    # A page of each, for which there are indexes, and of these a page.
+    # A page of each status, by its index, and then a page of all these.
     pages = sa.union_all(
         *(
             sa.select(in_order(LEASE.c.status == status).subquery())
@@ -136,8 +137,8 @@ def _statement(
 def _recent(
     query: objects.LeaseQuery,
 ) -> Iterator[list[sa.Select[tuple[str]]]]:
-    """Yield queries for the ids of leases among which those are that are
-    wanted: where they are few, the quickest way to these."""
+    """Yield queries for ids of leases that include all wanted ones. A query
+    that finds few leases is the quickest way to these."""
     if query.shared_with is not None:
         yield [project_access.leases_shared_with(query.shared_with)]
     if query.end_after is not None:
@@ -180,7 +181,7 @@ def _are_few(
 
 
 def _conditions(query: objects.LeaseQuery) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions for all that is wanted but the statuses."""
+    """Return the conditions of the query, without that on statuses."""
     conditions: list[sa.ColumnElement[bool]] = []
     for name in ('project_id', 'name'):
         if (wanted := getattr(query, name)) is not None:
@@ -247,8 +248,8 @@ def beyond(
 ) -> sa.ColumnElement[bool]:
     """Return the condition for what comes after a position.
 
-    It is said twice: PostgreSQL and SQLite find the place in an index by the
-    first, MariaDB by the second.
+    The condition has two equivalent forms: PostgreSQL and SQLite find the
+    place in an index by the first, MariaDB by the second.
     """
     bounds = [
         sa.literal(value, column.type)

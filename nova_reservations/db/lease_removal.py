@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All rows of leases, as they are removed.
+"""Removal of leases with all their rows.
 
 Every function joins the caller's transaction.
 """
@@ -26,10 +26,10 @@ SERVERS = (models.table(models.Server), models.table(models.LeasedServer))
 def remove(
     session: orm.Session, lease_ids: Collection[str]
 ) -> Mapping[str, int]:
-    """Delete leases with all that belongs to them; return how many rows of
-    what was deleted.
+    """Delete leases with all that belongs to them; return the number of
+    deleted rows of each kind.
 
-    Nobody may be writing them: the caller has locked their rows.
+    Nobody else may write them meanwhile: the caller holds locks on their rows.
     """
     reservation_ids = session.scalars(
         sa.select(RESERVATION.c.id).where(

@@ -126,7 +126,8 @@ def _events(
     for row in session.execute(
         sa.select(EVENT)
         .where(EVENT.c.lease_id.in_(lease_ids))
-        # Where a lease begins with its warning, as it was answered at first.
+        # If the start and the warning of a lease are at the same time, they
+        # keep the order of the first answer.
         .order_by(EVENT.c.time, EVENT.c.event_type.desc())
     ):
         found[row.lease_id].append(

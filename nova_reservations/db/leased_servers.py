@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that carry their own lease.
 
-One is written before Nova makes it, so that there is none of which we do not
+A server is recorded before Nova creates it, so that none exists that we do not
 know. Every function joins the caller's transaction.
 """
 
@@ -78,7 +78,7 @@ def release(
     server_uuids: Collection[str],
     now: datetime.datetime,
 ) -> None:
-    """Write that their leases have no more to do with the servers."""
+    """Record that the servers no longer belong to their leases."""
     for page in pages.of(server_uuids):
         _release(session, LEASED.c.server_uuid.in_(page), now)
 
@@ -88,7 +88,7 @@ def release_all(
     reservation_ids: Collection[str],
     now: datetime.datetime,
 ) -> None:
-    """Write that the reservations have no more to do with any server."""
+    """Record that no server belongs to the reservations any more."""
     _release(session, LEASED.c.reservation_id.in_(reservation_ids), now)
 
 

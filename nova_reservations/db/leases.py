@@ -233,13 +233,13 @@ def change(
 ) -> None:
     """Write columns of the lease, if nobody has written it since seen.
 
-    Neither a request nor a worker that has claimed it: both count.
+    A write by a request and a claim by a worker both count.
 
     :param reservations: the status that all its reservations get, or
         reservation id -> status of those that get another
     :param events: the status that each of its events gets
-    :param columns: of the table; ``status_reason`` may be an objects.Reason;
-        ``updated_at``, if it is not to be now.
+    :param columns: of the table. ``status_reason`` may be an objects.Reason.
+        ``updated_at`` is now unless it is given.
     :raises: Conflict
     :raises: InvalidTransition before anything is written
     """
@@ -338,7 +338,7 @@ def activate(
             _statuses(lease, states.Reservation.ACTIVE),
             {states.EventType.START: states.Event.DONE},
         )
-    # In one order everywhere: nobody waits for each other in a circle.
+    # In one order everywhere, so that writers cannot deadlock.
     for lease_id in sorted(seen):
         change(
             session,
@@ -421,9 +421,9 @@ def move_event(
     now: datetime.datetime,
     status: states.Event | None = None,
 ) -> None:
-    """Write when an event of a lease is.
+    """Set the time of an event of a lease.
 
-    :param status: None: as it is
+    :param status: None: unchanged
     :raises: InvalidTransition before anything is written
     """
     status = status or event.status
@@ -444,8 +444,9 @@ def in_nova(
 ) -> set[str]:
     """Return those of the reservations that may have something in Nova.
 
-    That is of all leases that are not over: one that has not begun, by a
-    database that was restored from a backup, may have begun since then.
+    These include the reservations of all leases that are not over. If the
+    database was restored from a backup, a lease that has not begun by its rows
+    may have begun since that backup.
     """
     return set(
         session.scalars(

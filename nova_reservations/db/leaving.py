@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources, or slots of them, that a lease gives back before all others.
 
-An active lease before its end: from the mark on nothing new is let into whole
-ones; until the release nobody else has them, at any time for which the lease
-has them. One that ends: those that are empty before the rest is.
+An active lease may give some back before its end. From mark() on, no new
+server is let into whole resources. Until release(), no other lease gets them
+for any time for which this lease has them.
+
+A lease that ends gives back resources that are empty before the rest is.
 
 Every function joins the caller's transaction.
 """
@@ -83,8 +85,8 @@ def vacate(
     resource_ids: Collection[int],
     now: datetime.datetime,
 ) -> None:
-    """End the use of resources that nothing is on any more, while others of
-    the reservation are still to be left at its end."""
+    """End the use of empty resources when the lease ends, while others of the
+    reservation are not empty yet."""
     _release(session, now, *_of(reservation_id, resource_ids))
     healing.vacate(session, [reservation_id], now, resource_ids)
 
@@ -96,7 +98,7 @@ def lower(
     amounts: Mapping[str, int],
     now: datetime.datetime,
 ) -> None:
-    """Let the reservation have so few slots.
+    """Reduce the slots of the reservation.
 
     :param slots: resource id -> how many stay there; 0 ends the use of it
     :param amounts: resource class -> what a slot holds
@@ -135,8 +137,8 @@ def _release(
     now: datetime.datetime,
     *conditions: sa.ColumnElement[bool],
 ) -> None:
-    """End the use of resources, unless it is over. Who has had one in this
-    second has had it for one."""
+    """End the use of resources, unless it is over. A use that began in this
+    second counts as one second."""
     second = datetime.timedelta(seconds=1)
     session.execute(
         sa.update(ALLOCATION)

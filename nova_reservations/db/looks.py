@@ -42,7 +42,7 @@ after a restore that has lost them: leases start nevertheless."""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Look:
-    """:ivar now: the time of the database, by which the rest is meant.
+    """:ivar now: the time of the database, to which the rest refers.
 
     :ivar lease: whether any lease is due.
     :ivar tasks: name -> attempt of periodic tasks that are due.
@@ -61,9 +61,9 @@ def at(session: orm.Session, now: datetime.datetime) -> Look:
 class Looks:
     """Looks of one worker, one after the other.
 
-    It has a connection of its own, without transactions: nothing else than
-    the question is sent, where the usual reader first sees whether the
-    connection still works, and ends a transaction at last.
+    It has a connection of its own, without transactions, so that only the
+    query is sent. The usual reader would first check whether the connection
+    still works, and would end a transaction afterwards.
     """
 
     def __init__(self, database: api.Database) -> None:
@@ -94,8 +94,9 @@ class Looks:
             # The server has closed it since the last look, or is down.
         engine = self.database.engine()
         if engine.dialect.name == 'sqlite':
-            # Nothing is sent anywhere; and what is open there, even to read,
-            # keeps the log of what others write from being emptied.
+            # A connection of our own would save nothing: SQLite has no server.
+            # If it stays open, even to read, it keeps the write-ahead log from
+            # being emptied.
             with self.database.reader() as session:
                 return [*session.execute(QUESTION)]
         self._connection = engine.connect().execution_options(

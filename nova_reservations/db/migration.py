@@ -21,8 +21,8 @@ def sync(database: api.Database, revision: str = 'head') -> None:
 
     :raises: DatabaseUnavailable
     """
-    # Here only: each nova-scheduler checks its schema, and Alembic would
-    # take 7 MiB of each.
+    # Imported only here: each nova-scheduler checks the schema, and Alembic
+    # would take 7 MiB of memory in each.
     import alembic.command
     import alembic.config
 
@@ -40,7 +40,8 @@ def _tables_remade(connection: sa.Connection) -> Iterator[None]:
     if connection.dialect.name != 'sqlite':
         yield
         return
-    # Before SQLAlchemy begins a transaction: within one this does nothing.
+    # This must run before SQLAlchemy begins a transaction: within one the
+    # PRAGMA does nothing.
     raw = connection.connection.cursor()
     raw.execute('PRAGMA foreign_keys = OFF')
     try:
@@ -82,7 +83,7 @@ class State(enum.StrEnum):
     CURRENT = 'current'
     OLD = 'old'
     NEWER = 'newer'
-    """Which is fine: within a release migrations only add."""
+    """A newer schema is fine: within a release migrations only add."""
 
 
 def state(database: api.Database) -> State:

@@ -40,7 +40,7 @@ class UTCDateTime(types.TypeDecorator[datetime.datetime]):
 
 
 class Reason(types.TypeDecorator[str]):
-    """Words for the owner of a lease, as many as are of use."""
+    """A text for the owner of a lease, cut to a useful length."""
 
     impl = sa.Text
     cache_ok = True
@@ -103,17 +103,18 @@ class Timestamps:
 class Resource(Base, Timestamps):
     """Whatever can be leased; bookings compare and set its generation.
 
-    fenced_for is the lease for which a host is emptied, or was: until it is
-    given back no other lease has it, also if the lease is gone.
+    fenced_for is the lease for which a host is, or was, emptied. Until the
+    host is given back no other lease gets it, even if that lease is gone.
 
-    down_since is set while it has failed; hold, and since when, while it has
-    not but no new lease is to have it. cordoned_at is set while an operator
-    keeps new leases off it, whether it works or not; emptied_at: when one
-    asked last to move the servers of leases that have left it.
+    down_since is set while the resource has failed. hold and held_since are
+    set while it has not failed but no new lease may have it. cordoned_at is
+    set while an operator keeps new leases off it, whether it works or not.
+    emptied_at is when an operator last asked to move the servers of leases
+    that have left it.
 
-    forced_down: who knows has said that nothing runs on it. braked_at: it
-    failed with many others, and nobody is moved off it; brake_off: an
-    administrator has said to move them.
+    forced_down: somebody who knows has declared that nothing runs on it.
+    braked_at: it failed together with many others, so no lease is moved off
+    it. brake_off: an administrator has said to move them anyway.
     """
 
     __tablename__ = 'nr_resources'
@@ -127,7 +128,7 @@ class Resource(Base, Timestamps):
             'spread',
             'id',
         ),
-        # Those of which hosts are emptied for leases.
+        # Drainable hosts, which are emptied for leases.
         sa.Index('ix_nr_resources_role', 'role', 'resource_type', 'id'),
         # Which are fenced, and what for? They are few.
         sa.Index('ix_nr_resources_fenced_for', 'fenced_for'),
@@ -236,11 +237,10 @@ class Inventory(Base):
 
 
 class NestedInventory(Base):
-    """The inventory of one resource class that a provider has which is below
-    a host's own.
+    """The inventory of one resource class of a provider below a host's own.
 
-    provider is its UUID. traits are those of the provider, in their order,
-    with blanks between.
+    provider is its UUID. traits are those of the provider, sorted and
+    separated by blanks.
     """
 
     __tablename__ = 'nr_nested_inventories'
@@ -303,17 +303,17 @@ Python's, whatever the locale of PostgreSQL's."""
 
 
 class Lease(Base, Timestamps):
-    """by_default is set of the lease that a server got without asking for
-    one: it does not count against limits. used_at is when its first server
-    was let in; unused_at when none had been for too long, and that was told,
-    or has ended it."""
+    """by_default is set for a lease that a server got without asking for one;
+    it does not count against limits. used_at is when the first server was let
+    in. unused_at is when no server had been let in for too long, and the lease
+    was reported or ended for it."""
 
     __tablename__ = 'nr_leases'
     __table_args__ = _table_args(
         _one_of('status', states.Lease),
         _one_of('lease_type', states.LeaseType),
-        # Lists: of one project, of all. What is beyond the id, which markers
-        # need, tells which leases are over long since.
+        # Lists of one project, and of all. Markers need the columns up to the
+        # id; the others tell which leases were over long ago.
         sa.Index(
             'ix_nr_leases_listed_project',
             'project_id',
@@ -360,9 +360,9 @@ class Lease(Base, Timestamps):
         sa.Index('ix_nr_leases_due', 'due_at', 'id'),
         # Which leases wait? Each booking and each release asks this.
         sa.Index('ix_nr_leases_status', 'status', 'created_at', 'id'),
-        # What does a project hold, and how many leases has it? Those that
-        # count, which servers may have many others beside; of those in ERROR
-        # the few that something is left of.
+        # What does a project hold, and how many leases has it? by_default
+        # skips the leases of servers, which may be many; in_nova finds the few
+        # leases in ERROR of which something is left.
         sa.Index(
             'ix_nr_leases_holding',
             'project_id',
@@ -386,7 +386,7 @@ class Lease(Base, Timestamps):
         sa.String(16), server_default=states.LeaseType.SCHEDULED
     )
     max_retries: orm.Mapped[int | None] = orm.mapped_column(sa.Integer)
-    # Of workers of an earlier release, as retry_at.
+    # tries and retry_at are read only by workers of an earlier release.
     tries: orm.Mapped[int] = orm.mapped_column(sa.Integer, server_default='0')
     retry_at: orm.Mapped[datetime.datetime | None] = orm.mapped_column(
         UTCDateTime
@@ -425,11 +425,11 @@ class Lease(Base, Timestamps):
 
 
 class Refusal(Base):
-    """A lease that was refused for lack of room: one for all that a project
-    has asked for on a day that are alike, which have the same digest.
+    """A lease that was refused for lack of room. Equal requests of a project
+    on one day have the same digest, and share one row.
 
-    Its dates are those of the first; reservations are pairs of a resource
-    type and its params.
+    The dates are those of the first request; reservations are pairs of a
+    resource type and its params.
     """
 
     __tablename__ = 'nr_refusals'
@@ -459,8 +459,9 @@ class Refusal(Base):
 class IdempotencyKey(Base):
     """A request that has made a lease, for those who repeat it.
 
-    digest is that of the key, with its project and its user; body that of
-    the request. It refers to no lease: it outlives a deleted one.
+    digest is of the key, with its project and its user; body is the digest of
+    the request's body. There is no foreign key to the lease, because the row
+    outlives a deleted lease.
     """
 
     __tablename__ = 'nr_idempotency_keys'
@@ -481,17 +482,18 @@ class IdempotencyKey(Base):
 
 
 class Reservation(Base, Timestamps):
-    """open_to is the project whose servers use it by themselves; not set if
-    they have to ask for it.
+    """open_to is the project whose servers use it without naming it; not set
+    if they have to name it.
 
     part_of is the reservation of the same lease that it was made for, and
-    part_name its name there; not set if somebody has asked for it.
+    part_name its name there; both are not set if a user has asked for it.
     """
 
     __tablename__ = 'nr_reservations'
     __table_args__ = _table_args(
         _one_of('status', states.Reservation),
-        # Has this project any? Asked by every request that names none.
+        # Has this project an open reservation? Asked by every request that
+        # names none.
         sa.Index('ix_nr_reservations_open', 'open_to', 'status'),
     )
 
@@ -520,8 +522,8 @@ class Event(Base, Timestamps):
         sa.UniqueConstraint('lease_id', 'event_type'),
         _one_of('status', states.Event),
         _one_of('event_type', states.EventType),
-        # All that is shown of the events of a page of leases, without their
-        # rows: the order in which those lie is of no use.
+        # It covers all columns that lists of leases show of events. The rows
+        # themselves need not be read, which lie in no useful order.
         sa.Index(
             'ix_nr_events_read',
             'lease_id',
@@ -624,11 +626,12 @@ class AllocationAmount(Base):
 
 
 class Server(Base, Timestamps):
-    """A server that was created in a reservation of slots: it is of it
-    whatever flavor it gets later. Or one that came to a reservation, of slots
-    or of hosts, without asking.
+    """A server that was created in a reservation of slots, and belongs to it
+    whatever flavor it gets later; or one that was sent to an open reservation,
+    of slots or of hosts.
 
-    chosen if its request named no reservation: its moves do not, either.
+    chosen is set if its request named no reservation: then its moves name
+    none, either.
     """
 
     __tablename__ = 'nr_servers'
@@ -647,8 +650,8 @@ class Server(Base, Timestamps):
 class ProjectAccess(Base, Timestamps):
     """A project that a reservation of another one is shared with.
 
-    removed_at is since when it is not any more; servers of the project may
-    still be there. lease_id, which its reservation has too, is for lists.
+    removed_at is since when it is no longer shared; servers of the project may
+    still be there. lease_id is a copy of the reservation's, for lists.
     """
 
     __tablename__ = 'nr_project_access'
@@ -676,10 +679,10 @@ class ProjectAccess(Base, Timestamps):
 class LeasedServer(Base, Timestamps):
     """A server that carries the lease of its reservation.
 
-    Kept when the lease is over, as its history. released_at is set as soon
-    as the lease has no more to do with it. down_since is when its host was
-    seen to be down, or to have failed, if that lasts; braked_at is when many
-    were last seen to fail with it.
+    Kept when the lease is over, as its history. released_at is set as soon as
+    the server no longer belongs to the lease. down_since is since when its
+    host has been down or, with failed set, has failed. braked_at is when many
+    hosts were last seen to fail with it.
     """
 
     __tablename__ = 'nr_leased_servers'
@@ -727,8 +730,8 @@ class UnfitDonor(Base):
 class Closing(Base):
     """A host that is being closed to servers without a reservation.
 
-    attempt is who does it. listed_at is when those servers were listed that
-    Nova was building or moving then; reason says what is waited for.
+    attempt is who closes it. listed_at is when the servers that Nova was
+    building or moving were listed; reason says what is waited for.
     """
 
     __tablename__ = 'nr_closings'
@@ -759,10 +762,11 @@ class AwaitedServer(Base):
 class Task(Base):
     """Periodic work that one worker of the cloud does at a time.
 
-    :ivar due_at: the next time; while it is done, already the time after.
+    :ivar due_at: when it runs next; while a run is under way, already the one
+        after it.
     :ivar attempt: counts the claims on it.
-    :ivar claimed_until: when it is done anew if its worker is not heard of.
-        None: nobody does it now.
+    :ivar claimed_until: when another worker takes it over unless its worker
+        renews the claim. None: nobody does it now.
     """
 
     __tablename__ = 'nr_tasks'
@@ -789,8 +793,8 @@ class Counter(Base):
 class Recorded:
     """A part of the record of what a lease had, from when to when.
 
-    It refers to no lease, which it outlives. ended_at is not set while it
-    goes on.
+    There is no foreign key to the lease, which the row outlives. ended_at is
+    not set while it goes on.
     """
 
     id: orm.Mapped[int] = orm.mapped_column(sa.Integer, primary_key=True)
@@ -807,12 +811,13 @@ class Recorded:
 class Usage(Base, Recorded):
     """The amount of a resource class that a reservation held.
 
-    degraded: what of it could not be used, for what it is of had failed.
+    degraded is set if the amount could not be used, because its resource had
+    failed.
     """
 
     __tablename__ = 'nr_usage'
     __table_args__ = _table_args(
-        # Reports of a window; what began after it is not read.
+        # Reports of a window; rows that began after it are not read.
         sa.Index(
             'ix_nr_usage_window', 'project_id', 'ended_at', 'started_at', 'id'
         ),
@@ -833,7 +838,8 @@ class Usage(Base, Recorded):
 class ServerUsage(Base, Recorded):
     """A server that was let into a reservation, by the flavor it had.
 
-    goes_on is the server while it does, so that it is in one place at a time.
+    goes_on is the server's UUID until ended_at is set. It is unique, so that a
+    server is in one place at a time.
     """
 
     __tablename__ = 'nr_server_usage'
@@ -865,7 +871,7 @@ class ServerUsage(Base, Recorded):
 class DeletedLease(Base):
     """A lease as it was when it was deleted, for administrators.
 
-    A table of its own: nothing that asks for leases has to pass it over.
+    It has a table of its own, so that no query for leases has to skip it.
     """
 
     __tablename__ = 'nr_deleted_leases'
@@ -891,7 +897,8 @@ class DeletedLease(Base):
 
 
 class DeletedReservation(Base):
-    """A reservation of a deleted lease: what is left of it is found by its id.
+    """A reservation of a deleted lease: its leftovers are recognised by its
+    id.
 
     It refers to no row, so that a scheduler which does not know this table can
     purge deleted leases.
@@ -907,8 +914,8 @@ class DeletedReservation(Base):
 class Exists(Base):
     """The progress of the hourly notifications of active leases; one row.
 
-    hour is the end of the hour that is told of; created_at and lease_id are
-    of the last lease that was told of, not set when all were.
+    hour is the end of the hour that is being notified of. created_at and
+    lease_id are of the last lease that was notified of; not set when all were.
     """
 
     __tablename__ = 'nr_exists'
@@ -925,10 +932,11 @@ class Exists(Base):
 
 
 class Project(Base):
-    """A project whose leases are limited; what can raise what it holds
-    raises its generation first, and so waits for others that do.
+    """A project whose leases are limited. A transaction that can raise what
+    the project holds raises the generation first, and so waits for others that
+    do.
 
-    It is made by the first of them.
+    The first of these transactions inserts the row.
     """
 
     __tablename__ = 'nr_projects'
@@ -953,10 +961,10 @@ class Identity(Base):
 class Freed(Base):
     """A resource that came free and was not offered to all waiting leases yet.
 
-    resource_id is what came free; it is not set where one has left the queue
-    who may have kept others from too much to be named. Only who has come after
-    arrival may gain by it. It refers to no resource: that would lock the
-    resource's row, which bookings write.
+    resource_id is what came free. It is not set if a lease has left the queue
+    that may have kept others from more resources than can be named. Only
+    leases that came after arrival may gain by it. There is no foreign key to
+    the resource: it would lock the resource's row, which bookings write.
     """
 
     __tablename__ = 'nr_freed'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All that is held of some resources from a time on, as far as it is read.
 
-Anybody may be refused again and again: no more is read than the limits say,
-and it is told how far that goes.
+Anybody may be refused again and again, so reads are limited, and the result
+tells up to when it is complete.
 
 Decision 0032: doc/source/decisions/0032-refusals-tell-when
 """
@@ -33,7 +33,7 @@ ROWS = 5000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """:ivar exclusive: as a whole.
+    """:ivar exclusive: whether it is held as a whole.
 
     :ivar replaced: another resource was given in its place, and nobody knows
         when this one is left.
@@ -50,7 +50,7 @@ class Held:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Known:
-    """:ivar until: all that starts before it is there; None: all there is."""
+    """:ivar until: held is complete up to this time; None: for all times."""
 
     held: Collection[Held]
     until: datetime.datetime | None
@@ -81,8 +81,9 @@ def held(
     if terms.ignore:
         conditions.append(ALLOCATION.c.reservation_id.not_in(terms.ignore))
     if start - terms.cleaning > terms.now:
-        # What is over but not released is in the way only of what begins
-        # now, unless nobody knows when it will be left.
+        # An allocation that is past its end but not released blocks only
+        # windows that begin now. One that was replaced blocks later windows,
+        # too: nobody knows when its servers leave.
         conditions.append(
             sa.or_(
                 ALLOCATION.c.end_date > start - terms.cleaning,

@@ -25,8 +25,8 @@ SIZE = 100
 
 
 def of(ids: Iterable[T], size: int = SIZE) -> Iterator[list[T]]:
-    """Yield the ids, each once, in one order everywhere: so no two writers
-    wait for each other in a circle.
+    """Yield the ids, each once, in one order everywhere, so that writers
+    cannot deadlock.
 
     :param size: the most ids of a page; more than ``SIZE`` for what only
         reads

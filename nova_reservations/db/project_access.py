@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projects that reservations of others are shared with.
 
-Those that a reservation is not shared with any more are kept as long as
-servers of theirs may be in it.
+Projects that a reservation is no longer shared with are kept as long as their
+servers may be in it.
 
 Every function joins the caller's transaction.
 
@@ -67,7 +67,7 @@ def set_removed(
     removed_at: datetime.datetime | None,
     now: datetime.datetime,
 ) -> None:
-    """Share it no more, or again."""
+    """Stop sharing a reservation with a project, or share it again."""
     session.execute(
         sa.update(ACCESS)
         .where(

@@ -37,30 +37,32 @@ LONGEST_GRACE = datetime.timedelta(days=1)
 _COUNTED = states.WAITING | states.OPEN
 
 _ALIVE: Sequence[sa.ColumnElement[str]] = [
-    # Parameters in a list would be written into the statement each time.
+    # SQLAlchemy would expand a list of bound parameters at each execution.
     sa.literal_column(f"'{status}'")
     for status in sorted(
         _COUNTED | {states.Lease.TERMINATING, states.Lease.DELETING}
     )
 ]
-"""The states of leases that may hold something, but for ERROR: of those that
-are in it, and may be many, few do."""
+"""The states of leases that may hold something, except ERROR: many leases may
+be in ERROR, of which few hold anything."""
 
 _LEAVING = frozenset({states.Lease.DELETING, states.Lease.ERROR})
-"""The states of leases whose end may have taken longer than it may."""
+"""The states of leases whose end may have taken longer than it is allowed
+to."""
 
 
 def raise_generation(session: orm.Session, project_id: str) -> None:
-    """Raise the generation of what a project holds: whoever does the same
-    waits until the commit, and then sees what was written here.
+    """Raise the generation of what a project holds. Other transactions that do
+    so wait until the commit, and then see what this one has written.
 
-    It must be the first statement of its transaction: MariaDB reads, until
-    the commit, what there was at the first one that reads.
+    It must be the first statement of its transaction: until the commit,
+    MariaDB reads from the snapshot of the first statement that reads.
 
     Decision 0039: doc/source/decisions/0039-limits-in-the-booking
     """
     done = session.execute(
-        # Put together once: that takes longer than to send it.
+        # Built once, because building the statement takes longer than sending
+        # it.
         sa.lambda_stmt(
             lambda: (
                 sa.update(PROJECT)
@@ -71,7 +73,8 @@ def raise_generation(session: orm.Session, project_id: str) -> None:
         {'project': project_id},
     )
     if done.rowcount != 1:  # type: ignore[attr-defined]
-        # Of those who do it at the same time, all but one begin anew.
+        # If several transactions insert the row at once, all but one begin
+        # anew.
         session.execute(
             sa.insert(PROJECT).values(project_id=project_id, generation=1)
         )
@@ -93,10 +96,10 @@ def look(
     window: interval.Interval | None = None,
 ) -> Holdings:
     """Return the leases of the project that are not over, and what these and
-    others hold from now on, or have not given back though its end is past.
+    others hold from now on, or have not given back after its end.
 
     :param wanted: what is not limited does not matter
-    :param window: nor does what is to be held at another time
+    :param window: nor does what is held only outside this window
     """
     values: dict[str, Any] = {'project_id': project_id}
     if window is not None:
@@ -140,8 +143,8 @@ def look(
 def deleted_at(
     session: orm.Session, lease_ids: Iterable[str]
 ) -> dict[str, datetime.datetime]:
-    """Return id -> when the end began of leases that are deleted before it
-    was to be."""
+    """Return id -> when the end began, of leases that are deleted before their
+    end date."""
     return {
         row.lease_id: row.updated_at
         for page in pages.of(lease_ids)
@@ -172,8 +175,8 @@ def held_by(
 def _of_project(
     resources: bool, amounts: bool, windowed: bool
 ) -> sa.Select[Any]:
-    """Return the query for a project. To put it together takes as long as to
-    run it, and each booking does."""
+    """Return the query for a project. It is cached because each booking runs
+    it, and building it takes as long as running it."""
     return _select(resources, amounts, windowed).where(
         LEASE.c.project_id == sa.bindparam('project_id'),
         LEASE.c.by_default == sa.false(),
@@ -191,8 +194,9 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
     """Return a query for leases, with what each reservation of them holds, by
     the type of the resources and the resource class.
 
-    Outer joins, so that a planner begins with the leases: it would begin with
-    all that anybody holds from now on.
+    The joins are outer joins so that the database's planner begins with the
+    leases. Otherwise it would begin with all that any project holds from now
+    on.
     """
     columns: list[sa.ColumnElement[Any]] = [
         LEASE.c.id,
@@ -210,7 +214,8 @@ def _select(resources: bool, amounts: bool, windowed: bool) -> sa.Select[Any]:
         RESOURCE.c.resource_type,
     ]
     sums: list[sa.ColumnElement[Any]] = [
-        # Of one lease; grouped by it, SQLite would take an index by ends.
+        # All rows of a group are of one lease. If the end were in GROUP BY,
+        # SQLite would choose an index by ends.
         sa.func.min(LEASE.c.end_date).label('lease_end'),
         sa.func.sum(
             sa.case((ALLOCATION.c.exclusive == sa.true(), 1), else_=0)
@@ -251,7 +256,7 @@ def _with_amounts(
 ) -> sa.Select[Any]:
     """Return the query with what is held of each resource class: shares by
     the class, and a row for each class of a whole resource that has any."""
-    # Of what a slot of a host is made of nothing counts but the slot.
+    # For a slot of a host only the slot counts, not the amounts in it.
     counts = sa.or_(
         RESOURCE.c.resource_type != objects.HOST,
         AMOUNT.c.resource_class.startswith(objects.SLOTS, autoescape=True),
@@ -318,7 +323,7 @@ def _counts(row: sa.Row[Any], seen: set[tuple[str, int]]) -> dict[str, int]:
         return {}
     is_number = objects.slots_of(row.resource_class) is not None
     if is_number and row.resource_type != objects.HOST:
-        # The number of shares, beside what they are of.
+        # This row is the number of shares; other rows have their amounts.
         return {}
     name = limits.of_amounts(row.resource_type, row.resource_class)
     return {name: int(row.units)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All promises of one type of resource, for those who re-plan them.
+"""All promises of one type of resource, as re-planning needs them.
 
 Every function joins the caller's transaction.
 
@@ -29,9 +29,9 @@ RESOURCE = models.table(models.Resource)
 class Held(NamedTuple):
     """A resource that a reservation has, from start until just before end.
 
-    :ivar end: with the time for cleaning, and no earlier than what begins now
-        could have the resource.
-    :ivar whole: nobody has a share of it, and it is no other's place.
+    :ivar end: with the time for cleaning, and so late that no lease that
+        begins now could have the resource.
+    :ivar whole: it is not a share, and was not replaced by another resource.
     """
 
     resource_id: int
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 class Movable:
     """A reservation of a lease that has not begun.
 
-    :ivar params: as JSON: most are alike, and only these are read.
+    :ivar params: as JSON: most are equal, and each text is parsed once.
     """
 
     reservation_id: str
@@ -79,7 +79,7 @@ def in_window(
     window: interval.Interval,
     terms: search.Search,
 ) -> list[Held]:
-    """Return the same without what is surely not in the way of a window."""
+    """Return the same without what surely does not block a window."""
     conditions = [ALLOCATION.c.start_date < window.end + terms.cleaning]
     if window.start - terms.cleaning > terms.now:
         conditions.append(
@@ -129,9 +129,8 @@ def movable(
     now: datetime.datetime,
     window: interval.Interval | None = None,
 ) -> list[Movable]:
-    """Return the reservations that may have others in place of what they
-    have: of leases that have not begun, which no worker holds, and which no
-    server waits for.
+    """Return the reservations whose resources may be exchanged: of leases that
+    have not begun, that no worker holds, and that no server waits for.
 
     :param window: those of leases that start in it
     """
@@ -170,7 +169,7 @@ def move(
     """Give the reservation another resource in place of one, for the same
     window.
 
-    :raises: Conflict if it does not have that any more
+    :raises: Conflict if the reservation no longer has the source
     """
     done = session.execute(
         sa.update(ALLOCATION)

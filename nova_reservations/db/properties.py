@@ -35,8 +35,8 @@ class Holder(NamedTuple):
 
 
 def holders(session: orm.Session, resource_id: int) -> list[Holder]:
-    """Return the reservations that hold the resource, for those who see what
-    they ask of it."""
+    """Return the reservations that hold the resource, to check what they
+    require of it."""
     rows = session.execute(
         sa.select(
             RESERVATION.c.lease_id,
@@ -151,8 +151,8 @@ def _given(
 def set_private(
     session: orm.Session, name: str, private: bool, now: datetime.datetime
 ) -> objects.Property:
-    """Take a property out of lists that members read, or put it back: that
-    of hosts and of all other resources.
+    """Take a property out of lists that members read, or put it back; for
+    hosts and all other resources.
 
     :raises: NotFound if no resource of any type has it
     """

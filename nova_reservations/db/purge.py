@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old rows, as an operator has them deleted: of leases that are over, of those
+"""Old rows that an operator has deleted: of leases that are over, of leases
 that were deleted, and of the record of what was held.
 
-The record refers to no lease: either may go first.
+The record has no foreign key to leases, so either may be deleted first.
 
 Every function joins the caller's transaction.
 
@@ -41,7 +41,8 @@ _OVER = (
     LEASE.c.in_nova == sa.false(),
     LEASE.c.due_at.is_(None),
 )
-"""Nothing more is done for them, and no worker has one."""
+"""The conditions for leases for which nothing more is done, and which no
+worker has."""
 
 
 class Ended(NamedTuple):
@@ -111,8 +112,8 @@ def gone(session: orm.Session, lease_ids: Sequence[str]) -> list[str]:
 def remove(
     session: orm.Session, lease_ids: Sequence[str]
 ) -> Mapping[str, int]:
-    """Delete leases that are over, with all their rows; return how many rows
-    of what.
+    """Delete leases that are over, with all their rows; return the number of
+    deleted rows of each kind.
 
     :raises: Conflict if one of them is not as it was found, or is gone
     """
@@ -171,7 +172,7 @@ def remove_records(
 
 
 def count_deleted(session: orm.Session, before: datetime.datetime) -> int:
-    """Return how many leases would be forgotten that were deleted."""
+    """Return how many deleted leases would be forgotten."""
     return _counted(session, DELETED, DELETED.c.deleted_at < before)
 
 
@@ -201,7 +202,7 @@ def _counted(
 
 
 def count(session: orm.Session, lease_ids: Sequence[str]) -> Mapping[str, int]:
-    """Return how many rows of what remove() would delete."""
+    """Return how many rows of each kind remove() would delete."""
     reservation_ids = session.scalars(
         sa.select(RESERVATION.c.id).where(
             RESERVATION.c.lease_id.in_(lease_ids)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Migrations on MySQL and MariaDB, which commit each change of the schema at
-once: one that died half-way is run again, and goes on from there.
+once. A migration that died half-way can be run again, and goes on from there.
 
 A step is left out if the schema is already as the step would leave it. SQL
 that a migration executes by itself must be repeatable.
@@ -13,9 +13,10 @@ from alembic.ddl import mysql
 import sqlalchemy as sa
 
 
-# Named for no dialect, which would make it Nova's too.
+# It sets no __dialect__, which would register it for Nova's migrations, too.
 class RepeatableImpl(mysql.MySQLImpl):
-    """Alembic's own, but that it looks before each step."""
+    """Alembic's implementation, but it looks at the schema before each
+    step."""
 
     def create_table(self, table: sa.Table, **kw: Any) -> None:
         if not self._inspector().has_table(table.name):
@@ -82,7 +83,7 @@ class RepeatableImpl(mysql.MySQLImpl):
         )
 
     def _inspector(self) -> sa.Inspector:
-        """Look at the schema as it is now: an inspector keeps what it saw."""
+        """Return a new inspector: an old one has cached what it saw."""
         assert self.connection is not None
         return sa.inspect(self.connection)
 

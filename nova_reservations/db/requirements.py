@@ -161,8 +161,8 @@ def _compare(
 ) -> sa.ColumnElement[bool]:
     value = comparison.value
     if isinstance(value, float):
-        # PostgreSQL knows what to expect of an integer column only where it
-        # is compared with an integer.
+        # PostgreSQL uses the statistics of an integer column only if it is
+        # compared with an integer.
         whole = value.is_integer() and abs(value) < 2**31
         holds = requirements.OPERATORS[comparison.operator](
             what, sa.literal(int(value) if whole else value)
@@ -174,7 +174,7 @@ def _compare(
             _bytewise(what), value
         )
         if comparison.operator == '==':
-            # Says it again in a way that an index serves.
+            # The same again in a form for which an index can be used.
             holds = sa.and_(what == value, holds)
     return holds  # type: ignore[no-any-return]
 

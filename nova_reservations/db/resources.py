@@ -54,7 +54,7 @@ def insert(
     reservable: bool,
     role: states.Role = states.Role.POOL,
 ) -> int:
-    """Return its id.
+    """Insert a resource; return its id.
 
     :raises: Conflict if there is one of this type and UUID
     """
@@ -65,7 +65,8 @@ def insert(
             uuid=uuid,
             reservable=reservable,
             generation=0,
-            # Any, so that leases of one moment begin at different ones.
+            # An arbitrary place in the order of candidates, so that plans made
+            # at one moment begin at different resources.
             spread=zlib.crc32(uuid.encode()) >> 1,
             role=role,
             created_at=now,
@@ -175,8 +176,8 @@ def _assembled(
 def set_inventories(
     session: orm.Session, resource_id: int, totals: Mapping[str, int | None]
 ) -> None:
-    """Set how many units of resource classes there are; None: none, any
-    more."""
+    """Set how many units of resource classes there are; None removes a
+    class."""
     for name in sorted(totals):
         session.execute(
             sa.delete(INVENTORY).where(
@@ -205,8 +206,8 @@ def advance(
 
 
 def shares(session: orm.Session, resource_id: int) -> list[Share]:
-    """Return what reservations have of the resource, each class of each, and
-    have not released; in the order of their starts."""
+    """Return the shares of the resource that are not released, one for each
+    reservation and class, in the order of their starts."""
     rows = session.execute(
         sa.select(
             ALLOCATION.c.reservation_id,
@@ -244,7 +245,7 @@ def ids_of(
 
 def withdraw(session: orm.Session, resource_id: int) -> int:
     """Keep new leases away, and return how many reservations still hold the
-    resource; if none does, forget those that did."""
+    resource; if none does, delete its past allocations."""
     # The lock on its row keeps bookings out until the commit.
     session.execute(
         sa.update(RESOURCE)

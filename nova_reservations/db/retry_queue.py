@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases that wait for capacity, and hold nothing.
 
-They have an arrival; others that are CREATING wait for Nova's answer to a
+They have an arrival. Other leases in CREATING wait for Nova's answer to a
 request for servers.
 
 Every function joins the caller's transaction.
@@ -28,7 +28,7 @@ LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 
 ARRIVAL = 'arrival'
-"""The counter of all that have ever had to wait."""
+"""The counter of all leases that have ever had to wait."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def is_any(
 def positions(
     session: orm.Session, arrivals: Collection[int]
 ) -> dict[int, int]:
-    """Return arrival -> the number among all that wait, from 1, of those of
-    the leases that still do."""
+    """Return arrival -> position in the queue, from 1, of those of the leases
+    that still wait."""
     waits = (
         LEASE.c.status == states.Lease.CREATING,
         LEASE.c.arrival.is_not(None),
@@ -138,7 +138,7 @@ def in_order(session: orm.Session) -> list[Waiting]:
 def in_hand(
     session: orm.Session, now: datetime.datetime
 ) -> list[objects.Lease]:
-    """Return the waiting leases that workers are just trying."""
+    """Return the waiting leases that workers are trying to book now."""
     return leases.meeting(
         session,
         LEASE.c.status == states.Lease.CREATING,

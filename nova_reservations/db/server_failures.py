@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers with a lease of their own, and whether their hosts work.
 
-Such a host need not be enrolled: what is known of it is written at the
-server. Servers with a guaranteed place are left out: their place is a
-resource, which has a condition of its own. Every function joins the caller's
-transaction.
+Such a host need not be enrolled, so its condition is stored with the server.
+Servers with a guaranteed place are left out: their place is a resource, which
+has a condition of its own. Every function joins the caller's transaction.
 """
 
 from collections.abc import Collection
@@ -33,7 +32,7 @@ ALLOCATION = models.table(models.Allocation)
 class Carrier:
     """A server that carries a lease.
 
-    :ivar released: the lease has no more to do with it.
+    :ivar released: it no longer belongs to the lease.
     :ivar condition: that of its host, as far as has been seen.
     :ivar braked_at: when its host was last seen to fail with many others.
     """

@@ -55,13 +55,15 @@ def admit(
 ) -> None:
     """Record that the reservation lets the server in.
 
-    What it had before is over, also if it had the same: who has seen it
-    elsewhere before this ends that, and not what it has from now on. One that
-    is made before its lease begins counts from the lease's start on.
+    The server's former row ends, even if it was of the same reservation: a
+    worker that has seen the server elsewhere before this call ends that row,
+    and not the new one. A server that is made before its lease begins counts
+    from the lease's start on.
 
     :raises: Conflict if the same server is let in at the same time
     """
-    # First, for what is read after it is what an end before has left.
+    # The lease is locked first, so that later reads see what an earlier end
+    # has written.
     lease = _held_lease(session, reservation_id)
     if lease is None:
         return
@@ -104,12 +106,12 @@ def admit(
 def _held_lease(
     session: orm.Session, reservation_id: str
 ) -> sa.Row[Any] | None:
-    """Return the lease of a reservation if servers may be let in; it does not
-    end before the commit.
+    """Lock and return the lease of a reservation if servers may be let in: it
+    does not end before the commit.
 
-    Galera's nodes do not know of each other's locks: what one lets in while
-    another ends the lease is forgotten when the lease gives its hosts back,
-    or ends at the hourly look (``engine/usage_gaps.py``).
+    Galera's nodes do not know of each other's locks. A server that one lets in
+    while another ends the lease is forgotten when the lease gives its hosts
+    back, or ends at the hourly look (``engine/usage_gaps.py``).
     """
     lease_id = (
         sa.select(RESERVATION.c.lease_id)
@@ -130,8 +132,8 @@ def _held_lease(
 
 
 def _unmark(session: orm.Session, ids: Collection[int]) -> None:
-    """Let rows that have ended be no obstacle: a worker of a release that does
-    not know the mark has ended them."""
+    """Clear goes_on, which is unique, of rows that have ended: workers of a
+    release that does not know this column leave it set."""
     if ids:
         session.execute(
             sa.update(USAGE).where(USAGE.c.id.in_(ids)).values(goes_on=None)
@@ -186,8 +188,8 @@ def leave(
 def move_out(
     session: orm.Session, stays: Collection[Stay], now: datetime.datetime
 ) -> None:
-    """Record that servers are elsewhere; those that were let in again since
-    the stays were read are not."""
+    """Record that servers are elsewhere. A server that was let in again since
+    the stays were read has a new row, which goes on."""
     _end(session, {stay.id: stay.started_at for stay in stays}, now)
 
 
@@ -273,8 +275,8 @@ def watched(session: orm.Session, after: str, limit: int) -> list[Stay]:
 def _going_on(
     session: orm.Session, reservation_ids: Collection[str]
 ) -> dict[int, datetime.datetime]:
-    """Return the ids of rows -> when they began: those that are there, also
-    where the transaction has read before they were."""
+    """Return row id -> when it began. The locking read finds all committed
+    rows, even those that are newer than the transaction's snapshot."""
     return {
         row.id: row.started_at
         for row in session.execute(

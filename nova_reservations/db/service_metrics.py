@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that operators watch, as the database has them at this moment.
 
-None of it reads leases that are over long since, of which there are ever
-more. Every function joins the caller's transaction.
+No query reads leases that were over long ago, of which there are ever more.
+Every function joins the caller's transaction.
 """
 
 from collections import Counter
@@ -27,8 +27,8 @@ RESOURCE = models.table(models.Resource)
 USAGE = models.table(models.Usage)
 
 LIVING = tuple(status for status in states.Lease if status not in states.OVER)
-"""States in which a lease has something to come; ERROR is one only while
-something of the lease is left in Nova."""
+"""States in which a lease has something to come. ERROR is not among them,
+although something of such a lease may be left in Nova: see stuck()."""
 
 ENDING = (states.Lease.TERMINATING, states.Lease.DELETING)
 
@@ -46,7 +46,7 @@ class Living(NamedTuple):
 class Step(NamedTuple):
     """A start or an end that was due.
 
-    :ivar done_at: None: it is not.
+    :ivar done_at: None: it is not done.
     """
 
     due_at: datetime.datetime
@@ -73,8 +73,8 @@ def living(session: orm.Session) -> list[Living]:
 
 
 def lacking(session: orm.Session) -> int:
-    """Return how many leases lack a resource; others are degraded only for
-    that their owners do not know yet what they have in place of one."""
+    """Return how many leases lack a resource; other degraded leases have a
+    replacement, which their owners have not acknowledged yet."""
     lacks = sa.exists().where(
         RESERVATION.c.lease_id == LEASE.c.id,
         RESERVATION.c.missing_resources == sa.true(),
@@ -110,8 +110,8 @@ def stuck(session: orm.Session) -> int:
 
 
 def ending_since(session: orm.Session) -> datetime.datetime | None:
-    """Return when the end began that has lasted the longest of those that are
-    not over; None: there are none."""
+    """Return when the oldest end that is still under way began; None: there is
+    none."""
     begun = (
         sa.select(sa.func.min(EVENT.c.updated_at))
         .join(LEASE, LEASE.c.id == EVENT.c.lease_id)
@@ -135,8 +135,8 @@ def ending_since(session: orm.Session) -> datetime.datetime | None:
 def due(
     session: orm.Session,
 ) -> tuple[datetime.datetime | None, datetime.datetime | None]:
-    """Return since when, or from when on, a worker has to look at a lease; and
-    to begin a periodic task."""
+    """Return when the first lease, and the first periodic task, is or was
+    due."""
     return (
         session.scalar(
             sa.select(sa.func.min(LEASE.c.due_at)).where(
@@ -193,7 +193,7 @@ def _steps(
     waits: sa.ColumnElement[bool],
     within: tuple[datetime.datetime, datetime.datetime, int],
 ) -> list[Step]:
-    """:param waits: whether one that is not done is still to be"""
+    """:param waits: whether a step that is not done is still to come"""
     after, now, limit = within
     done = EVENT.c.status == states.Event.DONE
     rows = session.execute(
@@ -246,8 +246,8 @@ def host_seconds(
     """Return project -> for how long its leases had whole hosts, by the
     record, the time of each host added up.
 
-    Of a lease that ends late as much as will be recorded: what is told never
-    gets less.
+    A lease that ends late counts as much as will be recorded, so that the sum
+    never decreases.
     """
     of_hosts = USAGE.c.resource_class == objects.HOST
     had = [
@@ -275,5 +275,5 @@ def host_seconds(
 
 
 def counted(session: orm.Session, *names: str) -> Mapping[str, int]:
-    """Return counter -> its number; 0 of one that there is not."""
+    """Return counter -> its number; 0 if there is no such counter."""
     return {name: counters.value(session, name) for name in names}

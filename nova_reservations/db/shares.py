@@ -33,13 +33,13 @@ ALLOCATION = models.table(models.Allocation)
 AMOUNT = models.table(models.AllocationAmount)
 
 PAGE = 32
-"""Resources that are looked at together first; each further page is twice as
-long as the one before, up to LONGEST: where little is left, much is read."""
+"""The resources of the first page. Each further page is twice as long as the
+one before, up to LONGEST, because much has to be read where little is left."""
 
 LONGEST = 512
 
 _LOOK_AHEAD = 256
-"""Allocations that are looked at for some that are shares."""
+"""The allocations that are read to find some shares among them."""
 
 
 def pages(
@@ -136,8 +136,8 @@ class _Look:
         )
 
     def shared(self) -> list[int]:
-        """Return some of those that have a share in the window: of leases
-        that end first after it has begun."""
+        """Return some resources with a share in the window: those whose shares
+        end first after the window's start."""
         near = (
             sa.select(
                 ALLOCATION.c.resource_id,
@@ -213,7 +213,8 @@ class _Look:
                 AMOUNT.c.resource_class,
                 AMOUNT.c.amount,
             )
-            # Also those that hold nothing of these classes: they share it.
+            # An outer join: an allocation that holds nothing of these classes
+            # still makes the resource a shared one.
             .outerjoin(
                 AMOUNT,
                 sa.and_(
@@ -231,7 +232,8 @@ class _Look:
             if row.id not in units:
                 end = row.end_date
                 if end <= self._window.start:
-                    # Over and not left: nobody knows for how long.
+                    # It is past its end but not released, nobody knows for how
+                    # long.
                     end = self._window.end
                 units[row.id] = {}
                 found[row.resource_id].append(
@@ -249,9 +251,9 @@ class _Look:
     ) -> Iterator[sa.ColumnElement[bool]]:
         yield held.start_date < window.end
         if window.start > self._terms.now:
-            # What is over but not released is occupied still: only windows
-            # that begin now mind. Of what failed, and was replaced, nobody
-            # knows when its servers leave.
+            # An allocation that is past its end but not released blocks only
+            # windows that begin now. One that failed and was replaced blocks
+            # later windows, too: nobody knows when its servers leave.
             yield sa.or_(
                 held.end_date > window.start, held.replaced_at.is_not(None)
             )
@@ -266,13 +268,14 @@ def _meeting(share: demand.Share, query: sa.Select[Any]) -> sa.Select[Any]:
 def _fitting(
     share: demand.Share, query: sa.Select[Any], requirements: bool = True
 ) -> sa.Select[Any]:
-    """As _meeting, with resources that only their present holder may keep."""
+    """Like _meeting, but including resources that only their present holder
+    may keep."""
     query = query.where(
         models.Resource.resource_type == share.resource_type,
         holds.free(holds.Use.KEEP),
     )
     for name, amount in sorted(share.amounts.items()):
-        # Those that are too small are not even read.
+        # Resources that are too small are not even read.
         query = query.where(
             inventories.is_large(share.resource_type, name, amount)
         )
@@ -284,7 +287,8 @@ def _fitting(
 def _pages(
     session: orm.Session, query: sa.Select[Any], random_start: int
 ) -> Iterator[list[Any]]:
-    """Yield rows from a random place on, and around the end of the order."""
+    """Yield rows from a random place on, continuing at the beginning of the
+    order."""
     spread, key = models.Resource.spread, models.Resource.id
     query = query.order_by(spread, key)
     length = PAGE

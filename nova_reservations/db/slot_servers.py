@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that were created in reservations of slots, or have come to one
-without asking; and the reservations that they can use so.
+"""Servers that were created in reservations of slots, or were sent to an open
+reservation; and the open reservations of projects.
 
 Every function joins the caller's transaction.
 """
@@ -75,7 +75,7 @@ def of(
 
 
 def chosen(session: orm.Session, reservation_id: str) -> frozenset[str]:
-    """Return the UUIDs of the servers that have come without asking."""
+    """Return the UUIDs of the servers that have come without naming it."""
     return frozenset(
         session.scalars(
             sa.select(SERVER.c.server_uuid).where(
@@ -87,7 +87,7 @@ def chosen(session: orm.Session, reservation_id: str) -> frozenset[str]:
 
 
 def choice(session: orm.Session, server_uuid: str) -> str | None:
-    """Return the reservation that the server has come to without asking."""
+    """Return the reservation that the server has come to without naming it."""
     return session.scalar(
         sa.select(SERVER.c.reservation_id).where(
             SERVER.c.server_uuid == server_uuid, SERVER.c.chosen == sa.true()
@@ -135,7 +135,7 @@ def open_to(
     """Return the project's open reservations that servers may land in now, in
     the order of their ends.
 
-    :param only: of this one, if it is such a reservation
+    :param only: only this one, if it is such a reservation
     """
     this = [] if only is None else [RESERVATION.c.id == only]
     rows = session.execute(

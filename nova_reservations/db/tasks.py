@@ -2,9 +2,9 @@
 """Periodic tasks: when each is due, and whose it is.
 
 A worker that does a task has a claim on it, which it renews. The next time is
-set with the claim, and the claim alone keeps other workers away: who hurries
-a task that is being done moves the next time only, and another run begins as
-soon as this one is over.
+set with the claim, and the claim alone keeps other workers away. So hurry()
+moves only the next time of a task that is being done, and another run begins
+as soon as this one is over.
 
 The migrations insert their rows, so that nobody has to ask whether they are
 there. Every function joins the caller's transaction.
@@ -25,13 +25,14 @@ TASK = models.table(models.Task)
 WAKES_AT = sa.func.coalesce(
     TASK.c.claimed_until, TASK.c.due_at, type_=models.UTCDateTime
 )
-"""When a worker may begin it: when it is due, or when the one that does it is
-not heard of any more."""
+"""When a worker may begin it: when it is due or, if a worker has claimed it,
+when that claim expires."""
 
 
 class still_due(functions.FunctionElement[datetime.datetime]):
-    """A time no later than the one given: another one where only a row that
-    is changed counts as written, which is the nodes of Galera."""
+    """A time no later than the one given. On MySQL and MariaDB it is a
+    different one, because Galera's nodes count a row as written only if it
+    changes."""
 
     type = models.UTCDateTime()
     inherit_cache = True
@@ -51,10 +52,10 @@ def hurry(session: orm.Session, name: str, now: datetime.datetime) -> None:
     """Make a worker do a periodic task at once, or once more after the run
     under way.
 
-    The row is written also where it is due already: a worker that takes the
-    task waits until the caller's transaction is over, and sees what it has
-    written. On another node of a Galera cluster nobody waits: one of the two
-    fails and begins anew, but only if the row really is another one then.
+    The row is written even if the task is due already. So a worker that takes
+    the task waits until the caller's transaction is over, and sees what it has
+    written. On another node of a Galera cluster the worker does not wait: one
+    of the two fails and begins anew, but only if the row has really changed.
     """
     session.execute(
         sa.update(TASK)

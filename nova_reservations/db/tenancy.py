@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases that hold a resource, for operators who want it without any.
+"""Leases that hold a resource, for operators who want to empty it.
 
 Every function joins the caller's transaction.
 """
@@ -20,7 +20,7 @@ LEASE = models.table(models.Lease)
 RESERVATION = models.table(models.Reservation)
 
 MOST = 1000
-"""So many leases are told of at most."""
+"""The most leases that are returned."""
 
 
 def find(
@@ -114,8 +114,8 @@ def set_emptied(
     emptied_at: datetime.datetime | None,
     now: datetime.datetime,
 ) -> None:
-    """Have the servers of leases that have left the resource leave it, too,
-    or not any more."""
+    """Request that the servers of leases that have left the resource are moved
+    off it, or end that request."""
     resource = models.table(models.Resource)
     session.execute(
         sa.update(resource)
@@ -130,7 +130,8 @@ def set_stays(
     resource_id: int,
     because: str | None,
 ) -> None:
-    """Record why servers of a reservation are still on what it has left."""
+    """Record why servers of a reservation are still on a resource that it has
+    left."""
     session.execute(
         sa.update(ALLOCATION)
         .where(

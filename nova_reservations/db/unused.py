@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Active leases into which no server was ever let.
 
-Not those that servers carry, nor windows in which a host is maintained; nor
-those that hold anything else than hosts, such as addresses: no server is let
-into these, and nobody can tell whether they are used. Not those that are
-STARTING either, though servers may land in parts of them: whether any come is
-up to what starts them, and a start that fails ends by itself.
+Leases that servers carry, and windows in which a host is maintained, are left
+out. So are leases that hold anything other than hosts, such as addresses: no
+server is let into these, and nobody can tell whether they are used. Leases in
+STARTING are left out, too, though servers may land in parts of them: whether
+any come is up to what starts them, and a start that fails ends by itself.
+
 Every function joins the caller's transaction.
 """
 
@@ -61,7 +62,7 @@ def find(
     """Return the ids of those that have started before a time, and lack
     nothing; the oldest first.
 
-    :param untold: only those of which that was not told
+    :param untold: only those that were not reported yet
     """
     return list(
         session.scalars(
@@ -97,10 +98,11 @@ def active(session: orm.Session) -> int:
 
 
 def mark(session: orm.Session, lease_id: str, now: datetime.datetime) -> bool:
-    """Write that no server was in the lease for too long; return False if one
-    was let in meanwhile, or the lease is not active any more.
+    """Record that no server was let into the lease for too long; return False
+    if one was let in meanwhile, or the lease is not active any more.
 
-    Who lets one in waits for the caller's transaction, or it for them.
+    A transaction that lets a server in waits for the caller's, or the caller's
+    for it: both write the lease's row.
     """
     done = session.execute(
         sa.update(LEASE)

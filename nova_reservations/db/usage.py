@@ -67,7 +67,8 @@ def _values(row: sa.Row[Any], kind: type[Any]) -> dict[str, Any]:
 def _rows(
     session: orm.Session, table: sa.Table, query: records.UsageQuery
 ) -> Iterator[sa.Row[Any]]:
-    # In this order: what ends between the queries is in one of them.
+    # The open rows are read first: a row that ends between the two queries is
+    # then in at least one of them.
     going_on = list(
         _pages(session, table, query, [table.c.ended_at.is_(None)])
     )
@@ -137,8 +138,9 @@ class _Changes:
     """Changes of the record.
 
     :ivar ended: when -> the ids of rows that end then.
-    :ivar undone: the ids of rows that have not lasted.
-    :ivar amounts: of rows that have only begun, as they are now.
+    :ivar undone: the ids of rows that are deleted, because they lasted no
+        time.
+    :ivar amounts: the present amounts of rows that begin at this moment.
     """
 
     ended: dict[datetime.datetime, list[int]] = dataclasses.field(
@@ -154,11 +156,12 @@ def settle(
     leases: Collection[objects.Lease],
     now: datetime.datetime,
 ) -> bool:
-    """Write what the leases hold from now on, and what they do not hold any
-    more; return whether that was not so before.
+    """Record what the leases hold from now on, and what they do not hold any
+    more; return whether the record has changed.
 
-    The last thing in a transaction that changes it, and has compared and set
-    the leases' versions: nobody else does this at the same time.
+    Call this at the end of a transaction that changes what they hold, and that
+    has compared and set their versions: so nobody else does this at the same
+    time.
 
     :param leases: as the transaction leaves them
     """
@@ -171,7 +174,8 @@ def settle(
     changes = _Changes()
     let_out = False
     for lease in leases:
-        # What is late is no time that anybody was promised.
+        # Time after the end of a lease was promised to nobody, and does not
+        # count.
         at = min(now, lease.end_date)
         for item in lease.reservations:
             row = {
@@ -197,8 +201,8 @@ def end(
     reservation_ids: Collection[str],
     at: datetime.datetime,
 ) -> bool:
-    """Write that reservations of a lease that is gone hold nothing from then
-    on; return whether that was not so before."""
+    """Record that reservations of a lease that is gone hold nothing from then
+    on; return whether the record has changed."""
     changes = _Changes()
     for recorded in going_on(session, reservation_ids).values():
         _compare(changes, {}, recorded, at, {})
@@ -230,7 +234,7 @@ def _compare(
 ) -> None:
     """Note what is to change of the record of a reservation.
 
-    :param row: of what begins
+    :param row: the other columns of rows that begin
     """
     for key in sorted({*holding, *recorded}):
         amount, known = holding.get(key, 0), recorded.get(key)
@@ -308,7 +312,7 @@ def _begins(
     """Return reservation id -> when it began, of those that began before and
     have no record: a worker of an earlier release has started them.
 
-    :param unknown: reservations that hold something, by no record
+    :param unknown: reservations that hold something, but have no open record
     """
     begins = {
         item.id: start.updated_at
@@ -391,7 +395,7 @@ def _add_shares(
         if row.allocation_id in shares:
             reservation_id, degraded = shares[row.allocation_id]
             is_count = objects.slots_of(row.resource_class) is not None
-            # Of whichever shape: units are units.
+            # Units of a resource class are added up, whatever their shape.
             units_of = shapes.class_of(row.resource_class)
             name = records.SLOTS if is_count else units_of
             found[reservation_id][name, degraded] += row.amount

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the record that go on, and leases that do.
+"""Rows of the usage record that go on, and leases that go on.
 
 Every function joins the caller's transaction.
 
@@ -32,7 +32,7 @@ class Kind(enum.Enum):
 _TABLES = {Kind.HELD: USAGE, Kind.SERVERS: SERVER_USAGE}
 
 _GO_ON = {
-    # Parts are held before all of their lease is.
+    # Parts of a lease are held before all of it is.
     Kind.HELD: states.LETTING_IN,
     Kind.SERVERS: server_usage.LETS_IN,
 }
@@ -58,7 +58,8 @@ def going_on(
     rows = session.execute(
         sa.select(table.c.id, table.c.lease_id, table.c.reservation_id)
         .where(table.c.ended_at.is_(None), table.c.id > after)
-        # As the index has it: else PostgreSQL may read history by its ids.
+        # In the order of the index: otherwise PostgreSQL may read all past
+        # rows by their ids.
         .order_by(table.c.ended_at, table.c.id)
         .limit(limit)
     )
