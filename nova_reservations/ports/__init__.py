@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port to the cloud, which leases use; ``cloud/`` implements it on Nova.
 
-Every method may be repeated after a crash in the middle of it: what is done
-already is left as it is. All of them may raise CloudUnavailable (try again
-later) and, where said, CloudRefused (trying again will not help).
+Every method may be repeated after a crash in the middle of it: steps that are
+done already are left as they are. All of them may raise CloudUnavailable (try
+again later) and, where said, CloudRefused (trying again will not help).
 """
 
 from collections.abc import Mapping
@@ -119,7 +119,8 @@ __all__ = [
 
 
 class Cloud(Protocol):
-    """The eight parts of the cloud; a user of only one may take that alone."""
+    """The eight parts of the cloud; code that uses only one may take that
+    alone."""
 
     @property
     def hosts(self) -> Hosts: ...
@@ -153,8 +154,8 @@ class Notifier(Protocol):
 
 class Sent(Protocol):
     def __call__(self) -> bool:
-        """Wait until all notifications are sent, for some time; return
-        whether they are."""
+        """Wait for some time until all notifications are sent; return whether
+        they are."""
 
 
 class LimitSource(Protocol):

@@ -12,7 +12,8 @@ from nova_reservations.ports.calls import Check
 
 
 class GenerationChange(NamedTuple):
-    """The generation of a provider before a change of ours, and by it alone.
+    """The generation of a provider before a change of ours, and the one to
+    which that change alone has moved it.
 
     Decision 0017: doc/source/decisions/0017-what-we-changed-ourselves
     """
@@ -90,10 +91,10 @@ class Aggregates(Protocol):
     ) -> GenerationChanges:
         """Make the reservation's aggregate hold exactly these hosts.
 
-        In Nova and in placement, many hosts at once, then one cast to the
-        schedulers.
+        The hosts are changed in Nova and in placement, many at once, and then
+        one cast tells the schedulers.
 
-        :param database: the name of ours, which the aggregate bears
+        :param database: the name of our database, which the aggregate bears
         :returns: what this has changed of the hosts' providers
         :raises: CloudRefused if a host is unknown to Nova or placement
         """
@@ -109,8 +110,8 @@ class Aggregates(Protocol):
         hosts: Collection[objects.Resource],
         check: Check,
     ) -> GenerationChanges:
-        """Take these hosts out of the aggregate, in Nova and in placement; it
-        is not made where it is gone, and keeps all others.
+        """Take these hosts out of the aggregate, in Nova and in placement. It
+        keeps all others, and is not made again if it is gone.
 
         :returns: what this has changed of the hosts' providers
         """
@@ -130,8 +131,9 @@ class Aggregates(Protocol):
         reservations that Nova has."""
 
     def origins(self) -> Mapping[str, str | None]:
-        """Return reservation id -> the database of which its aggregate says
-        that it is, of all aggregates of reservations."""
+        """Return reservation id -> the name of the database that its aggregate
+        bears, of all aggregates of reservations."""
 
     def sign(self, reservation_id: str, database: str) -> None:
-        """Write into the aggregate that it is of this database."""
+        """Write the name of the database that it belongs to into the
+        aggregate."""

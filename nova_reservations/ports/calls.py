@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words that all parts of the port are called with."""
+"""The types of arguments that all parts of the port have."""
 
 from collections.abc import Callable
 import dataclasses
 
 Check = Callable[[], None]
 """Raises ClaimLost if the caller must not go on: another worker has taken
-over, or a request has changed the lease. Called before each write, or a moment
-before where many are made side by side, so that a worker that was stopped and
-wakes late changes nothing."""
+over, or a request has changed the lease. Called before each write, or just
+before many writes in parallel, so that a worker that was suspended and wakes
+late changes nothing."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestKey:
-    """The reason for which a server is to be changed; Nova's records of what
-    was done to a server bear it, in the id of the request.
+    """The reason for which a server is to be changed. Nova's records of
+    actions on a server bear it, in the id of the request.
 
-    What was begun under a key, by any worker, is not begun again under the
-    same, and what has failed is not tried again: the next attempt has another
-    key.
+    An action that any worker has begun under a key is not begun again under
+    the same key, even if it has failed: the next attempt has another key.
 
-    :ivar reason: the id of what wants it.
+    :ivar reason: the id of the object that wants the change.
     :ivar attempt: from 0 on.
     """
 

@@ -16,9 +16,9 @@ class ComputeService:
     """A nova-compute, as Nova knows it.
 
     :ivar up: it has reported in time.
-    :ivar gave_up: it was not an administrator who disabled it but Nova
-        itself, because it can't work.
-    :ivar gone: Nova has none.
+    :ivar gave_up: Nova itself has disabled it because it can't work, and not
+        an administrator.
+    :ivar gone: Nova knows no such service.
     """
 
     up: bool
@@ -59,9 +59,10 @@ class HostVersion:
     changed.
 
     :ivar availability_zone: None: no cell has told whose provider it is.
-    :ivar cell: its UUID. None: that, or Nova has mapped the host to none.
+    :ivar cell: its UUID. None: no cell has told, or Nova has mapped the host
+        to none.
     :ivar tree: stands for the generations of the providers below its own.
-        None: that was not asked.
+        None: these were not asked for.
     """
 
     provider_generation: int
@@ -112,8 +113,8 @@ class Hosts(Protocol):
     ) -> Mapping[str, ComputeService]:
         """Return service host -> its nova-compute, GONE if it has none.
 
-        Of a host whose cell does not answer nothing is known: it is left
-        out. Other cells than those of the hosts are not asked.
+        Hosts whose cells do not answer are left out. Only the cells of the
+        hosts are asked.
 
         :param now: None: by the clock of Nova in this process
         """
@@ -128,5 +129,5 @@ class Hosts(Protocol):
         """
 
     def cells_of(self, names: Collection[str]) -> Mapping[str, str]:
-        """Return service host -> the name or UUID of its cell, of those that
-        Nova has mapped to one."""
+        """Return service host -> the name or UUID of its cell, of the hosts
+        that Nova has mapped to one."""

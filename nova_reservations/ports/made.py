@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Things that are made in Neutron for reservations, and their names there."""
+"""Things that are made in Neutron or Heat for reservations, and the tags that
+they bear there."""
 
 import dataclasses
 
@@ -12,9 +13,9 @@ _IN = 'nova_reservations:'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mark:
-    """The name that something bears of whom it was made for.
+    """The mark of something that was made for a reservation.
 
-    :ivar database: the name of ours.
+    :ivar database: the name of our database.
     """
 
     reservation_id: str
@@ -22,7 +23,7 @@ class Mark:
 
     @property
     def tags(self) -> list[str]:
-        """As Blazar gives them, and one more."""
+        """The tags that Blazar gives, and one more."""
         return [
             TAG,
             f'{_OF}{self.reservation_id}',
@@ -31,13 +32,15 @@ class Mark:
 
     @property
     def description(self) -> str:
-        """The same in what it is created with: tags come after."""
+        """The tags as a description: a thing is created with its description,
+        and is tagged only afterwards."""
         return ' '.join(self.tags)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """Something of a project's in Neutron, whether we have made it or not.
+    """Something that a project has in Neutron or Heat, whether we have made it
+    or not.
 
     :ivar words: its tags, and the words of its description.
     :ivar is_tagged: whether it has tags of a reservation.
@@ -55,7 +58,8 @@ class Made:
 
     @property
     def database(self) -> str | None:
-        """The database of that reservation; None: nobody knows."""
+        """The name of the database of that reservation; None: it is
+        unknown."""
         return self._after(_IN)
 
     def _after(self, prefix: str) -> str | None:

@@ -14,7 +14,7 @@ from nova_reservations.ports.made import Mark
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FloatingIP(Made):
-    """A floating IP, whoever's it is."""
+    """A floating IP of any project."""
 
     address: str
     network_id: str
@@ -22,7 +22,7 @@ class FloatingIP(Made):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Subnet:
-    """:ivar pools: first and last address of what Neutron gives to anybody."""
+    """:ivar pools: first and last address of each allocation pool."""
 
     id: str
     cidr: str
@@ -30,7 +30,7 @@ class Subnet:
     pools: tuple[tuple[str, str], ...]
 
     def has(self, address: str) -> bool:
-        """Return whether the address is one that a port of it could have."""
+        """Return whether a port of the subnet could have the address."""
         network = ipaddress.ip_network(self.cidr)
         found = ipaddress.ip_address(address)
         if found not in network:
@@ -39,8 +39,8 @@ class Subnet:
         return network.num_addresses <= 2 or found not in ends
 
     def gives(self, address: str) -> bool:
-        """Return whether Neutron may give the address to anybody, or has it
-        itself."""
+        """Return whether Neutron may allocate the address to anybody, or uses
+        it for the gateway."""
         found = int(ipaddress.ip_address(address))
         return address == self.gateway or any(
             int(ipaddress.ip_address(first))
@@ -63,27 +63,28 @@ class Networks(Protocol):
     """The part of Neutron that floating IPs need."""
 
     def acts_everywhere(self) -> bool:
-        """Return whether Neutron takes us for an administrator, who sees and
-        makes what is of other projects."""
+        """Return whether Neutron takes us for an administrator, who can see
+        and make things of other projects."""
 
     def find_network(
         self, network_id: str, project_id: str | None = None
     ) -> Network | None:
         """Return a network; None if there is none.
 
-        :param project_id: as this project sees it, which does not see each;
+        :param project_id: as this project, which may not see every network;
             None: as an administrator
         """
 
     def find_floating_ips(
         self, network_id: str, addresses: Collection[str]
     ) -> Mapping[str, FloatingIP]:
-        """Return address -> the floating IP that has it, whoever's it is."""
+        """Return address -> the floating IP that has it, of any project."""
 
     def find_ports(
         self, network_id: str, addresses: Collection[str]
     ) -> Mapping[str, str]:
-        """Return address -> the port that has it and is of no floating IP."""
+        """Return address -> the port that has it, without ports of floating
+        IPs."""
 
     def find_marked(self) -> Collection[FloatingIP]:
         """Return all floating IPs with the tag of reservations."""
@@ -108,5 +109,5 @@ class Networks(Protocol):
     def delete_floating_ip(
         self, floating_ip: FloatingIP, check: Check
     ) -> None:
-        """Delete a floating IP, wherever it leads; one that is gone is
+        """Delete a floating IP, even if a port has it; one that is gone is
         fine."""

@@ -14,7 +14,7 @@ from nova_reservations.ports.made import Mark
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentNetwork(Made):
-    """A network on a segment, whoever's it is."""
+    """A network on a segment, of any project."""
 
     segment: segment.Segment
     name: str
@@ -24,7 +24,7 @@ class SegmentNetwork(Made):
 class NetworkPort:
     """A port that keeps its network from being deleted.
 
-    :ivar owner: what kind of thing has it, as Neutron writes it.
+    :ivar owner: Neutron's device_owner, the kind of thing that has it.
     :ivar device_id: of that thing, such as a server or a router.
     """
 
@@ -48,14 +48,14 @@ class Segments(Protocol):
     def find_networks(
         self, physical_network: str, vlans: Collection[int]
     ) -> Mapping[int, SegmentNetwork]:
-        """Return VLAN -> the network that has it, whoever's it is."""
+        """Return VLAN -> the network that has it, of any project."""
 
     def find_marked(self) -> Collection[SegmentNetwork]:
         """Return all networks on VLANs with the tag of reservations."""
 
     def find_ranges(self, physical_network: str) -> Collection[range] | None:
-        """Return the VLANs that Neutron gives to networks by itself; None: it
-        does not tell."""
+        """Return the VLANs that Neutron gives to networks by itself; None:
+        Neutron does not tell."""
 
     def find_unreached(self) -> Collection[str]:
         """Return the physical networks that have agents, none of which is

@@ -46,14 +46,14 @@ first."""
 class Server:
     """A server that is on a host, or on its way there.
 
-    :ivar host: the service host that it is, or will be, on; empty if that
-        is none.
+    :ivar host: the service host that it is, or will be, on; empty if there is
+        none.
     :ivar state: Nova's vm_state, one of ServerState.
-    :ivar task: Nova's task_state: what it is being changed by.
-    :ivar fault: where it was asked for, what has gone wrong with it last.
-    :ivar written_at: when Nova wrote its row last, where it has one.
+    :ivar task: Nova's task_state: the operation under way.
+    :ivar fault: its last fault, if faults were asked for.
+    :ivar written_at: when Nova last wrote its row, if it has one.
     :ivar unbuilt: whether Nova has given it up before any host began to build
-        it: there is nothing of it but what it holds in placement.
+        it: nothing of it exists but its allocation in placement.
     """
 
     uuid: str
@@ -74,8 +74,8 @@ class Server:
 
     @property
     def is_settled(self) -> bool:
-        """It stays where it is: nothing is done to it that moves it, and no
-        resize of it may be reverted."""
+        """It stays where it is: no operation on it is under way, and no resize
+        of it can be reverted."""
         return self.task is None and self.state not in (
             ServerState.BUILDING,
             ServerState.RESIZED,
@@ -83,14 +83,14 @@ class Server:
 
     @property
     def has_alternates(self) -> bool:
-        """Nova may have named more hosts for it: where the first one fails,
-        nova-conductor puts it on one of these, and asks nobody."""
+        """Nova may have named alternates for it: if the first host fails,
+        nova-conductor puts it on one of these without asking a filter."""
         return self.state == ServerState.BUILDING or self.task == 'resize_prep'
 
     @property
     def is_being_deleted(self) -> bool:
-        """Also when its guest is gone, and its host has still to give back
-        what it held."""
+        """True also when its guest is gone, but its host has not given back
+        yet what it held."""
         return self.task == 'deleting' or self.state == ServerState.DELETED
 
 
@@ -147,7 +147,7 @@ class Room:
     """Hosts that servers could go to, according to placement.
 
     :ivar needs: server UUID -> resource class -> units.
-    :ivar fits: server UUID -> service hosts that would take it, one by one.
+    :ivar fits: server UUID -> service hosts that would take it alone.
     :ivar free: service host -> resource class -> units; of all in fits.
     """
 
@@ -171,8 +171,8 @@ class Outcome:
 class Servers(Protocol):
     """The servers of all projects.
 
-    Nothing is begun on a host that is down at the time ``now``; without it,
-    as plugins of version 0.1 ask, by the clock of Nova in this process.
+    Nothing is begun on a host that is down at the time ``now``. Plugins of
+    version 0.1 do not give it; then Nova's clock in this process decides.
     """
 
     def occupancy(
@@ -187,16 +187,15 @@ class Servers(Protocol):
         hosts whose cells do not answer."""
 
     def find_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
-        """Return UUID -> server, of those of these that still exist: also
-        where none has been found a host yet, or none was found; with their
-        faults.
+        """Return UUID -> server, with its fault, of those that still exist,
+        including those for which no host has been found yet, or none could be
+        found.
 
         :param servers: UUIDs
         """
 
     def heard_servers(self, servers: Collection[str]) -> Mapping[str, Server]:
-        """Return UUID -> server, of those of these that have got a cell, in
-        cells that answer.
+        """Return UUID -> server, of those that are in a cell that answers.
 
         :param servers: UUIDs
         """
@@ -209,8 +208,8 @@ class Servers(Protocol):
         """
 
     def gone_servers(self, servers: Collection[str]) -> Collection[str]:
-        """Return those of these that no longer exist: one query, where they
-        all do.
+        """Return those of the servers that no longer exist. That is one query
+        if they all exist.
 
         :param servers: UUIDs
         """
@@ -234,7 +233,7 @@ class Servers(Protocol):
         """
 
     def about_to_move(self, servers: Collection[str]) -> Collection[str]:
-        """Return those of these that are about to be resized or cold
+        """Return those of the servers that are about to be resized or cold
         migrated, also when they are deleted in the middle of that.
 
         :param servers: UUIDs
@@ -251,20 +250,20 @@ class Servers(Protocol):
         those that are being built, and those that are about to be resized or
         cold migrated, also when they are deleted in the middle of that.
 
-        On whichever host, or on none: while one is rescheduled it has
-        neither a host nor an allocation in placement.
+        They may be on any host, or on none: a server that is being rescheduled
+        has neither a host nor an allocation in placement.
 
         :param hosts: where they may come to; only their cells are asked
-        :param recorded: UUIDs of servers that are the reservation's, too
+        :param recorded: UUIDs of servers that belong to the reservation, too
         """
 
     def find_room(
         self, servers: Collection[Server], now: datetime.datetime
     ) -> Room:
-        """Return where servers could go that have no reservation: to no host
-        of the pool, and to none that is fenced or does not work.
+        """Return where the servers could go without a reservation: not to
+        hosts of the pool, nor to hosts that are fenced or do not work.
 
-        One that Nova could not look a host up for fits nowhere.
+        A server for which Nova could not look up a host fits nowhere.
         """
 
     def release_claims(
@@ -281,11 +280,13 @@ class Servers(Protocol):
     ) -> Mapping[str, str]:
         """Ask Nova to delete the servers; does not wait.
 
-        Those of a host that is down only if it is forced down: Nova deletes
-        them from its database alone, and trusts that nothing runs there.
-        Where Nova has failed at it, it is asked again after a minute.
+        Servers of a host that is down are deleted only if it is forced down:
+        Nova then deletes them from its database alone, and trusts that nothing
+        runs there. If Nova has failed to delete a server, it is asked again
+        after a minute.
 
-        :param keep_images: whether what they were shelved as outlives them
+        :param keep_images: whether the images that they were shelved as
+            outlive them
         :returns: server UUID -> why not, of those that Nova refused, or has
             failed at.
         """
@@ -314,8 +315,8 @@ class Servers(Protocol):
         """Ask Nova to shelve the servers and to take them off their hosts;
         does not wait.
 
-        What stands between a server and its shelf is done first: a resize
-        is confirmed. One that its user has deleted already is deleted.
+        An open resize is confirmed first. A server that its user has
+        soft-deleted is deleted.
 
         :returns: server UUID -> why not, of those that Nova refused, or
             failed at under this key.
@@ -325,7 +326,7 @@ class Servers(Protocol):
         self, servers: Collection[Server], key: RequestKey, check: Check
     ) -> Outcome:
         """Ask Nova to bring shelved servers back, once for a key; does not
-        wait. What is done are those that are on no shelf."""
+        wait. A server that is not shelved counts as done."""
 
     def migrate_servers(
         self,
@@ -337,8 +338,8 @@ class Servers(Protocol):
         """Ask Nova to move the servers to where a server without a
         reservation may be; does not wait.
 
-        Those that run are moved live; once for a key, and what finds no
-        place has failed.
+        Those that run are live migrated. Each server is asked for once for a
+        key; one that finds no host has failed.
         """
 
     def snapshot_servers(
@@ -360,9 +361,9 @@ class Servers(Protocol):
     ) -> Outcome:
         """Keep the servers' disks beyond their deletion; do not wait for it.
 
-        An image is made of a server, as by snapshot_servers; volumes that
-        were to be deleted with it no longer are; what it was shelved as is
-        an image of it, which delete_servers must then keep.
+        An image is made of a server, as by snapshot_servers. Volumes that were
+        to be deleted with it are kept. A shelved server has an image already,
+        which delete_servers must then keep.
         """
 
     def suspend_servers(
@@ -381,12 +382,12 @@ class Servers(Protocol):
         now: datetime.datetime,
         check: Check,
     ) -> Outcome:
-        """Ask Nova to move servers that are somebody else's; does not wait.
+        """Ask Nova to move servers off their hosts; does not wait.
 
-        Live, those that do not run cold; once for a key. Nothing else is
-        begun: none is deleted, shelved, or has a resize confirmed
-        that its owner has begun. One that can't be moved, or was not although
-        it was asked for, has failed, and is as it was.
+        Servers that run are live migrated, others cold, once for a key.
+        Nothing else is begun: no server is deleted or shelved, and no resize
+        that its owner has begun is confirmed. A server that can't be moved, or
+        was not moved when that was asked, has failed, and is as it was.
         """
 
     def settle_servers(
@@ -396,7 +397,8 @@ class Servers(Protocol):
         now: datetime.datetime,
         check: Check,
     ) -> Mapping[str, str]:
-        """Finish what was begun under the key, in any attempt; begin nothing.
+        """Finish the moves that were begun under the key, in any attempt;
+        begin none.
 
         :returns: server UUID -> what it waits for
         """
@@ -413,11 +415,10 @@ class Servers(Protocol):
 
     def acts_for_projects(self) -> bool:
         """Return whether credentials are configured with which images of
-        servers can be made, and their volumes be handled, without their
-        users."""
+        servers can be made, and their volumes handled, without their users."""
 
     def check_acting(self) -> None:
-        """See that these credentials work at this moment.
+        """Check that these credentials work at this moment.
 
         :raises: CloudRefused if none are configured
         """

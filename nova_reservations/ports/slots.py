@@ -35,10 +35,11 @@ class KnownFlavor:
 class ReservedSlots:
     """The slots of a reservation, as Nova must have them.
 
-    :ivar user_id: whose the server group is.
-    :ivar flavor: None: none of its own, its servers have others.
-    :ivar hosts: where, and how many.
-    :ivar sharers: other projects that may use the flavor, or might before.
+    :ivar user_id: the owner of the server group.
+    :ivar flavor: None: the reservation has no flavor of its own; its servers
+        have others.
+    :ivar hosts: hosts, and the number of slots on each.
+    :ivar sharers: other projects that may use the flavor, or could before.
     """
 
     reservation_id: str
@@ -54,31 +55,32 @@ class Slots(Protocol):
     """The resource classes, flavors and server groups of reservations."""
 
     def find_flavor(self, flavor_id: str, project_id: str) -> KnownFlavor:
-        """Return a flavor that the project may use, by its id or, where none
-        has that, its name.
+        """Return a flavor that the project may use, by its id or, if no flavor
+        has that id, by its name.
 
         :raises: CloudRefused if there is none, or if what it asks for can't
             be counted
         """
 
     def ensure_slots(self, slots: ReservedSlots, check: Check) -> None:
-        """Make the reservation's resource class, its inventories, flavor
-        and server group be exactly so; the flavor is nobody's yet.
+        """Make the reservation's resource class, its inventories, flavor and
+        server group be exactly so; no project may use the flavor yet.
 
-        Slots that servers hold stay theirs, whatever is told; from then on
-        nobody gets one on a host that has fewer than are held. A host that is
-        to have none keeps all that it has as long as one is held.
+        Servers keep the slots that they hold. A host that is to have fewer
+        slots than are held gives out no more; one that is to have none keeps
+        all its slots as long as one is held.
 
         :raises: CloudRefused if placement does not know a host
         """
 
     def has_slots(self, slots: ReservedSlots) -> bool:
-        """Return whether Nova has the flavor so, by one look at its database;
-        if no flavor is asked for, whether placement has the inventories so."""
+        """Return whether Nova has exactly this flavor, by one look at its
+        database. If the slots have no flavor, return whether placement has
+        exactly these inventories."""
 
     def allow_flavor(self, slots: ReservedSlots, check: Check) -> None:
-        """Let the project and its sharers use the flavor, and former ones
-        not."""
+        """Let the project and its sharers use the flavor, and former sharers
+        no longer."""
 
     def delete_slots(
         self,
@@ -88,8 +90,8 @@ class Slots(Protocol):
     ) -> Collection[str]:
         """Take away all that ensure_slots and allow_flavor have made.
 
-        :returns: consumers of placement that hold slots still: then the
-            inventories and the class of these are left.
+        :returns: consumers of placement that still hold slots: the inventories
+            and the resource class of these are left.
         """
 
     def withdraw_slots(
@@ -98,10 +100,10 @@ class Slots(Protocol):
         hosts: Collection[objects.Resource],
         check: Check,
     ) -> Collection[str]:
-        """Take the slots on these hosts away, but for hosts where any is held:
-        nobody gets one there any more.
+        """Take away the slots on those of these hosts where none is held, so
+        that nobody gets one there any more.
 
-        :returns: the names of the hosts where some are left
+        :returns: the names of the hosts that still have slots
         """
 
     def servers_in_slots(
@@ -124,8 +126,8 @@ class Slots(Protocol):
         self, reservation_id: str, hosts: Collection[objects.Resource]
     ) -> Mapping[str, int]:
         """Return service host -> how many slots of the reservation are held
-        there, by whatever; all that were claimed before ensure_slots made
-        them fewer are seen after it."""
+        there, by any consumer. After ensure_slots has lowered their number,
+        all slots that were claimed before are seen."""
 
     def forget_slots(
         self,

@@ -26,7 +26,7 @@ class Template:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
-    """The contents of our tokens of a project.
+    """What our tokens of a project contain.
 
     :ivar roles: their names.
     :ivar services: types of what is in keystone's catalog, such as
@@ -42,7 +42,8 @@ class StackResource:
     """A resource that a template would make.
 
     :ivar kind: such as ``OS::Nova::Server``.
-    :ivar properties: as Heat has resolved them; None: it is not known yet.
+    :ivar properties: as Heat has resolved them; a value of None is not known
+        yet.
     :ivar parent: the resource of the template that makes it; None: it is of
         the template itself.
     """
@@ -58,7 +59,7 @@ class Stack(Made):
     """:ivar action: the last that was asked of it, such as ``CREATE``.
 
     :ivar status: how that goes: ``IN_PROGRESS``, ``COMPLETE`` or ``FAILED``.
-    :ivar reason: of that, in Heat's words.
+    :ivar reason: the reason for the status, in Heat's words.
     """
 
     name: str
@@ -68,29 +69,31 @@ class Stack(Made):
 
     @property
     def state(self) -> str:
-        """Both, as Heat shows them."""
+        """Action and status, as Heat shows them."""
         return f'{self.action}_{self.status}'
 
 
 class Stacks(Protocol):
-    """The part of Heat that leases of stacks need; all of it is asked as the
-    project, with a token that is good for that alone."""
+    """The part of Heat that leases of stacks need; all requests are made as
+    the project, with a token for that project alone."""
 
     def standing_in(self, project_id: str) -> Standing | None:
-        """Return what tokens of the project have; None: there are no such
-        tokens.
+        """Return what our tokens of the project contain; None: we can get no
+        such tokens.
 
         :raises: CloudUnavailable
         """
 
     def services(self) -> Collection[str]:
-        """Return the types of what is in keystone's catalog for ourselves.
+        """Return the types of the services in keystone's catalog for
+        ourselves.
 
         :raises: CloudUnavailable
         """
 
     def inherited_roles(self) -> Collection[str]:
-        """Return the roles that we have in projects to come too."""
+        """Return the roles that we also have in projects that are made
+        later."""
 
     def preview(
         self, templates: Sequence[Template], project_id: str
@@ -98,8 +101,8 @@ class Stacks(Protocol):
         """Return all that each of the templates of a request would make, in
         nested stacks too.
 
-        :raises: CloudRefused if Heat can not read one, the project may not,
-            or it makes more than can be looked at
+        :raises: CloudRefused if Heat can not read one, the project may not use
+            it, or it makes more than can be looked at
         :raises: CloudSlow if that takes longer than a request may
         """
 
@@ -125,8 +128,8 @@ class Stacks(Protocol):
         """
 
     def suspend(self, stack: Stack, check: Check) -> None:
-        """Have Heat suspend a stack; where it has something else to do first
-        nothing happens. One that is gone is fine.
+        """Have Heat suspend a stack. Nothing happens while Heat does something
+        else with it. One that is gone is fine.
 
         :raises: CloudRefused
         """

@@ -13,11 +13,11 @@ from nova_reservations import objects
 from nova_reservations.ports.calls import Check
 
 _SCOPE = 'capabilities'
-"""Of extra specs that Cinder's scheduler compares, as it does those of none;
-those of others it leaves alone."""
+"""The scope of extra specs that Cinder's scheduler compares. It also compares
+those without a scope, and ignores those of other scopes."""
 
 _OPERATORS = ('<', '=', '!', '>', 's=', 's!', 's<', 's>')
-"""What an extra spec begins with that is more than a plain value."""
+"""The beginnings of extra specs that are more than a plain value."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class VolumePool:
     :ivar name: as Cinder writes it: HOST@BACKEND#POOL.
     :ivar capabilities: what volume types can ask of it.
     :ivar total_gb: None: Cinder does not know.
-    :ivar used_gb: of volumes that are there.
+    :ivar used_gb: allocated to its volumes, as Cinder has it.
     """
 
     name: str
@@ -48,11 +48,12 @@ class VolumePool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeType:
-    """:ivar reservation_id: whose volumes it is for; None: it is none of
-        ours.
+    """:ivar reservation_id: the reservation whose volumes have it; None: it is
+        none of our types.
 
-    :ivar pool_uuid: of the resource where these volumes are.
-    :ivar database: the name of ours that has made it; None: nobody knows.
+    :ivar pool_uuid: of the resource, a pool, where these volumes are.
+    :ivar database: the name of our database for which it was made; None: it is
+        unknown.
     """
 
     id: str
@@ -65,10 +66,10 @@ class VolumeType:
 
     def may_lead_to(self, pool: VolumePool) -> bool:
         """Return whether Cinder's scheduler may put a volume of the type into
-        the pool: unless one of its extra specs surely forbids it.
+        the pool: it may unless one of the extra specs surely forbids it.
 
-        A spec with an operator is taken to allow it: whoever wants to keep a
-        type away says so by plain values, as volume_backend_name has.
+        A spec with an operator counts as if it allowed it: who wants to keep a
+        type away uses plain values, as for volume_backend_name.
         """
         return all(
             _may_be(pool.capabilities, key, wanted)
@@ -90,7 +91,7 @@ def _may_be(capabilities: Mapping[str, Any], key: str, wanted: str) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeQuota:
-    """The most that a project may have by a volume type; -1: as much as there
+    """The most that a project may have of a volume type; -1: as much as there
     is room for.
 
     :ivar gigabytes: of its volumes and their snapshots together.
@@ -155,11 +156,12 @@ class Volume:
 
     :ivar changed_at: when Cinder has last changed it, by Cinder's clock.
     :ivar servers: those that it is attached to.
-    :ivar project_id: whose it is; None: Cinder does not tell.
-    :ivar reservation_id: whose volume type it has; None: it has none of ours.
+    :ivar project_id: its project; None: Cinder does not tell.
+    :ivar reservation_id: the reservation whose volume type it has; None: it
+        has none of our types.
     :ivar pool_uuid: of the resource to which the type leads.
-    :ivar may_get_any_type: it is given another volume type, and Cinder does
-        not tell which.
+    :ivar may_get_any_type: it is being retyped, and Cinder does not tell to
+        which volume type.
     :ivar pool: where it is; None: nowhere yet, or Cinder does not tell.
     """
 
@@ -176,7 +178,8 @@ class Volume:
     pool: str | None = None
 
     def is_of(self, reservation_id: str, *pools: objects.Resource) -> bool:
-        """Return whether its type is the reservation's for one of these."""
+        """Return whether it has the reservation's volume type for one of these
+        pools."""
         return self.reservation_id == reservation_id and any(
             self.pool_uuid == pool.uuid for pool in pools
         )
@@ -184,13 +187,13 @@ class Volume:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeGroup:
-    """A group of volumes; Cinder looks up the types that it may have as an
-    administrator, whoever makes it.
+    """A group of volumes. Cinder looks up the volume types that it may have as
+    an administrator, whoever makes the group.
 
     :ivar project_id: None: Cinder does not tell.
     :ivar type_ids: of the volume types that its volumes may have.
     :ivar status: in Cinder's words.
-    :ivar is_older: it was made by the API of consistency groups.
+    :ivar is_older: it was made by the older API of consistency groups.
     """
 
     id: str
@@ -217,8 +220,8 @@ class Volumes(Protocol):
     """
 
     def acts_for(self, project_id: str) -> bool:
-        """Return whether volumes can be made in the project: with a role of
-        ``[service_user]`` there."""
+        """Return whether volumes can be made in the project, because
+        ``[service_user]`` has a role there."""
 
     def acts_everywhere(self) -> bool:
         """Return whether ``[service_user]`` has an inherited role: in all
@@ -231,9 +234,9 @@ class Volumes(Protocol):
         """Return all volume types."""
 
     def ensure_type(self, promise: PoolPromise, check: Check) -> None:
-        """Let the project, and nobody else, have volumes there by the type of
-        its reservation, within its quota; also where somebody has changed
-        that.
+        """Make the volume type of the reservation, and let the project, and
+        nobody else, have volumes of that type within its quota. A type that
+        somebody has made public becomes private again.
 
         :raises: CloudRefused
         """
@@ -246,19 +249,18 @@ class Volumes(Protocol):
         in which they were made."""
 
     def find_volumes_of(self, volume_type: VolumeType) -> Collection[Volume]:
-        """Return all volumes of a type, whoever has them."""
+        """Return all volumes of a type, of all projects."""
 
     def find_groups(self) -> Collection[VolumeGroup]:
-        """Return all groups of volumes, whoever has them."""
+        """Return all groups of volumes, of all projects."""
 
     def delete_group(self, group: VolumeGroup, check: Check) -> str | None:
         """Begin to delete a group that has no volumes; return why Cinder does
-        not. One that is gone is fine."""
+        not; None if it does. One that is gone is fine."""
 
     def find_strangers(self, pool: str) -> Collection[Volume]:
-        """Return the volumes in a pool whose volume type is none of a
-        reservation's, whoever has them; not those that are on their way
-        out."""
+        """Return the volumes in a pool whose volume type is of no reservation,
+        of all projects, without those that are being deleted."""
 
     def create_volume(
         self, volumes: ReservedVolumes, name: str, check: Check
@@ -277,8 +279,8 @@ class Volumes(Protocol):
         self, volume: Volume, volume_type: str, check: Check
     ) -> str | None:
         """Begin to move a volume to where its new volume type leads; return
-        why Cinder does not. Where it can not, it may find that out later: the
-        volume is then what it was, but changed."""
+        why Cinder does not. Cinder may also find out later that it can not:
+        the volume then has its former type and place, but a new changed_at."""
 
     def find_snapshots(self, volume: Volume, project_id: str) -> list[str]:
         """Return the ids of the snapshots of a volume that the project
