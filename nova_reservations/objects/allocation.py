@@ -29,10 +29,10 @@ class Allocation:
 class AllocationQuery:
     """Allocations of a page of hosts; what is None filters nothing.
 
-    :ivar start: the time that they overlap, from then until end; without any
-        of the filters, all that are not over.
+    :ivar start: those that overlap the time from start to end; without any
+        filter, all that are not over.
     :ivar resource_ids: those of these hosts.
-    :ivar limit: how many hosts.
+    :ivar limit: how many hosts at most.
     :ivar marker: the id of the last host of the page before.
     """
 
@@ -53,8 +53,8 @@ class Condition:
         nothing speaks against it, or it has failed.
     :ivar held_since: since when.
     :ivar down_since: when it was found to have failed; None: it has not.
-    :ivar forced_down: it has failed, and who knows has said that nothing
-        runs on it.
+    :ivar forced_down: it has failed, and somebody who knows has declared that
+        nothing runs on it.
     """
 
     hold: states.Hold | None = None
@@ -83,15 +83,16 @@ class Holding:
         taken note yet.
     :ivar replaced: another one was given in its place.
     :ivar leaving_at: when the owner gave it back; None: it did not.
-    :ivar awaited: servers that could still come to it when that had settled;
-        None: they are not listed.
+    :ivar awaited: servers that could still come to it after that; None: they
+        are not listed yet.
     :ivar forced_down: it has failed, and nothing runs on it.
     :ivar hold: why no new lease is to have it, though it has not failed;
         held_since: since when.
     :ivar braked: it has failed with so many others that none is replaced.
     :ivar cordoned: an operator keeps new leases off it.
-    :ivar emptied_at: when one asked last to move servers of leases that have
-        left it; stays_because: why those of this one were not.
+    :ivar emptied_at: when an operator last asked to move servers of leases
+        that have left it; stays_because: why those of this lease were not
+        moved.
     """
 
     resource: host.Resource
@@ -126,7 +127,7 @@ class HeldResources:
     :ivar count: how many resources it has, or has a share of.
     :ivar names: of the first of them.
     :ivar amounts: class of the record -> units of all of them.
-    :ivar degraded: what of it can not be used.
+    :ivar degraded: the part of amounts that can not be used.
     """
 
     count: int
@@ -139,7 +140,8 @@ class HeldResources:
 class Tenancy:
     """A lease that holds a resource.
 
-    :ivar is_leaving: it has another one, and something of it is still there.
+    :ivar is_leaving: it has another resource in its place, and something of
+        the lease is still there.
     :ivar stays_because: why what is there could not be moved.
     """
 

@@ -61,8 +61,8 @@ class Amounts(Mapping[str, int]):
         )
 
     def lesser(self, other: Mapping[str, int]) -> 'Amounts':
-        """Return the less of each class; of one that only one of them names,
-        what it says."""
+        """Return the lesser amount of each class. If only one of the two names
+        a class, its amount counts."""
         return Amounts(
             {
                 name: min(
@@ -73,7 +73,7 @@ class Amounts(Mapping[str, int]):
         )
 
     def fits(self, into: Mapping[str, int]) -> bool:
-        """Return whether so much of each class is there."""
+        """Return whether there are at least as many units of each class."""
         return all(
             units <= into.get(name, 0) for name, units in self._units.items()
         )
@@ -113,7 +113,7 @@ def peak(held: Iterable[Held], window: interval.Interval) -> Amounts:
             begin = max(holding.window.start, window.start)
             changes.append((begin, 1, holding.amounts))
             changes.append((holding.window.end, -1, holding.amounts))
-    # At one instant what ends goes before what begins.
+    # At the same instant, ends come before beginnings.
     changes.sort(key=lambda change: change[:2])
     current: Counter[str] = Counter()
     most: Counter[str] = Counter()

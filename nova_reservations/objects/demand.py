@@ -35,7 +35,7 @@ class Demand:
         return self.minimum
 
     def sized(self, slots: int) -> 'Demand':
-        """Return the same of so many resources."""
+        """Return the same demand for this number of resources."""
         return dataclasses.replace(self, minimum=slots, maximum=slots)
 
 
@@ -72,7 +72,7 @@ class Share:
 
     @property
     def maximum(self) -> int:
-        """On how many resources it may be, at most."""
+        """The most resources that it may be on."""
         return 1 if self.affinity else self.slots
 
     @property
@@ -82,7 +82,7 @@ class Share:
         return self.slots if self.affinity else 1
 
     def sized(self, slots: int) -> 'Share':
-        """Return the same of so many slots."""
+        """Return the same demand for this number of slots."""
         return dataclasses.replace(self, slots=slots)
 
 

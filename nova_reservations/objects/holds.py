@@ -29,15 +29,17 @@ class Use(enum.Enum):
 class Reason:
     """A row of the table.
 
-    A resource is held for this reason if the column has another value than
-    ``clear``: ``value``, where that is given; if the column ``while_set`` has
-    a value, where that is given; and if it is in ``role``, where that is.
+    A resource is held for this reason if its column has another value than
+    ``clear``. If ``value`` is given, the column must have exactly that value.
+    If ``while_set`` is given, that column must have a value, too. If ``role``
+    is given, the resource must have that role.
 
     :ivar name: what operators read.
     :ivar key: what programs read.
     :ivar forbids: what the resource can't be used for.
     :ivar since: the column that says from when; None: that is not recorded.
-    :ivar until: the same; None: until the reason is gone.
+    :ivar until: the column that says until when; None: until the reason is
+        gone.
     :ivar by: who holds it, or the column that says who.
     """
 
@@ -54,8 +56,8 @@ class Reason:
     role: states.Role | None = None
 
     def applies(self, resource: Any) -> bool:
-        """:param resource: has columns of the table as attributes; those
-        that it has not do not hold it
+        """:param resource: has columns of the table as attributes; columns
+        that it lacks do not hold it
         """
         value = getattr(resource, self.column, self.clear)
         if value == self.clear or self.value not in (None, value):
@@ -174,8 +176,7 @@ REASONS = (
         by='enrolment',
     ),
 )
-"""Every reason; where two are of one column, the first that applies is
-told."""
+"""Every reason. If two of one column apply, only the first is told."""
 
 COLUMNS: Mapping[str, object] = {
     reason.column: reason.clear for reason in REASONS
@@ -196,7 +197,7 @@ def of(resource: Any) -> tuple[Hold, ...]:
 
 
 def forbidding(resource: Any, use: Use) -> tuple[Hold, ...]:
-    """Return the reasons why a resource can't be used so; none: it can.
+    """Return the reasons that forbid a use of a resource; none: it is allowed.
 
     :param resource: as for ``of``
     """

@@ -28,8 +28,8 @@ class Resource:
 class Inventory:
     """A host's inventory of one resource class, as placement has it.
 
-    :ivar provider: the UUID of the provider, of one below the host's own;
-        empty: it is the host's own.
+    :ivar provider: the UUID of a provider below the host's own; empty: it is
+        the host's own.
     :ivar traits: of the provider, where requests may ask for them.
     :ivar beside: the traits of the host's own provider, likewise.
     """
@@ -66,7 +66,8 @@ class HostFacts:
     :ivar free_memory_mb: capacity less what servers outside of leases use.
     :ivar provider_generation: placement's, when the facts were read.
     :ivar cell: the UUID of its cell of Nova; empty if it is not known.
-    :ivar nested: the inventories of the providers below its own; not of ours.
+    :ivar nested: the inventories of the providers below its own, without that
+        of our slots.
     :ivar tree: stands for the generations of these; empty: there are none.
     """
 
@@ -183,18 +184,19 @@ class HostQuery:
 class CapacityPoint:
     """The numbers of hosts from start until just before end: how many there
     are, how many of them leases hold at some instant, and how many a lease of
-    just that time would be granted now: not those that have failed, are held
-    back, or are held by a lease that should be over.
+    exactly that time would be granted now. Hosts that have failed, are held
+    back, or are held by a lease that should be over are not granted.
 
     Decision 0037: doc/source/decisions/0037-free-is-the-most-that-is-granted
 
     :ivar free: the most that may be granted.
-    :ivar unmoved: those that are granted without a move of promises.
+    :ivar unmoved: how many are granted without moving promises.
     :ivar holds: reason -> how many hosts it keeps from new leases.
     :ivar slots: how many slots of servers, or units of other resources, would
         be granted; None: that was not asked for.
-    :ivar total: how many there are of these, if nothing was held.
-    :ivar projects: project -> how many hosts its leases hold; None: the same.
+    :ivar total: how many of these would be granted if nothing was held.
+    :ivar projects: project -> how many hosts its leases hold; None: that was
+        not asked for.
     """
 
     start: datetime.datetime

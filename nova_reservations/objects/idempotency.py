@@ -13,8 +13,8 @@ from typing import Self
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """:ivar digest: of the key with its project and its user: others may use
-        the same one.
+    """:ivar digest: of the key with its project and its user: other users may
+        use the same key.
 
     :ivar body: the digest of the body of the request.
     """
@@ -31,6 +31,6 @@ class IdempotencyKey:
 
 
 def _digest(value: Any) -> str:
-    """Return the same for what is equal as JSON."""
+    """Return a digest; it is the same for values that are equal as JSON."""
     text = json.dumps(value, sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -2,9 +2,9 @@
 """Ids of leases, of their reservations and events.
 
 They are UUIDs that begin with the time (version 7, RFC 9562, section 5.7), so
-that rows which are written together lie together. Random ones would be
-written to pages all over the tables, and be read from there: each would cost
-the more, the more leases there have been.
+that rows which are written together lie together. Random ids would spread rows
+over all pages of the tables, so that each write and read would cost the more,
+the more leases there have been.
 
 An id says when it was made, and is as hard to guess as a random one.
 

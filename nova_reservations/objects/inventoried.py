@@ -18,8 +18,8 @@ _CLASS = re.compile('[A-Z0-9_]{1,255}')
 
 
 def is_class(name: str) -> bool:
-    """Return whether a resource class may have this name: as placement's, but
-    none that counts slots."""
+    """Return whether a resource class may have this name: a name that
+    placement would accept, but not that of a class that counts slots."""
     return bool(_CLASS.fullmatch(name)) and not name.startswith(names.SLOTS)
 
 

@@ -12,8 +12,8 @@ from nova_reservations.objects import reasons
 from nova_reservations.objects import states
 
 _UNTOLD = frozenset({'template', 'parameters'})
-"""Params that are their owner's own words: long ones, with what the servers of
-a stack are told in private."""
+"""Params that are not told to other services. They are long, and may contain
+secrets for the servers of a stack."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Event:
 class LeasedServer:
     """A server that carries the lease that it is in.
 
-    :ivar released: the lease has no more to do with it: it was deleted, or
-        could not be built, or the lease is over.
+    :ivar released: it no longer belongs to the lease: it was deleted, or could
+        not be built, or the lease is over.
     """
 
     uuid: str
@@ -41,12 +41,12 @@ class LeasedServer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reservation:
-    """One ask of one resource type.
+    """A part of a lease: what is asked of one resource type.
 
     :ivar params: what was asked, as its resource type normalised it.
-    :ivar part_of: the id of the reservation of its lease that was asked for,
-        and expands into it; part_name: its name there; None: it was asked for
-        itself.
+    :ivar part_of: the id of the reservation, in the same lease, that was asked
+        for and has expanded into this one; part_name: its name there; None:
+        this one was asked for itself.
     :ivar servers: of a reservation of type names.SERVER, in the order in which
         they were made.
     """
@@ -66,14 +66,14 @@ class Reservation:
 
     @property
     def living(self) -> tuple[str, ...]:
-        """The UUIDs of those of its servers that it still has."""
+        """The UUIDs of its servers that are not released."""
         return tuple(
             server.uuid for server in self.servers if not server.released
         )
 
     @property
     def told(self) -> dict[str, Any]:
-        """Return what was asked, as other services are told of it."""
+        """Return the params that other services are told of."""
         return {
             name: value
             for name, value in self.params.items()
@@ -91,21 +91,22 @@ class Reservation:
 class Lease:
     """A project's contract for a window.
 
-    :ivar max_retries: for so many times ``create_retry_interval`` a lease
-        waits.
-    :ivar arrival: its number among all that have ever had to wait.
+    :ivar max_retries: how many times ``create_retry_interval`` a lease waits.
+    :ivar arrival: its number among all leases that have ever had to wait;
+        None: it had not to.
     :ivar duration: seconds that it has from whenever it starts; None: its
         end is fixed.
     :ivar version: changes with each write; writers compare and set it.
-    :ivar status_reason: as its owner reads it; status_detail: the whole of
-        it, for administrators, where that is more.
+    :ivar status_reason: as its owner reads it; status_detail: the whole
+        reason, for administrators, if that is more.
     :ivar attempt: changes with each claim; fences workers that wake late.
     :ivar due_at: when a worker must look at the lease next; None: never.
         While a worker holds the lease, when its claim expires.
     :ivar by_default: a server got it that had not asked for one.
     :ivar in_nova: something of the lease may exist in Nova or placement.
     :ivar prepared: Nova holds exactly the resources that the database says.
-    :ivar unused_at: when no server had been in it for too long.
+    :ivar unused_at: when it was found that no server had been let in for too
+        long.
     :ivar series_id: of the leases that were created with it; None: it was
         created alone.
     :ivar deleted_at: when it was deleted; None: it was not.
@@ -183,7 +184,8 @@ class Lease:
 
     @property
     def is_window(self) -> bool:
-        """Return whether operators keep a host without leases by it."""
+        """Return whether it is a window of maintenance: by it, operators keep
+        other leases off a host."""
         return self.by_default and self.server_reservation is None
 
     @property
@@ -206,9 +208,9 @@ class Lease:
     def is_used(self) -> bool:
         """Return whether servers may be on its resources.
 
-        Those that carry it are there before it is active: from the request
-        on that makes them, or from when they are brought back. Parts are
-        used before what they are part of has started.
+        Servers that carry it are there before it is active: from the request
+        that makes them if it is immediate, or else from STARTING on. Parts are
+        used before the reservation that they are part of has started.
         """
         return (
             self.status == states.Lease.ACTIVE
@@ -230,8 +232,8 @@ class Lease:
 
     @property
     def keeps_its_cell(self) -> bool:
-        """Return whether its servers are made before they are on its
-        resources: Nova brings them there only within a cell."""
+        """Return whether its servers are made elsewhere, and moved to its
+        resources later: Nova moves them only within a cell."""
         return (
             self.server_reservation is not None
             and self.lease_type == states.LeaseType.SCHEDULED
@@ -272,10 +274,10 @@ class LeaseQuery:
         from end_after to start_before.
     :ivar changed_since: those that were created or changed then or later.
     :ivar over_after: leaves out leases that were over before it.
-    :ivar shared_with: a project that others share something of them with.
+    :ivar shared_with: a project with which others share some of their
+        reservations.
     :ivar marker: the id of the last lease of the page before.
-    :ivar deleted: whether those are wanted that were deleted, and no others;
-        None: both.
+    :ivar deleted: True: only deleted leases; False: only others; None: both.
     """
 
     project_id: str | None = None

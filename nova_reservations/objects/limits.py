@@ -29,8 +29,9 @@ def of_amounts(resource_type: str, resource_class: str) -> str:
 
 
 def parsed(name: str) -> tuple[str, str]:
-    """Return the type of resources, and the resource class, of the name of a
-    limit of others than hosts; the class is empty for wholes."""
+    """Return the resource type and the resource class that the name of a limit
+    stands for; the class is empty for whole resources. Not for limits of
+    hosts."""
     resource_type, _, resource_class = name.partition(_PER)
     return resource_type, resource_class
 
@@ -45,7 +46,7 @@ class Limits:
     :ivar slots: at any instant.
     :ivar host_hours: from now on.
     :ivar resources: name of a limit of others than hosts -> the most at any
-        instant; of what is not in it there is no limit.
+        instant; other resources have no limit.
     """
 
     leases: int | None = None
@@ -57,8 +58,8 @@ class Limits:
 
     @classmethod
     def of(cls, numbers: Mapping[str, int]) -> Self:
-        """Return the limits of these names, of which those that are negative
-        are none, as in Nova and in keystone."""
+        """Return the limits of these names. A negative number means no limit,
+        as in Nova and in keystone."""
         limited = {
             name: number for name, number in numbers.items() if number >= 0
         }
@@ -99,7 +100,8 @@ class Held:
     """The holdings of a reservation for a window.
 
     :ivar counts: name of a limit -> what counts against it.
-    :ivar lease_id: of the reservation's lease, where somebody has them.
+    :ivar lease_id: of the reservation's lease; empty: the holdings are only
+        planned.
     :ivar ended_at: when they should have been given back; None: their end is
         to come.
     """
@@ -119,8 +121,8 @@ class Count:
     """The leases of a project that are not over.
 
     :ivar waiting: of these, that wait for capacity.
-    :ivar leaving: id -> end, of those beside that are over, and that
-        something is left of.
+    :ivar leaving: id -> end, of further leases that are over, but of which
+        something is left.
     """
 
     leases: int
@@ -134,8 +136,8 @@ class Count:
 class Used:
     """The use that a project makes of all that can be limited.
 
-    :ivar hosts: at the instant at which they are most, as slots.
-    :ivar host_hours: that have begun count.
+    :ivar hosts: the most at any instant; slots likewise.
+    :ivar host_hours: an hour that has begun counts as a whole one.
     :ivar resources: name of a limit of others than hosts -> the same.
     """
 

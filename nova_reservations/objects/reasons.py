@@ -9,8 +9,8 @@ from typing import Self
 from nova_reservations import exception
 
 LONGEST = 2000
-"""Characters, in at most four bytes each: databases keep 65,535 bytes, and
-the owner of a lease of 1,300 hosts does not read them all."""
+"""The most characters, of at most four bytes each. Databases keep 65,535
+bytes, but the owner of a lease of 1,300 hosts would not read them all."""
 
 _ROOM = len(' ... and 1,000,000 more')
 
@@ -31,7 +31,7 @@ def fit(reason: str) -> str:
         return reason
     kept = reason[: LONGEST - _ROOM]
     ends = [found.start() for found in _BETWEEN.finditer(kept)]
-    # Not where nearly all of it is one item.
+    # But not if one item is longer than half of the text.
     if ends and ends[-1] > LONGEST // 2:
         kept = kept[: ends[-1]]
         left_out = len(_BETWEEN.findall(reason[len(kept) :]))

@@ -53,7 +53,7 @@ class Refusal:
             tuple(
                 Part(item.resource_type, item.params)
                 for item in lease.reservations
-                # What has parts asks for nothing itself.
+                # A reservation that has parts asks for nothing itself.
                 if item.id not in lease.wholes
             ),
         )
@@ -69,8 +69,8 @@ class Refusal:
 
     @property
     def digest(self) -> str:
-        """The same as of another one that asks for the same for as long,
-        whenever that starts."""
+        """A digest that is the same for all refusals of the same reservations
+        for the same length of time, whenever that starts."""
         length = (self.end - self.start).total_seconds()
         text = json.dumps([self.description, length], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()

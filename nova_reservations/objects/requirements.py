@@ -124,7 +124,8 @@ _IN_LISTS = {'=': '=='}
 _IN_EXTRA_SPECS = {
     **{name: name for name in (*OPERATORS, *_AS_TEXT)},
     '=': '>=',
-    # Nova knows them, so that a value which begins like that is no text.
+    # Nova has these operators, which are not supported here: a value that
+    # begins with one is refused, and not taken for text.
     '<all-in>': '<all-in>',
     '<range-in>': '<range-in>',
 }
@@ -183,8 +184,8 @@ def parse(
     required.
 
     :param sources: strings, lists, objects or None, as the request has them.
-    :param constants: what is the same for all hosts here, such as the region;
-        comparing with another value than the one given is refused.
+    :param constants: facts that are the same for all hosts here, such as the
+        region. A comparison with another value is refused.
     :param facts: of the type of resource that is asked for.
     :raises: InvalidInput
     """
@@ -259,7 +260,7 @@ def properties(
 
 
 def keys(expression: Expression | None) -> frozenset[str]:
-    """Return what it compares of resources, traits aside."""
+    """Return the keys that it compares, without traits."""
     match expression:
         case AllOf(parts) | AnyOf(parts):
             return frozenset().union(*map(keys, parts))
@@ -454,7 +455,7 @@ class _Parser:
         return name
 
     def check_storable(self, text: str) -> None:
-        # Neither is a character that every database takes.
+        # Some databases take neither of these characters.
         if '\0' in text or any('\ud800' <= char <= '\udfff' for char in text):
             raise self.malformed('it has NUL or surrogate characters')
 

@@ -19,9 +19,9 @@ class Beside:
     """The resources of leases that overlap another one, and were planned
     before it in the same transaction.
 
-    :ivar taken: resource id -> what they take of it; None: it as a whole.
-    :ivar least: how many resources they must have at its start: those that
-        overlap it have begun.
+    :ivar taken: resource id -> what they take of it; None: the whole resource.
+    :ivar least: how many resources they have at least when the other lease
+        starts: those that overlap it have begun by then.
     """
 
     taken: Mapping[int, amounts.Amounts | None] = dataclasses.field(
@@ -43,9 +43,9 @@ class Search:
         resources' spread.
     :ivar best_fit: whether to look first at what fits best; writers that
         were too late look elsewhere.
-    :ivar ignore: ids of reservations that are planned anew: to them, what
-        they have is free.
-    :ivar beside: what is not for the lease.
+    :ivar ignore: ids of reservations that are planned anew: what they have
+        counts as free.
+    :ivar beside: what other leases of the same transaction take.
     """
 
     now: datetime.datetime
@@ -63,9 +63,10 @@ class Wanted:
     :ivar window: for how long it has its resources.
     :ivar held: resource id -> the slots that it has there already; a whole
         resource is one slot.
-    :ivar keep_all: all of that stays where it is.
-    :ivar recheck: that must meet the requirements, too.
-    :ivar siblings: how many resources others of the lease may take.
+    :ivar keep_all: whether all of held stays where it is.
+    :ivar recheck: whether held must meet the requirements, too.
+    :ivar siblings: how many resources the other reservations of the lease may
+        take.
     :ivar among: ids of all that it may have; None: whatever there is.
     :ivar named: ids of what it must have.
     """

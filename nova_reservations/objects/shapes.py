@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of what one provider must give: a resource class, and how.
+"""Shapes: names of resource classes, and how a provider must give their units.
 
-The amounts of a slot are by name. A name is a resource class, of which each
-unit may be of another provider; or it also says how many units must be of the
-same provider, and which traits that has: ``VGPU/2``,
-``VGPU/1+CUSTOM_FAST!CUSTOM_OLD``. What is counted is units, all the same.
+The amounts of a slot are keyed by such names. A plain resource class means
+that each unit may be of another provider. A name can also say how many units
+must be of the same provider, and which traits that provider must have or not
+have: ``VGPU/2``, ``VGPU/1+CUSTOM_FAST!CUSTOM_OLD``. Amounts count units in
+either case.
 
 Decision 0052: doc/source/decisions/0052-whoever-comes-first
 """
@@ -16,8 +17,7 @@ import functools
 import re
 
 OF_HOSTS = frozenset({'VCPU', 'PCPU', 'MEMORY_MB', 'DISK_GB'})
-"""Resource classes that are the host's own provider's, and nowhere else
-looked for."""
+"""Resource classes that are looked for in the host's own provider only."""
 
 LONGEST = 255
 """Characters of a name, which the database stores."""

@@ -8,7 +8,8 @@ import dataclasses
 class Sharers:
     """:ivar present: ids of projects that may create servers in it.
 
-    :ivar former: of those that might before, and may have servers in it.
+    :ivar former: of projects that could before, and may still have servers in
+        it.
     """
 
     present: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from nova_reservations import exception
 
 
 class LeaseType(enum.StrEnum):
-    """The types of leases: they say when the resources must be had."""
+    """The types of leases: they say when a lease must get its resources."""
 
     IMMEDIATE = 'immediate'
     """Now, or not at all."""
@@ -53,7 +53,7 @@ class Lease(enum.StrEnum):
 
 
 class Role(enum.StrEnum):
-    """The roles of a resource to leases."""
+    """The roles of resources."""
 
     POOL = 'pool'
     """Enrolled: it is there for leases alone."""
@@ -133,7 +133,8 @@ EVENT_TRANSITIONS: dict[Event, frozenset[Event]] = {
 that is still to come. UNDONE to DONE is the start of a lease that was
 prepared ahead; UNDONE to ERROR that of one that got no resources."""
 
-# By type: members of the three are equal where their values are.
+# Keyed by type, because members of different types are equal if their values
+# are.
 _TRANSITIONS: Mapping[type[enum.StrEnum], Mapping[Any, frozenset[Any]]] = {
     Lease: LEASE_TRANSITIONS,
     Reservation: RESERVATION_TRANSITIONS,
@@ -146,7 +147,7 @@ def check(
     new: Lease | Reservation | Event,
     of: str,
 ) -> None:
-    """Check a change of state; to stay in a state is none.
+    """Check a change of state; to stay in a state is always allowed.
 
     :param of: the id of what changes its state
     :raises: InvalidTransition

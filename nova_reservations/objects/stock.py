@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The amounts that are left of a resource, and of the providers below it.
 
-Placement gives a server whichever provider of a host has enough: nobody can
-tell it to leave one for others. So there is room for a group of a request
-only if there is, however all others are spread over the providers.
+Placement gives a server any provider of a host that has enough, and can not be
+told to leave one for others. So there is room for a group of a request only if
+there is room for it however all other groups are spread over the providers.
 
 Decision 0052: doc/source/decisions/0052-whoever-comes-first
 """
@@ -33,11 +33,12 @@ class Pool:
         """Return for how many more units of this shape there is room,
         wherever all others are.
 
-        Others stand in the way of a group of u units if they leave less than
-        u on each of the P providers that would do. For that they need
-        C - u + 1 units of each, and one less is room enough: all together,
-        with the group itself, may be the sum of C, less (P - 1)(u - 1). All
-        is counted in the largest unit that all of their groups are made of.
+        Other groups block a group of u units if they leave less than u units
+        on each of the P providers that would do. For that they need C - u + 1
+        units of each provider, of capacity C; with one unit less there is
+        room. So all groups together, with this one, may have the sum of all C,
+        less (P - 1)(u - 1). All amounts are counted in the greatest common
+        divisor of the sizes of these groups.
 
         :param used: shape -> units, also of other classes
         """
@@ -68,7 +69,7 @@ class Pool:
         rivals = {
             other: units
             for other, units in held.items()
-            # Of what would fit nowhere by now nobody knows where it is.
+            # A group that would fit nowhere by now may be on any provider.
             if not would_do[other] or _meet(would_do[other], would_do[shape])
         }
         unit = math.gcd(*(other.units for other in rivals))
@@ -82,7 +83,7 @@ class Pool:
 
     def _would_do(self, shape: shapes.Shape) -> frozenset[int]:
         if len(self.providers) == 1 and shape.is_plain:
-            # Whatever the group: all is of this one.
+            # There is only this provider, so all units are of it.
             return frozenset({0})
         return frozenset(
             index
@@ -105,9 +106,9 @@ def _has_traits(provider: host.Inventory, shape: shapes.Shape) -> bool:
 
 
 class Stock(amounts.Amounts):
-    """The amounts that are left: those of classes that only the host itself
-    has are plain numbers; others are reckoned when they are asked for, by
-    shape.
+    """The amounts that are left. Those of classes that only the host itself
+    has are plain numbers; others are computed by shape when they are asked
+    for.
     """
 
     __slots__ = ('_busy', '_pools')
@@ -186,7 +187,7 @@ def _sum(used: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
 
 
 def of(inventories: Iterable[host.Inventory]) -> Stock:
-    """Return all that a resource has, if nobody has any of it."""
+    """Return the stock of a resource of which nothing is held."""
     units: dict[str, int] = {}
     pools: dict[str, list[host.Inventory]] = {}
     for inventory in inventories:

@@ -48,7 +48,7 @@ class Usage(Recorded):
     :ivar lease_name: what the lease was called when this began.
     :ivar resource_class: of placement, as VCPU; or SLOTS; or, of whole
         resources, their type.
-    :ivar degraded: it could not be used: what it is of had failed.
+    :ivar degraded: it could not be used, because its resource had failed.
     """
 
     lease_name: str

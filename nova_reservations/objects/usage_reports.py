@@ -51,8 +51,8 @@ class LeaseUsage:
 
     @property
     def begins(self) -> bool:
-        """Return whether it began in the window: of windows that follow each
-        other that is so in one."""
+        """Return whether it began in the window. Of several adjoining windows
+        this is true in only one."""
         return self.window.start <= self.started_at < self.window.end
 
 
@@ -98,7 +98,7 @@ class ProjectUsage:
 class ReportQuery:
     """A report that is asked for.
 
-    :ivar now: until when it counts what goes on.
+    :ivar now: the time until which usage that goes on is counted.
     :ivar project_id: None: of all projects that have any usage.
     :ivar marker: the last project of the page before.
     :ivar limit: so many projects at most.
@@ -130,7 +130,7 @@ class _Part:
         if self.usage is None:
             self.started_at, self.ended_at = row.started_at, row.ended_at
         if self.usage is None or row.started_at >= self.usage.started_at:
-            # The name that it had last.
+            # The latest row has the lease's last name.
             self.usage = row
         self.started_at = min(self.started_at, row.started_at)
         self.ended_at = (

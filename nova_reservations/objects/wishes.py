@@ -16,8 +16,8 @@ from nova_reservations.objects import stock
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """A type of resource with requirements. All who want the same share
-    one."""
+    """A type of resource with requirements. Wishes for the same share one
+    object."""
 
     resource_type: str
     requirements: requirements.Expression | None
@@ -40,7 +40,8 @@ class Wish:
 class QueuedLease:
     """A lease that waits.
 
-    :ivar arrival: its place: those who came before have a lower one.
+    :ivar arrival: its place in the queue: leases that came before have a lower
+        one.
     :ivar window: the lease's, if it gets its resources now.
     """
 
@@ -54,7 +55,7 @@ class QueuedLease:
 class Use:
     """A holding of a resource that is not released.
 
-    :ivar exclusive: all of it, or else the amounts.
+    :ivar exclusive: whether the whole resource is held, or only the amounts.
     :ivar replaced: nobody knows when the last of it leaves.
     """
 
@@ -67,8 +68,8 @@ class Use:
     def is_in_the_way(
         self, window: interval.Interval, now: datetime.datetime
     ) -> bool:
-        """Return whether it takes the window; a use that is over and not
-        released is in the way of a window that begins now."""
+        """Return whether it blocks the window. A use that is past its end but
+        not released blocks a window that begins now."""
         return self.start < window.end and (
             window.start <= now or self.end > window.start
         )
@@ -122,7 +123,8 @@ class FreedResource:
             amounts.Held(
                 interval.Interval(
                     use.start,
-                    # Over and not left: nobody knows for how long.
+                    # It is past its end but not released, nobody knows for how
+                    # long.
                     use.end if use.end > window.start else window.end,
                 ),
                 use.amounts,
