@@ -17,8 +17,9 @@ class Bandwidth(resources.Resource):
     """Mbit/s of the links that servers share, in each direction.
 
     What a server takes is ``reservations:bandwidth`` in both directions, or
-    what ``quota:vif_inbound_average`` and ``quota:vif_outbound_average``
-    limit it to: these are for each of its interfaces, and one is counted.
+    what ``quota:vif_inbound_average`` and ``quota:vif_outbound_average`` limit
+    it to. These quotas apply to each of its interfaces, of which one is
+    counted.
     """
 
     interfaces = pathlib.Path('/sys/class/net')
@@ -87,7 +88,8 @@ class Bandwidth(resources.Resource):
             yield from (
                 link
                 for link in self.interfaces.iterdir()
-                # What is made of others, or is a part of one, is none.
+                # Links that are made of others, and virtual functions, do not
+                # count.
                 if (link / 'device').exists()
                 and not (link / 'device' / 'physfn').exists()
             )

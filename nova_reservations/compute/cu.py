@@ -88,9 +88,10 @@ def _up(value: decimal.Decimal) -> int:
 def measured_core() -> decimal.Decimal:
     """Return the units of one core of this host.
 
-    The best of some runs, by the time that this thread was given: what else
-    runs on the host shows little, and the same host has the same units after
-    a restart. An operator who wants to be sure says it in the configuration.
+    The best of several runs counts, by the CPU time of this thread. So other
+    load on the host has little influence, and the same host has the same units
+    after a restart. An operator who wants to be sure sets cu_capacity in the
+    configuration.
     """
     speed = max(_speed() for _ in range(_RUNS))
     units = decimal.Decimal(speed * UNITS_PER_MB).quantize(_WHOLE)

@@ -7,7 +7,7 @@ from nova_reservations.compute import resources
 
 
 class Memory(resources.Quantity):
-    """Memory as Nova counts it, in MiB; what it reserves counts as used."""
+    """Memory as Nova counts it, in MiB; what Nova reserves counts as used."""
 
     def capacity(self, host: resources.Host) -> decimal.Decimal:
         reserved = self.reserved(host)

@@ -30,7 +30,8 @@ DEFAULTS = {
     'step_size': 1,
     'allocation_ratio': 1.0,
 }
-"""Placement's own, said each time: what is not said is not put back."""
+"""Placement's defaults. They are given each time, because a value that is left
+out is not put back to its default."""
 
 _POSITIVE = {'type': 'integer', 'minimum': 1, 'maximum': MAX_INT}
 _AMOUNTS = {
@@ -78,7 +79,7 @@ class _PluginState:
     """The state of one plugin.
 
     :ivar plugin: None until it could be made.
-    :ivar trouble: why its figures are not to be relied on; None if they are.
+    :ivar trouble: why its figures are not reliable; None if they are.
     """
 
     kind: type[resources.Resource]
@@ -91,7 +92,7 @@ class _PluginState:
     ) -> Any:
         """Return the result of a method of the plugin, or _FAILED.
 
-        Where it failed in the middle, nobody knows what it holds.
+        If it failed in the middle, its figures are unknown from then on.
         """
         answer = self.guard.call(where, _FAILED, function, *args)
         if answer is _FAILED:
@@ -112,7 +113,7 @@ class _PluginState:
 
     @property
     def current(self) -> resources.Resource | None:
-        """The plugin, if its usage is that of Nova."""
+        """The plugin, if its usage is in step with Nova's."""
         if self.guard.off is not None or self.trouble is not None:
             return None
         return self.plugin
@@ -142,7 +143,8 @@ class NodePlugins:
         plugins: plugin_loader.Loaded[resources.Resource],
         conf: cfg.ConfigOpts,
     ) -> None:
-        # Server -> live migration that was let in, and Nova does not count.
+        # Server -> a live migration that was let in, and that Nova does not
+        # count yet.
         self._promised: dict[str, _Promise] = {}
         self._conf = conf
         self._missing = dict(plugins.missing)
@@ -263,7 +265,7 @@ class NodePlugins:
 
     @property
     def traits(self) -> frozenset[str]:
-        """All that are the plugins' to give or to take."""
+        """All traits that the plugins may add or remove."""
         return frozenset().union(
             *(book.kind.traits for book in self._books.values())
         )
@@ -324,9 +326,9 @@ def _offered(book: _PluginState) -> resources.Inventory | None:
 
 
 def _inventory(plugin: resources.Resource) -> resources.Inventory:
-    """Return it with what was left out.
+    """Return what the plugin offers, with defaults for what it has left out.
 
-    :raises: whatever is raised by looking at what may be anything
+    :raises: any exception, because a plugin may return anything
     """
     offered = plugin.inventory()
     amounts = {

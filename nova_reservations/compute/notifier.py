@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notification driver that says nothing: it brings us into nova-compute and
-nova-conductor.
+"""A notification driver that sends nothing: it loads our code into
+nova-compute and nova-conductor.
 
-oslo.messaging makes it while Nova reads its configuration, before Nova
-imports the manager of the process, by which we tell which process it is:
-this module imports nothing of Nova. In other processes of Nova, which may
-have the same configuration, nothing happens.
+oslo.messaging makes it while Nova reads its configuration, before Nova imports
+the manager of the process. That import tells us which process it is, so this
+module must import nothing of Nova. In other processes of Nova, which may have
+the same configuration, nothing happens.
 """
 
 import functools
@@ -39,7 +39,7 @@ class Driver:
 
 @functools.cache
 def _wait_for_manager(process: str) -> None:
-    # There may be many of us, there is one process.
+    # There may be many drivers, but the process is hooked into once.
     wrapt.register_post_import_hook(
         lambda _: install(process), f'nova.{process}.manager'
     )
@@ -63,7 +63,7 @@ def install(process: str) -> None:
     :raises: UnsupportedNova, which ends the process
     """
     hooks.check(process)
-    # Not before: they import Nova.
+    # These are imported only now, because they import Nova.
     for name in _INSTALLED[process]:
         importlib.import_module(f'nova_reservations.{name}').install()
     LOG.info('nova-%s is hooked into by nova_reservations', process)

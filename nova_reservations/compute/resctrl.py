@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The resources ``cache`` and ``memory_bandwidth``, by the kernel's resctrl.
 
-What processors can divide among groups of tasks: ways of the last cache, and
-the bandwidth to memory. Each domain, in general a socket, has its own; here
-they are summed.
+Processors can divide two things among groups of tasks: ways of the last cache,
+and the bandwidth to memory. Each domain, in general a socket, has its own;
+here those of all domains are summed.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class _Resctrl(resources.Quantity):
 class Cache(_Resctrl):
     """KiB of the last level of cache, asked for with ``reservations:cache``.
 
-    What groups that were made exclusive hold is no server's.
+    What exclusive groups hold is not available to servers.
     """
 
     schema = 'L3'
@@ -100,8 +100,8 @@ class MemoryBandwidth(_Resctrl):
     """Bandwidth to memory, asked for with ``reservations:memory_bandwidth``.
 
     In the units of the host's ``schemata``: percent of a domain, or what its
-    processor or mount option has instead. Hosts compare where they are of
-    one kind.
+    processor or mount option has instead. Hosts can be compared only if they
+    are of one kind.
     """
 
     schema = 'MB'

@@ -2,10 +2,10 @@
 """The base of resource plugins, whose entry points are in
 nova.compute.resources.
 
-There is one object of a plugin's class for each node of a nova-compute.
-Nova's resource tracker is locked while one of its methods runs: claims and
-audits of the host wait for it, so it asks no network and sleeps nowhere, and
-no two of its methods run at the same time.
+There is one object of a plugin's class for each node of a nova-compute. Nova's
+resource tracker is locked while one of its methods runs, so that no two
+methods run at the same time. Claims and audits of the host wait for the
+method: it must neither use the network nor sleep.
 """
 
 import abc
@@ -99,16 +99,16 @@ class Resource(abc.ABC):
     """One resource of one node.
 
     An exception of a method is logged with the plugin's name, and Nova goes
-    on; what the plugin holds is then neither tested nor reported until the
-    next audit resets it. After three failures without an audit between them
-    that went well the plugin is off.
+    on. The plugin is then neither asked nor reported until the next audit
+    resets it. After three failures without a good audit between them it is
+    off.
 
     :cvar version: of the figures that write() returns; count it up when they
         change their meaning.
     :cvar resource_classes: every ``CUSTOM_`` class that inventory() may
-        return.
-        Those of a plugin that fails stay in placement as they were: Nova's
-        audits fail where a class goes that servers hold.
+        return. If the plugin fails, its classes stay in placement as they
+        were: Nova's audits would fail if a class that servers hold was
+        removed.
     :cvar traits: every ``CUSTOM_`` trait that inventory() may return.
     """
 
@@ -129,15 +129,18 @@ class Resource(abc.ABC):
 
     @abc.abstractmethod
     def add_instance(self, usage: Usage) -> None:
-        """Count it: it is claimed, arrives, or was found by the audit."""
+        """Count a server: it is claimed, arrives, or was found by the
+        audit."""
 
     @abc.abstractmethod
     def remove_instance(self, usage: Usage) -> None:
-        """Count it no more: it leaves, ends, or its claim is given up."""
+        """Count a server no more: it leaves, ends, or its claim is given
+        up."""
 
     @abc.abstractmethod
     def test(self, usage: Usage) -> str | None:
-        """Return None if it fits, else why not, in words for an operator.
+        """Return None if the server fits, else why not, in words for an
+        operator.
 
         Nova then tries the next host. Nothing is counted yet.
         """
@@ -160,8 +163,8 @@ class Quantity(Resource):
     """A resource of which there is an amount, and servers take parts of it.
 
     :ivar total: what may be handed out.
-    :ivar used: what is. Sums are exact: what was added and removed leaves
-        nothing.
+    :ivar used: what is handed out. Sums are exact: adding and removing the
+        same amount leaves nothing.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -208,7 +211,8 @@ class Quantity(Resource):
         except exception.InvalidInput as error:
             return str(error)
         free = self.total - self.used
-        # Who takes nothing fits anywhere, even where others took too much.
+        # A server that takes nothing fits anywhere, even if others took too
+        # much.
         if not wanted or wanted <= free:
             return None
         return (

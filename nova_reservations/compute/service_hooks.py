@@ -33,7 +33,7 @@ def at_start(start: Start) -> None:
     """Call start with each compute manager that is ready.
 
     Its driver and resource tracker can be used then; the first audit and the
-    first request come after it. For every process once, before any compute
+    first request come after it. Call this once per process, before any compute
     manager is made.
     """
     _STARTS.append(start)
@@ -89,7 +89,7 @@ def _update_available_resource(
     if not listeners:
         wrapped(*args, **kwargs)
         return
-    # Nova takes from it what it has used.
+    # A copy, because Nova removes entries that it has used.
     reported = dict(hooks.arguments(wrapped, args, kwargs)['resources'])
     wrapped(*args, **kwargs)
     node = tracker.compute_nodes.get(reported['hypervisor_hostname'])

@@ -2,8 +2,8 @@
 """Calls resource plugins where Nova counts its own figures.
 
 Each change that the resource tracker makes to its own figures is made to the
-usage of plugins at the same place, under the same lock: no list of events
-could miss one.
+usage of plugins at the same place, under the same lock. So none is missed, as
+it could be with a list of events.
 
 Decision 0011: doc/source/decisions/0011-usage-follows-nova
 """
@@ -184,7 +184,7 @@ def _usage(
     flavor: objects.Flavor, instance: objects.Instance
 ) -> resources.Usage:
     """Return copies of the facts for plugins: they can't change Nova's."""
-    # Not to be asked for if they are not there: nova-compute has no database.
+    # Missing extra specs must not be loaded: nova-compute has no database.
     known = flavor.obj_attr_is_set('extra_specs')
     return resources.Usage(
         server=instance.uuid,
@@ -227,7 +227,7 @@ def _write(
     for key in [key for key in figures if key.startswith(stats.PREFIX)]:
         del figures[key]
     figures.update(plugins.of(node).report())
-    # The node has a copy of them, as text.
+    # The node keeps a copy of the figures, as text, which must be set again.
     compute_node.stats = figures
 
 
@@ -279,7 +279,8 @@ def _let_in(
     instance: objects.Instance,
     check: Callable[[], Any],
 ) -> Any:
-    """Nova claims nothing here for a live migration, but for NUMA."""
+    """Test a live migration on its destination, and keep room for it: Nova
+    claims nothing there, except for NUMA."""
     usage = _usage(instance.flavor, instance)
     node = plugins.of(compute._get_nodename(instance))
 

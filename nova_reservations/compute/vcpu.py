@@ -7,7 +7,7 @@ from nova_reservations.compute import resources
 
 
 class Vcpu(resources.Quantity):
-    """Virtual CPUs as Nova counts them; what it reserves counts as used."""
+    """Virtual CPUs as Nova counts them; what Nova reserves counts as used."""
 
     def capacity(self, host: resources.Host) -> decimal.Decimal:
         reserved = self.reserved(host)

@@ -60,7 +60,7 @@ class MetricPlugin:
 
     ``instance`` is the :class:`Server` that was measured; None is the host.
     Every dict has ``at``, when it was measured, in seconds since the epoch.
-    Others are given the same dicts, so that nested ones are not to be changed.
+    Other plugins are given the same dicts, so nested ones must not be changed.
     None stands for what the driver does not tell; a rate is also None at the
     first look, and when a counter has started anew or wrapped.
 
@@ -139,8 +139,8 @@ class MetricPlugin:
                                same keys but these two and ``at``
         ============== ======= ==============================================
 
-        With ``_rate`` behind, each of the four is per second, since the call
-        before for the same kind.
+        With ``_rate`` appended, each of the four is per second, since the
+        previous call for the same kind.
 
         Source: the virt driver's ``get_diagnostics`` or
         ``get_instance_diagnostics`` for ``disk``; for ``volume`` what Nova's
@@ -166,8 +166,8 @@ class MetricPlugin:
                                and ``at``
         ============== ======= ==============================================
 
-        With ``_rate`` behind, each of the four is per second, since the
-        round before.
+        With ``_rate`` appended, each of the four is per second, since the
+        previous round.
 
         Source: the virt driver's ``get_diagnostics`` or
         ``get_instance_diagnostics``; of the host the counters that its
@@ -186,7 +186,7 @@ class MetricPlugin:
         :param node: the hypervisor's name of itself
         :param reported: what the hypervisor says that there is, ``vcpus``,
             ``memory_mb`` (MiB) and ``local_gb`` (GiB), and what of it is in
-            use, the same with ``_used`` behind
+            use, the same with ``_used`` appended
         :param claimed: what servers and migrations claim of it, as Nova
             counts it, with what is reserved for the host:
             ``vcpus_used``, ``memory_mb_used`` (MiB), ``local_gb_used`` (GiB),
@@ -200,7 +200,8 @@ class MetricPlugin:
         """Called when the configuration has changed."""
 
     def flush(self) -> None:
-        """Called after each batch of the above: what may be sent at once."""
+        """Called after each batch of the calls above, to send what they have
+        gathered."""
 
     def close(self) -> None:
         """Called once, when the plugin is no longer in use."""

@@ -147,7 +147,8 @@ class Ceilometer(base.MetricPlugin):
                 publisher_id=f'nova-reservations.{self.host}',
                 driver=options.driver,
                 topics=[options.topic],
-                # While the broker is away measurements get old.
+                # Retry only once: while the broker is away measurements get
+                # old.
                 retry=1,
             )
         return self._notifier
@@ -221,7 +222,7 @@ class Ceilometer(base.MetricPlugin):
 
 @functools.lru_cache(maxsize=8)
 def _date(at: float) -> str:
-    """Return it as text; a round has one date."""
+    """Return the date as text; cached, because a round has one date."""
     return datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat()
 
 

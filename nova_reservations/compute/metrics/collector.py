@@ -67,7 +67,7 @@ class Collector:
         self._reader = DriverReader(driver)
         self._files = files.Files(conf)
         self._history = samples.History()
-        # Of Nova's volume poll, which is another thread's.
+        # For Nova's volume poll, which runs in another thread.
         self._volumes = samples.History()
         self._present: dict[str, base.Server] = {}
         self.threads: dict[str, plugin_thread.PluginThread] = {}
@@ -145,7 +145,8 @@ class Collector:
     def choose(self) -> None:
         """Run the plugins that the configuration names, and no others.
 
-        One that is off is made anew: it does not know who has gone since.
+        A plugin that is off is made anew: it does not know which servers have
+        gone since.
         """
         wanted = set(self._conf.metrics_plugins.enabled)
         kept = {
@@ -156,7 +157,8 @@ class Collector:
         new = self._load(sorted(wanted - kept.keys()))
         for thread in new.values():
             thread.start()
-        # Nova's threads may be going through the one before.
+        # The dict is replaced, because Nova's threads may be iterating over
+        # the old one.
         before, self.threads = self.threads, kept | new
         for name in before.keys() - kept.keys():
             before[name].stop()
@@ -188,7 +190,7 @@ class Collector:
         )
 
     def reload(self) -> None:
-        """Obey the files of the configuration, if they have changed."""
+        """Read the files of the configuration again, if they have changed."""
         if not self._files.reload():
             return
         self.choose()
@@ -199,7 +201,7 @@ class Collector:
         present = self.servers.servers()
         calls: list[plugin_thread.Call] = []
         for uuid, (instance, server) in present.items():
-            # Other threads, which may be green ones, have their turn.
+            # Let other threads, which may be green ones, have their turn.
             time.sleep(0)
             reading = self._reader.server(instance)
             if reading is None:
@@ -268,7 +270,7 @@ class Collector:
 
 
 class DriverReader:
-    """The virt driver, asked for what it can tell; for what it can't, only
+    """Asks the virt driver for what it can tell; for what it can't, only
     once."""
 
     def __init__(self, driver: Any) -> None:
@@ -326,7 +328,7 @@ class DriverReader:
         return stats
 
     def sum_up(self) -> None:
-        """A round is over."""
+        """End a round: remember whether anything failed in it."""
         self._failing, self._failed = self._failed > 0, 0
 
     def _give_up(self, way: _Way) -> None:
@@ -335,7 +337,8 @@ class DriverReader:
             LOG.info('The virt driver does not tell of servers')
 
     def _note(self, method: str, what: object, error: Exception) -> None:
-        """Tell of the first failure after a round without."""
+        """Log a failure; only the first after a round without failures is a
+        warning."""
         self._failed += 1
         first = not self._failing and self._failed == 1
         level = log.WARNING if first else log.DEBUG

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statistics of a server in the two forms of virt drivers; pure.
 
-Numbers below zero are libvirt's for what it does not know.
+libvirt gives numbers below zero for what it does not know.
 """
 
 from collections.abc import Mapping
@@ -131,7 +131,7 @@ def from_object(diagnostics: Any) -> Reading:
             for key, value in _known(
                 diagnostics.memory_details, total='maximum', used='used'
             ).items()
-            # None tell of no memory: they do not know.
+            # No server has 0 bytes: the driver does not know the value.
             if value
         },
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of the configuration, and whether they have changed.
 
-SIGHUP is no way to tell a nova-compute of it: that of Nova 34 does not
-survive one.
+They are looked at again and again, because a nova-compute can not be told by
+SIGHUP: that of Nova 34 does not survive one.
 """
 
 import pathlib

@@ -35,7 +35,7 @@ EXTRA_SPEC = 'reservations_limit:'
 """Extra specs and metadata whose names begin so are limits of a server."""
 
 MOST = 8
-"""The number of a server's metadata that are read as limits."""
+"""The most entries of a server's metadata that are read as limits."""
 
 _GRAMMAR = re.compile(
     r'(?:(?P<host>host)\s+)?'
@@ -103,7 +103,8 @@ def parse(text: str) -> Limit:
 
     :raises: NotALimit
     """
-    # Members write some of them, and operators read them in logs.
+    # Users write some limits, and operators read them in logs: these must not
+    # contain line breaks or other control characters.
     text = ' '.join(text.split())
     found = _GRAMMAR.fullmatch(text)
     if found is None or not text.isprintable():
@@ -139,7 +140,7 @@ def parse(text: str) -> Limit:
 
 
 def _quoted(text: str) -> str:
-    """Return it in quotes, and what can't be printed escaped."""
+    """Return the text in quotes, with escapes for what can't be printed."""
     return json.dumps(text)
 
 
@@ -192,7 +193,7 @@ def _property(server: base.Server, name: str) -> str:
 
 @dataclasses.dataclass(slots=True)
 class State:
-    """The state of one server at one limit.
+    """The state of one server, or of the host, with regard to one limit.
 
     :ivar limit: as it was at the last look.
     :ivar since: when it began to be exceeded; None if it is not.
@@ -220,13 +221,13 @@ class Crossing:
 
 
 class Subject:
-    """A server, or the host, and how it stands to its limits."""
+    """A server, or the host, and its state with regard to its limits."""
 
     def __init__(self) -> None:
         self._states: dict[tuple[object, ...], State] = {}
 
     def look(self, limit: Limit, value: float, at: float) -> Crossing | None:
-        """Return the alarms that follow from a measured value.
+        """Return the crossing that follows from a measured value, if any.
 
         Each crossing is told once: the limit is exceeded when it has been so
         for its hold time, and cleared when the value is back at ``until``.
@@ -252,9 +253,9 @@ class Subject:
         return Crossing(limit, True, value, state.since)
 
     def keep(self, limits: Iterable[Limit]) -> list[Crossing]:
-        """Forget the limits that are no more.
+        """Forget limits that no longer exist.
 
-        :returns: of those, what had been told to be exceeded
+        :returns: those of them that had been told to be exceeded, as cleared
         """
         kept = {limit.key for limit in limits}
         gone = [self._states.pop(key) for key in self._states.keys() - kept]

@@ -13,9 +13,9 @@ _LOOPBACK = 'lo'
 def nics() -> dict[str, dict[str, int]]:
     """Return interface -> counter -> value of those with hardware.
 
-    Bridges, bonds, virtual functions and the servers' own interfaces carry
-    the same bytes once more. In a container, where none has any, all but the
-    loopback count.
+    Bridges, bonds, virtual functions and the servers' own interfaces carry the
+    same bytes once more. In a container, where no interface has hardware, all
+    but the loopback count.
     """
     found = psutil.net_io_counters(pernic=True, nowrap=False)
     real = {

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Measure:
-    """:ivar kind: the method that it comes by, without ``on_``.
+    """:ivar kind: the method by which it is given, without ``on_``.
 
     :ivar unit: '' is a number of things.
     :ivar counter: whether it only grows, until its subject starts anew.
@@ -66,9 +66,9 @@ BY_KIND = {
 def numbers(
     kind: str, measured: Mapping[str, Any]
 ) -> Iterator[tuple[Measure, float]]:
-    """Yield what is known of a dict that came by ``on_`` + kind.
+    """Yield the known measures of a dict that was given by ``on_`` + kind.
 
-    Volumes as Nova polls them are in the disks already.
+    Volumes that Nova polls are left out: their disks are counted already.
     """
     if measured.get('kind') == 'volume':
         return

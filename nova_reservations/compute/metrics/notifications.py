@@ -20,10 +20,10 @@ def notify(
 ) -> None:
     """Emit a notification of priority WARN; if that fails, it is logged.
 
-    Not through Nova's get_notifier(), which warns of each event that is
-    none of Nova's.
+    Nova's get_notifier() is not used, because it warns of each event that is
+    not Nova's own.
     """
-    # The other one of Nova's says nothing where only one format is wanted.
+    # Nova's other notifier sends nothing if only one format is configured.
     versioned = CONF.notifications.notification_format == 'versioned'
     sender = rpc.NOTIFIER if versioned else rpc.LEGACY_NOTIFIER
     notifier = sender.prepare(publisher_id=publisher)

@@ -7,7 +7,7 @@ LOG = log.getLogger(__name__)
 
 
 class Outage:
-    """Tells of one once, until something got through again.
+    """Logs an outage once, until something gets through again.
 
     :ivar known: whether this batch need not be tried any more.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin with a thread and a queue of its own, which has an end."""
+"""A plugin with a thread and a bounded queue of its own."""
 
 from collections.abc import Sequence
 import queue
@@ -15,10 +15,10 @@ from nova_reservations.compute.metrics import base
 LOG = log.getLogger(__name__)
 
 DEPTH = 16
-"""Batches that a plugin may be late, after which the oldest is lost."""
+"""The batches by which a plugin may be late, before the oldest is lost."""
 
 PATIENCE = 5
-"""Seconds that a plugin has at the end for what it has in hand."""
+"""Seconds that a plugin has at its end to finish its batch."""
 
 TURN = 8
 """Calls after which other threads have their turn."""
@@ -27,7 +27,8 @@ Call = tuple[str, tuple[Any, ...]]
 """Method of a plugin, and what it is called with."""
 
 EVENTS = frozenset({'on_gone', 'on_reload'})
-"""Methods whose calls are told once: others are made again in each round."""
+"""Methods that are called only once for an event; others are called again in
+each round."""
 
 
 class PluginThread:
@@ -50,7 +51,7 @@ class PluginThread:
     def put(self, batch: Sequence[Call]) -> None:
         """Queue a batch; the oldest goes if there are too many.
 
-        What is told once is not lost with it.
+        The calls of EVENTS in the oldest are kept.
         """
         if self._put(batch):
             self._late = False
@@ -86,7 +87,7 @@ class PluginThread:
         self.guard.new_round()
         for number, (method, arguments) in enumerate(batch):
             if not number % TURN:
-                # Nova's threads want to run, too.
+                # Let Nova's threads run, too.
                 time.sleep(0)
             self.guard.call(
                 method, None, getattr(self.plugin, method), *arguments

@@ -92,7 +92,7 @@ class Latest:
 class Page(registry.Collector):
     """Listens on one address, for as long as a plugin needs it.
 
-    A process may have several compute hosts, in the sandbox: they share it.
+    In the sandbox a process may have several compute hosts, which share it.
     """
 
     _open: ClassVar[dict[tuple[str, int], 'Page']] = {}
@@ -198,7 +198,7 @@ class Prometheus(base.MetricPlugin):
 def _families() -> dict[str, core.Metric]:
     """Return name -> a family without numbers, in the order of the page.
 
-    Rates are Prometheus' own matter.
+    Rates are left out, because Prometheus computes them itself.
     """
     families: dict[str, core.Metric] = {}
     for subject, labels in (

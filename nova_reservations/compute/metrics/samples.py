@@ -34,7 +34,7 @@ class Moment:
 
 
 class History:
-    """Remembers the reading before, of each that is read."""
+    """Remembers the previous reading of each server, and of the host."""
 
     def __init__(self) -> None:
         self._before: dict[str, tuple[float, Any]] = {}
@@ -42,14 +42,14 @@ class History:
     def swap(self, key: str, now: float, reading: Any) -> tuple[float, Any]:
         """Return the seconds since the reading before, and that one.
 
-        At the first look that is the reading itself, and no time.
+        At the first look that is the reading itself, and 0 seconds.
         """
         then, before = self._before.get(key, (now, reading))
         self._before[key] = (now, reading)
         return now - then, before
 
     def keep(self, keys: Iterable[str]) -> None:
-        """Forget all others."""
+        """Forget the readings of all other keys."""
         kept = self._before.keys() & {*keys}
         self._before = {key: self._before[key] for key in kept}
 
@@ -129,7 +129,8 @@ def of_host_cpu(
     }
     known = {key: value for key, value in grown.items() if value is not None}
     percent = None
-    # A driver need not tell of all; what it tells must not have restarted.
+    # A driver need not have all counters, but none that it has may have
+    # restarted.
     if {'idle'} <= known.keys() == now.keys() & {*HOST_TIMES}:
         whole = sum(known.values())
         idle = known['idle'] + known.get('iowait', 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The servers on this host, as Nova's resource tracker knows them.
 
-Nothing is asked for: what the tracker reads for its audits, and is told at
-claims, is kept.
+No query is made for it: it keeps what the tracker reads for its audits, and
+what the tracker is told at claims.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,8 @@ from nova_reservations.compute.metrics import base
 
 
 class Servers:
-    """The servers of one host; nova-compute's threads write, ours reads."""
+    """The servers of one host; threads of nova-compute write them, our thread
+    reads them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of nova-compute, which follow its computes and trackers.
 
-Nothing of it does anything while ``[metrics_plugins] enabled`` is empty.
+Nothing is measured while ``[metrics_plugins] enabled`` is empty.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,8 @@ _COLLECTORS: weakref.WeakKeyDictionary[Any, collector.Collector] = (
 def of(
     tracker: resource_tracker.ResourceTracker,
 ) -> collector.Collector | None:
-    """Return the collector of the manager; None if nothing is measured."""
+    """Return the collector of a resource tracker; None if nothing is
+    measured."""
     return _COLLECTORS.get(tracker)
 
 
@@ -140,8 +141,8 @@ def _get_by_host_and_node(
 ) -> Any:
     """Make an audit read the metadata of its servers with them.
 
-    Nobody tells a nova-compute that they have changed, and to ask for them
-    would be one more request.
+    Nothing tells nova-compute that metadata has changed, and to ask for it
+    separately would be one more request.
     """
     call = hooks.arguments(wrapped, args, kwargs)
     asked = call['expected_attrs']

@@ -72,7 +72,8 @@ class Statsd(base.MetricPlugin):
         self._client = None
 
     def _connected(self) -> statsd.StatsClient:
-        """Return the client; a name is looked up at a change only."""
+        """Return the client; its host name is looked up only after a
+        change."""
         if self._client is None:
             options = self.conf.metrics_statsd
             self._client = statsd.StatsClient(

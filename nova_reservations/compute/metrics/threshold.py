@@ -107,7 +107,8 @@ class Threshold(base.MetricPlugin):
         known = self._limits.get(key)
         if known is not None and known[0] is server:
             return known[1]
-        # Every audit makes new servers, which mostly are as they were.
+        # Every audit makes new Server objects, which are mostly equal to the
+        # old ones.
         if known is not None and known[0] == server:
             self._limits[key] = (server, known[1])
             return known[1]
@@ -126,7 +127,8 @@ class Threshold(base.MetricPlugin):
         return found
 
     def _in_file(self) -> tuple[limits.Limit, ...]:
-        """Return those of the configuration; others are told of once."""
+        """Return the limits of the configuration; invalid ones are logged
+        once."""
         if self._filed is None:
             parsed = []
             for text in self.conf.metrics_threshold.limit:
@@ -141,7 +143,8 @@ class Threshold(base.MetricPlugin):
         return self._filed
 
     def _own(self, server: base.Server | None) -> list[limits.Limit]:
-        """Return the limits that come with a server: metadata goes last."""
+        """Return the limits that come with a server. Those of its metadata are
+        last, so that they override others."""
         if server is None:
             return []
         written = _limits_in(server.flavor.extra_specs)
@@ -152,7 +155,7 @@ class Threshold(base.MetricPlugin):
             try:
                 limit = limits.parse(text)
             except limits.NotALimit as error:
-                # A user's mistake is none of the operator's.
+                # A user's mistake is no error that operators must see.
                 LOG.info(
                     'Limit %s of server %s is left out: %s',
                     name,

@@ -119,7 +119,8 @@ class Udp(base.MetricPlugin):
         return data
 
     def _connected(self) -> socket.socket:
-        """Return the socket; names and options are read at a change only."""
+        """Return the socket; options are read, and names looked up, only after
+        a change."""
         if self._socket is None:
             options = self.conf.metrics_udp
             self._encode = _ENCODERS[options.encoding]
