@@ -403,7 +403,8 @@ class During:
     def conditions(self) -> Iterator[sa.ColumnElement[bool]]:
         late = ALLOCATION.c.end_date > self.start
         held = ALLOCATION.c.released == sa.false()
-        # Two ranges of the index by resources; what is over is in neither.
+        # Two ranges of the index by resources; released allocations that are
+        # over are in neither.
         yield sa.or_(
             sa.and_(held, late) if self.start > self.now else held,
             sa.and_(ALLOCATION.c.released == sa.true(), late),

@@ -214,8 +214,8 @@ class HostTrait(Base):
 
 
 class Inventory(Base):
-    """The inventory that a resource has of one resource class: a host as
-    placement has it, any other as its operator has said.
+    """The inventory that a resource has of one resource class. That of a host
+    is placement's; that of any other resource is what its operator has said.
 
     The table is named as it was when only hosts had any.
     """
@@ -457,7 +457,7 @@ class Refusal(Base):
 
 
 class IdempotencyKey(Base):
-    """A request that has made a lease, for those who repeat it.
+    """A request that has made a lease, in case a client repeats it.
 
     digest is of the key, with its project and its user; body is the digest of
     the request's body. There is no foreign key to the lease, because the row
@@ -553,12 +553,12 @@ class Allocation(Base):
 
     given_at is set if it was given in place of another one that had failed,
     until the owner has taken note. replaced_at is set when another one was
-    given in its place: then end_date is when its use ended, and it is
-    released as soon as nothing of the lease is on the resource any more.
-    leaving_at is set when the lease, while it is active, gives it back: it is
+    given in its place: then end_date is when its use ended, and it is released
+    as soon as nothing of the lease is on the resource any more. leaving_at is
+    set when the lease, while it is active, gives the resource back: it is
     closed to new servers, and released if none has come. awaited: the servers
-    that could come when it had settled; not set before. stays_because: why
-    servers could not be moved off what was replaced.
+    that could still come after that; not set before they are listed.
+    stays_because: why servers could not be moved off a replaced resource.
     """
 
     __tablename__ = 'nr_allocations'

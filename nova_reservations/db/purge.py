@@ -115,7 +115,7 @@ def remove(
     """Delete leases that are over, with all their rows; return the number of
     deleted rows of each kind.
 
-    :raises: Conflict if one of them is not as it was found, or is gone
+    :raises: Conflict if one of them is no longer over, or is gone
     """
     done = session.execute(
         sa.update(LEASE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic tasks: when each is due, and whose it is.
+"""Periodic tasks: when each is due, and which worker does it.
 
 A worker that does a task has a claim on it, which it renews. The next time is
 set with the claim, and the claim alone keeps other workers away. So hurry()

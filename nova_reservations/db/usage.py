@@ -159,9 +159,9 @@ def settle(
     """Record what the leases hold from now on, and what they do not hold any
     more; return whether the record has changed.
 
-    Call this at the end of a transaction that changes what they hold, and that
-    has compared and set their versions: so nobody else does this at the same
-    time.
+    Call this at the end of a transaction that changes what the leases hold,
+    and that has compared and set their versions: so nobody else does this at
+    the same time.
 
     :param leases: as the transaction leaves them
     """

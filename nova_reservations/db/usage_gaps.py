@@ -50,7 +50,7 @@ class Row(NamedTuple):
 def going_on(
     session: orm.Session, kind: Kind, after: int, limit: int
 ) -> list[Row]:
-    """Return a page of what goes on by the record.
+    """Return a page of the rows of the record that go on.
 
     :param after: the last row of the page before; 0 for the first page
     """

@@ -16,7 +16,7 @@ _AT = '@'
 
 NETWORK = 'network_id'
 SUBNET = 'subnet_id'
-"""The properties that it has as a resource."""
+"""The properties that an address has as a resource."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Address:
 
     @classmethod
     def of(cls, known: inventoried.Inventoried) -> Self:
-        """Return a resource as the address that it is."""
+        """Return the address that a resource stands for."""
         address, network_id = parse(known.name)
         return cls(
             id=known.id,
@@ -61,7 +61,7 @@ def name(address: str, network_id: str) -> str:
 
 
 def parse(name: str) -> tuple[str, str]:
-    """Return the address, and the network, that a name is of."""
+    """Return the address and the network in a resource's name."""
     address, _, network_id = name.partition(_AT)
     return address, network_id
 

@@ -20,7 +20,7 @@ _KIND = 255
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """A reservation of what was refused."""
+    """A reservation of a refused lease."""
 
     resource_type: str
     params: Mapping[str, Any]
@@ -77,7 +77,7 @@ class Refusal:
 
 
 def parts(description: Iterable[tuple[str, Any]]) -> tuple[Part, ...]:
-    """Return the reservations that a description is of."""
+    """Return the reservations from their description."""
     return tuple(Part(kind, params) for kind, params in description)
 
 

@@ -67,8 +67,8 @@ class Wanted:
     :ivar recheck: whether held must meet the requirements, too.
     :ivar siblings: how many resources the other reservations of the lease may
         take.
-    :ivar among: ids of all that it may have; None: whatever there is.
-    :ivar named: ids of what it must have.
+    :ivar among: ids of all resources that it may have; None: no limit.
+    :ivar named: ids of resources that it must have.
     """
 
     reservation_id: str

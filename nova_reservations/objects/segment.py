@@ -60,7 +60,7 @@ class Leasable:
     """A segment that can be leased.
 
     :ivar id: of the resource; uuid: by which clients know it.
-    :ivar properties: what operators gave it beside its own.
+    :ivar properties: those that operators gave it, without FACTS.
     """
 
     id: int
@@ -73,7 +73,7 @@ class Leasable:
 
     @classmethod
     def of(cls, known: inventoried.Inventoried) -> Self:
-        """Return a resource as the segment that it is."""
+        """Return the segment that a resource stands for."""
         return cls(
             id=known.id,
             uuid=known.resource.uuid,

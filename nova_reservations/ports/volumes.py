@@ -68,8 +68,9 @@ class VolumeType:
         """Return whether Cinder's scheduler may put a volume of the type into
         the pool: it may unless one of the extra specs surely forbids it.
 
-        A spec with an operator counts as if it allowed it: who wants to keep a
-        type away uses plain values, as for volume_backend_name.
+        A spec with an operator counts as if it allowed it: an operator who
+        wants to keep a type away uses plain values, as for
+        volume_backend_name.
         """
         return all(
             _may_be(pool.capabilities, key, wanted)

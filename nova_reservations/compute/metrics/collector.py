@@ -275,7 +275,7 @@ class DriverReader:
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
-        #: The ways to ask for a server that are left.
+        #: The methods that are still tried to measure a server.
         self._ways: list[_Way] = [
             ('get_diagnostics', driver_stats.from_dict),
             ('get_instance_diagnostics', driver_stats.from_object),

@@ -11,7 +11,7 @@ from typing import Any
 _KIB = 1024
 _MIB = 1024 * 1024
 
-#: What the names of counters end with -> of what they are, and ours for them.
+#: Suffix of a counter of libvirt -> what it counts for, and our name for it.
 _SUFFIXES = {
     'read': ('disks', 'read_bytes'),
     'read_req': ('disks', 'read_requests'),

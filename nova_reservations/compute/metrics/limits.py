@@ -32,7 +32,8 @@ UNITS = {
 """Suffix of a number -> the factor that it stands for."""
 
 EXTRA_SPEC = 'reservations_limit:'
-"""Extra specs and metadata whose names begin so are limits of a server."""
+"""Extra specs and metadata whose names begin with this are limits of a
+server."""
 
 MOST = 8
 """The most entries of a server's metadata that are read as limits."""

@@ -21,7 +21,7 @@ class Servers:
         self._lock = threading.Lock()
         #: Node -> UUID -> Nova's Instance.
         self._instances: dict[str, dict[str, Any]] = {}
-        #: UUID -> the Instance that a Server was made of, and that.
+        #: UUID -> an Instance, and the Server that was made of it.
         self._servers: dict[str, tuple[Any, base.Server]] = {}
 
     def replace(self, node: str, instances: Iterable[Any]) -> None:

@@ -26,7 +26,7 @@ class Statsd(base.MetricPlugin):
         self._client: statsd.StatsClient | None = None
         #: Name of the gauge, value.
         self._gauges: list[tuple[str, float]] = []
-        #: The server that was last, and what its gauges have in their names.
+        #: The last server, and what is before and after the names of gauges.
         self._labelled: tuple[base.Server | None, tuple[str, str]] = (
             None,
             ('', ''),
