@@ -26,7 +26,7 @@ class Template:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
-    """What our tokens of a project contain.
+    """The contents of our tokens for a project.
 
     :ivar roles: their names.
     :ivar services: types of what is in keystone's catalog, such as
