@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies by which hosts are chosen to be emptied."""
+"""Strategies that choose the hosts to be emptied."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of strategies, which estimate the cost of emptying a host.
+"""Base class of drain strategies, which estimate the cost of emptying a host.
 
 Entry points of ``nova_reservations.drain.strategies`` are classes of this
 kind.
@@ -15,15 +15,16 @@ from nova_reservations import objects
 from nova_reservations import ports
 
 Cost = tuple[float, ...]
-"""Compared from the first number on; of several hosts each number adds up."""
+"""Costs are compared number by number, from the first on. The cost of several
+hosts is the sum of each number."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DrainableHost:
     """A host that could be emptied.
 
-    :ivar servers: the servers on it, with their states and flavors; none of
-        them is in a state in which Nova could not move it.
+    :ivar servers: the servers on the host, with their states and flavors; all
+        of them are in a state in which Nova can move them.
     """
 
     resource: objects.Resource
@@ -35,7 +36,7 @@ class DrainableHost:
 
 
 class DrainStrategy(abc.ABC):
-    """Says which hosts are cheap to empty. It keeps no state."""
+    """Tells which hosts are cheap to empty. It keeps no state."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.conf = conf
@@ -45,6 +46,6 @@ class DrainStrategy(abc.ABC):
         """Return the cost of emptying the host, None if it must not be
         emptied.
 
-        All costs of a strategy are of the same length. Of the hosts that
-        would do those are emptied whose costs together are the least.
+        All costs of a strategy have the same length. Among the sets of hosts
+        that suffice, the one with the least total cost is emptied.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The strategies by which hosts are chosen to be emptied, by name.
+"""Drain strategies, by name.
 
 Some come with the package; others are entry points of
 ``nova_reservations.drain.strategies``.
@@ -18,22 +18,22 @@ NAMESPACE = 'nova_reservations.drain.strategies'
 
 
 class FewestServers(base.DrainStrategy):
-    """As few servers as possible are moved."""
+    """Moves as few servers as possible."""
 
     def cost(self, drainable: DrainableHost) -> Cost:
         return (len(drainable.servers), _memory(drainable))
 
 
 class LeastMemory(base.DrainStrategy):
-    """As little memory as possible is moved, of those that run or not."""
+    """Moves as little memory as possible, counting stopped servers, too."""
 
     def cost(self, drainable: DrainableHost) -> Cost:
         return (_memory(drainable), len(drainable.servers))
 
 
 class ByState(base.DrainStrategy):
-    """Stopped servers before those that run, small ones before large ones;
-    never one with CPUs or devices of its own."""
+    """Moves stopped servers rather than running ones, and small ones rather
+    than large ones; never servers with pinned CPUs or passthrough devices."""
 
     def cost(self, drainable: DrainableHost) -> Cost | None:
         if any(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enforcement: what else must allow a lease, beside policy and limits."""
+"""Enforcement: checks that a lease must pass beside policy and limits."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of what else must allow a lease, beside policy and limits.
+"""Base class of checks that a lease must pass beside policy and limits.
 
 Entry points of ``nova_reservations.enforcement`` are classes of this kind.
 """
@@ -16,9 +16,9 @@ from nova_reservations import objects
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Planned:
-    """A lease with the hosts that it has, or would have at this moment.
+    """A lease with the hosts that it has, or would get if it were created now.
 
-    :ivar hosts: reservation id -> hosts; of none that has nothing.
+    :ivar hosts: reservation id -> hosts; without reservations that have none.
     """
 
     lease: objects.Lease
@@ -26,12 +26,12 @@ class Planned:
 
 
 class Enforcement:
-    """Says whether a lease is allowed: override the methods that it needs.
+    """Tells whether a lease is allowed; override the methods that are needed.
 
-    It keeps no state: it is called in any process. It is called before the
-    transaction, and may take some seconds; what it allows may still be refused
-    for another reason. What it does not allow it refuses by OverLimit, with
-    words for the user.
+    An enforcement keeps no state, because any process calls it. It is called
+    before the transaction, and may take some seconds. A lease that it allows
+    may still be refused for another reason. It refuses a lease by raising
+    OverLimit, with a message for the user.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -41,16 +41,16 @@ class Enforcement:
         """Check a new lease.
 
         :raises: OverLimit
-        :raises: CloudUnavailable if that is not known at this moment
+        :raises: CloudUnavailable if the check is not possible at this moment
         """
 
     def check_update(self, current: Planned, planned: Planned) -> None:
-        """Check a change of more than the name of a lease.
+        """Check a change of a lease, unless only its name changes.
 
         :param current: the lease as it is
-        :param planned: as it would be
+        :param planned: the lease as it would be
         :raises: OverLimit
-        :raises: CloudUnavailable if that is not known at this moment
+        :raises: CloudUnavailable if the check is not possible at this moment
         """
 
     def on_end(
@@ -58,9 +58,10 @@ class Enforcement:
         lease: Mapping[str, Any],
         hosts: Mapping[str, Sequence[objects.Host]],
     ) -> None:
-        """Learn that a lease is over, or was deleted: once, unless the
-        process dies before.
+        """Learn that a lease has ended, or was deleted.
 
-        :param lease: as notifications have it
-        :param hosts: as of Planned, as far as they are known still
+        Called once; not at all if the process dies before.
+
+        :param lease: the payload of notifications
+        :param hosts: as in Planned, as far as they are still known
         """

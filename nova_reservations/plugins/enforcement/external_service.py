@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The enforcement ``external_service``: a service elsewhere allows leases.
+"""The enforcement ``external_service``: another service allows leases.
 
-Its requests, bodies and answers are those of Blazar's
-``ExternalServiceFilter``, and so are the names of its options. Beside these
-the bodies have the id of a new lease.
+Its requests, bodies, answers and option names are those of Blazar's
+``ExternalServiceFilter``. In addition, the bodies have the id of a new lease.
 
 Source: Blazar 18, blazar/enforcement/filters/external_service_filter.py
 """
@@ -32,12 +31,15 @@ _ACTIONS = {
 }
 
 _LONGEST = 1000
-"""Characters of the service's words that a user reads."""
+"""The maximum length of the service's message that a user sees."""
 
 _DENIED = 'External service enforcement filter denied the request.'
 
 
 class ExternalService(base.Enforcement):
+    """Asks another service, by the requests of Blazar, whether a lease is
+    allowed."""
+
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
         if not any(map(self._address, _ACTIONS)):
@@ -138,13 +140,14 @@ class ExternalService(base.Enforcement):
     def _post(
         self, address: str, body: Mapping[str, Any]
     ) -> tuple[int | None, str]:
-        """Return the status and the words of the answer; None if there was
-        none."""
+        """Return the status and the message of the answer; None and the error
+        if there was no answer."""
         group = self.conf.reservations
         token = group.external_service_token
         try:
             with requests.Session() as session:
-                # No password of a .netrc, no proxy that nobody meant.
+                # Use no password from .netrc, and no proxy from the
+                # environment.
                 session.trust_env = False
                 answer = session.post(
                     address,
@@ -154,7 +157,8 @@ class ExternalService(base.Enforcement):
                     allow_redirects=False,
                 )
         except requests.RequestException as error:
-            # What the error says has the address in it.
+            # The text of the error contains the address, which may have
+            # credentials.
             reason = type(error).__name__
             LOG.warning('The external service does not answer: %s', reason)
             return None, reason
@@ -212,7 +216,7 @@ def _reservations(planned: base.Planned) -> list[dict[str, Any]]:
 
 
 def _hosts(hosts: Iterable[objects.Host]) -> list[dict[str, Any]]:
-    """Return hosts as Blazar's clients read them."""
+    """Return hosts in the format of Blazar."""
     return [
         {
             **host.properties,
@@ -233,5 +237,5 @@ def _hosts(hosts: Iterable[objects.Host]) -> list[dict[str, Any]]:
 
 
 def _date(when: datetime.datetime) -> str:
-    """Return a time as the service reads it: in UTC, which it does not say."""
+    """Return a time in the format of Blazar: UTC without a time zone."""
     return when.strftime('%Y-%m-%dT%H:%M:%S')

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that are taken before a lease ends."""
+"""Event actions, which run before a lease ends."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of actions that are taken before a lease ends.
+"""Base class of event actions, which run before a lease ends.
 
 Entry points of ``nova_reservations.event.actions`` are classes of this kind.
 """
@@ -17,12 +17,12 @@ from nova_reservations.plugins.resource_types import base
 
 @dataclasses.dataclass(frozen=True)
 class Occasion:
-    """The time before the end of one reservation.
+    """One event before the end of one reservation.
 
-    :ivar id: the same whenever an action is repeated, and another one when
-        the end was moved, and its time before has come anew.
-    :ivar find_servers: asks Nova and placement for them.
-    :ivar ending: what is done with them at the end, in words of the API.
+    :ivar id: identifies the event: it is the same when an action is repeated,
+        and another one when the end was moved so that the event is due again.
+    :ivar find_servers: asks Nova and placement for the servers.
+    :ivar ending: the end action of the servers, in words of the API.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Occasion:
     def servers(self) -> tuple[ports.Server, ...]:
         """The servers of the reservation's project that use it.
 
-        Looked for when an action wants them: most do not.
+        They are looked up lazily, because most actions do not need them.
 
         :raises: CloudUnavailable
         """
@@ -42,11 +42,11 @@ class Occasion:
 
 
 class EventAction:
-    """An action before a lease ends: override the methods that it needs.
+    """An action before a lease ends; override the methods that are needed.
 
-    It keeps no state: it is called in any process, and again after a crash.
-    What fails does so by CloudRefused, with words for the owner; it is
-    reported, and the lease goes on.
+    An action keeps no state, because any process calls it, and again after a
+    crash. To fail, it raises CloudRefused with a message for the owner. The
+    failure is reported, and the lease goes on.
     """
 
     def __init__(self, cloud: ports.Cloud, conf: cfg.ConfigOpts) -> None:
@@ -54,23 +54,25 @@ class EventAction:
         self.conf = conf
 
     def validate(self) -> None:
-        """Refuse a reservation for which the action is not possible here.
+        """Refuse a reservation if the action is not possible in this cloud.
 
         :raises: InvalidInput
         """
 
     def run(self, occasion: Occasion) -> base.Waiting | None:
-        """Begin work that takes time, or look how far it has come.
+        """Begin work that takes time, or check its progress.
 
-        Called again, each second, as long as anything of the lease waits:
-        what was begun on this occasion is not begun again.
+        Called again, each second, as long as any reservation of the lease
+        waits. So it must not begin again what was begun for this occasion.
 
         :raises: CloudRefused, CloudUnavailable
         """
         return None
 
     def tell(self, occasion: Occasion) -> None:
-        """Do what is done at once: after all that takes its time, and once,
+        """Do the work that takes no time, such as sending a message.
+
+        Called when run() of all reservations of the lease is over: once,
         unless the worker is killed meanwhile.
 
         :raises: CloudRefused, CloudUnavailable

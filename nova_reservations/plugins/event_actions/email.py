@@ -13,7 +13,7 @@ from nova_reservations.plugins.event_actions import base
 LOG = log.getLogger(__name__)
 
 TIMEOUT = 10
-"""Seconds that the server has for each answer."""
+"""Seconds to wait for each answer of the mail server."""
 
 _TEXT = """\
 The lease "{name}" ({id}) of project {project_id} ends at {end} UTC.
@@ -37,7 +37,7 @@ class Mail(base.EventAction):
         occasion.booking.check()
         try:
             self._send(self._message(occasion))
-        # What can not stand in a header is a ValueError.
+        # A value that is not allowed in a header raises ValueError.
         except (smtplib.SMTPException, OSError, ValueError) as error:
             LOG.warning('The e-mail was not sent', exc_info=True)
             raise exception.CloudRefused(
@@ -53,7 +53,8 @@ class Mail(base.EventAction):
         mail['To'] = group.email_to.format(
             user_id=lease.user_id, project_id=lease.project_id
         )
-        # The name is the user's, and may be anything: it is in the text.
+        # The user can give the lease any name, so the name is only in the
+        # text of the mail.
         mail['Subject'] = f'Lease {lease.id} ends soon'
         mail.set_content(
             _TEXT.format(

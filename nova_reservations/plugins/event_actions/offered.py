@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that a reservation may want at ``before_end_lease``, by name.
+"""Event actions that a reservation can choose for ``before_end_lease``.
 
 Some actions come with the package; others are entry points of
-``nova_reservations.event.actions``. The operator says which of them are
-offered.
+``nova_reservations.event.actions``. The operator configures which of them
+are offered.
 """
 
 import abc
@@ -29,7 +29,7 @@ from nova_reservations.plugins.resource_types import end_actions
 NAMESPACE = 'nova_reservations.event.actions'
 
 NOTIFY = 'notify'
-"""The notification that each lease emits in any case, and no more."""
+"""The action that does nothing beside the notification of each lease."""
 
 DEFAULT = 'default'
 """The event action that the operator has chosen."""
@@ -74,7 +74,7 @@ class Actions:
         )
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the params of the time before the end.
+        """Return the params of the event action.
 
         :raises: InvalidInput
         """
@@ -104,11 +104,11 @@ class Actions:
 
 
 class WithServers(base.ResourceType):
-    """A type of resource that servers use: before their lease ends, all that
-    is offered can be done with them.
+    """A resource type that servers use, so that all offered event actions can
+    be chosen for its reservations.
 
-    Beside this base it takes ``PROPERTIES`` into its schemas, and what
-    ``actions.validate`` returns into its params.
+    A subclass also has to put ``PROPERTIES`` into its schemas, and the result
+    of ``actions.validate`` into its params.
     """
 
     resource_type: ClassVar[str | None] = objects.HOST
@@ -119,7 +119,8 @@ class WithServers(base.ResourceType):
 
     @abc.abstractmethod
     def find_servers(self, booking: base.Booking) -> Iterable[ports.Server]:
-        """Return the servers of its project that use an active reservation.
+        """Return the servers that use an active reservation, and that its
+        owner may have acted on.
 
         :raises: CloudUnavailable
         """
@@ -146,7 +147,7 @@ class WithServers(base.ResourceType):
 
 
 def chosen(reservation: objects.Reservation) -> str:
-    """Return the name of the action; older reservations have none, of types
-    that could not ask for any."""
+    """Return the name of the event action. Older reservations have none,
+    because their types could not choose one at that time."""
     name: str = reservation.params.get('before_end', DEFAULT)
     return name

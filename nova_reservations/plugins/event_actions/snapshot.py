@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event action ``snapshot``."""
+"""The event action ``snapshot``: saves servers before a lease ends."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from nova_reservations.plugins.resource_types import base
 
 
 class Snapshot(event_action.EventAction):
-    """An image of each server, for its project."""
+    """Creates an image of each server, in the server's project."""
 
     def validate(self) -> None:
         if not self.cloud.servers.acts_for_projects():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The event action ``webhook``: tells a service that a lease ends soon.
 
-A signed POST to the addresses that the operator has listed, and nowhere else:
-no user names one, and no redirect is followed.
+It sends a signed POST to the addresses that the operator has configured, and
+to no others: users can not give an address, and redirects are not followed.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from nova_reservations.plugins.event_actions import base
 LOG = log.getLogger(__name__)
 
 TIMEOUT = (3, 5)
-"""Seconds to connect, and until something is answered."""
+"""Seconds to wait for the connection, and for the first byte of an answer."""
 
 ID = 'X-Reservations-Id'
 TIMESTAMP = 'X-Reservations-Timestamp'
@@ -71,7 +71,7 @@ def sign(secret: str, stamp: str, body: bytes) -> str:
 def _post(address: str, body: bytes, headers: dict[str, str]) -> bool:
     try:
         with requests.Session() as session:
-            # No password of a .netrc, no proxy that nobody meant.
+            # Use no password from .netrc, and no proxy from the environment.
             session.trust_env = False
             with session.post(
                 address,
@@ -79,12 +79,13 @@ def _post(address: str, body: bytes, headers: dict[str, str]) -> bool:
                 headers=headers,
                 timeout=TIMEOUT,
                 allow_redirects=False,
-                # Whatever is answered is of no interest.
+                # Do not read the body of the answer.
                 stream=True,
             ) as answer:
                 status = answer.status_code
     except requests.RequestException as error:
-        # What the error says has the address in it.
+        # The text of the error contains the address, which may have
+        # credentials.
         LOG.warning(
             'The webhook at %(host)s failed: %(error)s',
             {'host': _host(address), 'error': type(error).__name__},
@@ -100,8 +101,8 @@ def _post(address: str, body: bytes, headers: dict[str, str]) -> bool:
 
 
 def _host(address: str) -> str:
-    """Return the part of an address that may be logged: its user, path and
-    query may be credentials."""
+    """Return the part of an address that may be logged: the user, the path
+    and the query may contain credentials."""
     try:
         found = parse.urlsplit(address)
         port = f':{found.port}' if found.port else ''

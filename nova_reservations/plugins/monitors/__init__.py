@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitors: they tell that resources fail and recover."""
+"""Monitors, which report that resources fail and recover."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of monitors, which tell that resources fail and recover.
+"""Base class of monitors, which report that resources fail and recover.
 
 Entry points: nova_reservations.monitors.
 
-A monitor reports, and keeps no state: the engine decides what follows for
-leases, and ignores reports of resources that are not ours.
+A monitor only reports, and keeps no state. The engine decides what a report
+means for leases, and ignores resources that are not in the pool.
 """
 
 import abc
@@ -25,19 +25,19 @@ from nova_reservations import ports
 PRIORITIES = frozenset(
     {'audit', 'critical', 'debug', 'error', 'info', 'sample', 'warn'}
 )
-"""Of notifications, as oslo.messaging knows them."""
+"""The priorities of notifications that oslo.messaging has."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Subscription:
     """Notifications that a monitor wants.
 
-    :ivar topic: to which they are sent.
-    :ivar event_types: of them; all others are left out.
+    :ivar topic: the topic to which they are sent.
+    :ivar event_types: the types that are wanted; all others are ignored.
     :ivar exchange: the ``control_exchange`` of the service that sends them;
         None: Nova's own.
-    :ivar priorities: with which they are sent, of PRIORITIES.
-    :raises: ValueError if there is no such priority
+    :ivar priorities: the priorities with which they are sent, of PRIORITIES.
+    :raises: ValueError for an unknown priority
     """
 
     topic: str
@@ -56,7 +56,7 @@ class Subscription:
     def has(
         self, event_type: str, exchange: str | None, priority: str
     ) -> bool:
-        """Return whether such a notification is one of them."""
+        """Return whether the monitor wants such a notification."""
         return (
             event_type in self.event_types
             and exchange == self.exchange
@@ -66,15 +66,17 @@ class Subscription:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Changes:
-    """Names of resources; of those in none of these nothing is known.
+    """Names of resources, by their state. Nothing is reported of a resource
+    that is in none of these fields.
 
-    :ivar failed: they surely do nothing any more: they have failed at once.
+    :ivar failed: they surely do not work any more, so they count as failed at
+        once.
     :ivar recovered: they work.
-    :ivar down: nothing is heard of them: they have failed if that lasts for
+    :ivar down: they do not answer. They count as failed if that lasts for
         ``[reservations] down_after``.
-    :ivar disabled: whether they work or are down, an operator wants nothing
-        new on them: no new lease gets them, and that they are down is
-        expected.
+    :ivar disabled: an operator wants nothing new on them, whether they work or
+        are down. No new lease gets them, and it is expected that they are
+        down.
     """
 
     failed: Collection[str] = ()
@@ -88,14 +90,14 @@ class Changes:
 
 
 Holders = Callable[[], Mapping[str, Collection[str]]]
-"""Tells, at the moment of the call, name -> the projects whose leases have
-begun and hold the resource."""
+"""Returns, as of the call, name of a resource -> the projects whose leases
+have begun and hold the resource."""
 
 
 class Monitor(abc.ABC):
     """Watches the resources of one type.
 
-    :cvar resource_type: whose resources it knows.
+    :cvar resource_type: the type of the resources that it watches.
     """
 
     resource_type: ClassVar[str]
@@ -106,7 +108,7 @@ class Monitor(abc.ABC):
 
     @property
     def subscriptions(self) -> Sequence[Subscription]:
-        """The notifications that it wants; none if it only polls."""
+        """The notifications that the monitor wants; none if it only polls."""
         return _subscriptions_of_0_2(self)
 
     def on_notification(
@@ -115,9 +117,9 @@ class Monitor(abc.ABC):
         payload: Mapping[str, Any],
         now: datetime.datetime,
     ) -> Changes:
-        """Say what a notification means.
+        """Return the changes that a notification reports.
 
-        It may be old, or come twice.
+        The notification may be old, or come twice.
 
         :raises: CloudUnavailable
         """
@@ -126,11 +128,11 @@ class Monitor(abc.ABC):
     def check_states(
         self, known: Collection[str], now: datetime.datetime
     ) -> Changes:
-        """Look at all resources that there are.
+        """Return the state of all resources that the monitor knows.
 
-        Also what is as it was may be told again.
+        States that have not changed may be reported, too.
 
-        :param known: the names of those that are ours
+        :param known: the names of the resources in the pool
         :raises: CloudUnavailable
         """
         return Changes()
@@ -141,16 +143,17 @@ class Monitor(abc.ABC):
         holders: Holders,
         now: datetime.datetime,
     ) -> Changes:
-        """Do the same, for a monitor that wants to know who has the
-        resources.
+        """Do what check_states() does, in a monitor that needs to know who
+        has the resources.
 
         :raises: CloudUnavailable
         """
         return self.check_states(known, now)
 
     def domains(self, names: Collection[str]) -> Mapping[str, str]:
-        """Return name -> what a resource has in common with those that may
-        fail together with it. Where that is not known, all are one domain.
+        """Return name of a resource -> its failure domain: resources with the
+        same domain may fail together. Resources that are left out are all in
+        one domain.
 
         :raises: CloudUnavailable
         """
@@ -158,8 +161,8 @@ class Monitor(abc.ABC):
 
 
 def _subscriptions_of_0_2(monitor: Monitor) -> list[Subscription]:
-    """Return what a monitor wants that was written for version 0.2: it names
-    topics and, for all of them, types of events."""
+    """Return the subscriptions of a monitor that was written for version 0.2:
+    it has topics and, for all of them, event types."""
     topics: Sequence[str] = getattr(monitor, 'topics', ())
     event_types: Sequence[str] = getattr(monitor, 'event_types', ())
     if not topics or not event_types:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor of compute hosts, by Nova's services."""
+"""Monitor of compute hosts, by the records of Nova's services."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ EVENT_TYPES = ('service.create', 'service.update', 'service.delete')
 
 
 class ComputeMonitor(base.Monitor):
-    """A host has failed if its nova-compute is forced down. It is down if
-    that has not reported for ``service_down_time``, was disabled by Nova
-    itself, or is gone from Nova. What an administrator has disabled works.
-    Of hosts in a cell that does not answer nothing is known.
+    """A host has failed if its nova-compute is forced down. It is down if its
+    nova-compute has not reported for ``service_down_time``, was disabled by
+    Nova itself, or is gone from Nova. A host works if an administrator has
+    disabled it. Nothing is reported of hosts in a cell that does not answer.
 
-    A notification says only of which host something has changed: what it is
-    now is asked of Nova, so that a late one can't tell what is over.
+    A notification only names the host. Nova is asked for the state of that
+    host, because a late notification would report an old state.
     """
 
     resource_type: ClassVar[str] = objects.HOST

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor of addresses, by what Neutron has at them."""
+"""Monitor of floating IP addresses, by what Neutron has at them."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -13,8 +13,8 @@ from nova_reservations.plugins.monitors import neutron
 
 
 class FloatingIPMonitor(base.Monitor):
-    """An address has failed if its network is gone, or is not external any
-    more; or if somebody has it whom no lease has given it: an administrator
+    """An address has failed if its network is gone, or is no longer external.
+    It has also failed if somebody uses it without a lease: an administrator
     can create a floating IP, or a port, with any address."""
 
     resource_type: ClassVar[str] = addresses.FLOATING_IP

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor of segments, by what Neutron has on them."""
+"""Monitor of network segments, by what Neutron has on them."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -14,9 +14,9 @@ from nova_reservations.plugins.monitors import neutron
 
 
 class NetworkMonitor(base.Monitor):
-    """A segment has failed if a network has it that no lease has been given.
-    It is down while no agent of its physical network is alive, where Neutron
-    has agents that know it."""
+    """A segment has failed if a network uses it that belongs to no lease. It
+    is down while no agent of its physical network is alive, provided that
+    Neutron has agents for that physical network."""
 
     resource_type: ClassVar[str] = segments.NETWORK
 

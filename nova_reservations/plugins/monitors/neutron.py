@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at places in Neutron that are for leases."""
+"""Objects of strangers in Neutron, at places that are kept for leases."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -10,13 +10,15 @@ from nova_reservations import ports
 def strangers(
     found: Mapping[str, ports.Made], *holders: Mapping[str, Collection[str]]
 ) -> set[str]:
-    """Return the names of the resources whose places something has that is of
-    no lease. What bears no name may have lost it: a project can take it off
-    what it was given.
+    """Return the names of the resources at whose places is an object that
+    belongs to no lease.
 
-    :param found: name of a resource -> what was there
-    :param holders: name -> the projects that held it, before that was seen
-        and after
+    An object without a reservation's ID still belongs to a lease if the
+    project of the lease has it: a project can remove the ID.
+
+    :param found: name of a resource -> the object at its place
+    :param holders: name of a resource -> the projects that held it; as of
+        before the objects were read, and after
     """
     return {
         name

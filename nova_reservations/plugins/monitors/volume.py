@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitor of pools, by what Cinder's scheduler knows of their backends."""
+"""Monitor of storage pools, by what Cinder's scheduler knows of them."""
 
 from collections.abc import Collection
 import datetime
@@ -10,8 +10,9 @@ from nova_reservations.plugins.monitors import base
 
 
 class VolumeMonitor(base.Monitor):
-    """A pool is down if its backend says so; or if the service of that is
-    down, or disabled, so that Cinder puts no volume there."""
+    """A pool is down if its backend reports so. It is also down if the
+    cinder-volume service of the backend is down or disabled, because Cinder
+    then puts no volumes there."""
 
     resource_type: ClassVar[str] = pools.VOLUME
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of what puts an amount to the usage of a lease.
+"""Base class of ratings, which compute the cost of a lease's usage.
 
 Entry points of ``nova_reservations.rating`` are classes of this kind.
 """
@@ -14,17 +14,17 @@ from nova_reservations.objects import usage_reports
 LeaseUsage = usage_reports.LeaseUsage
 
 HOUR = decimal.Decimal(3600)
-"""Seconds; usage is in unit-seconds."""
+"""Seconds in an hour; usage is in unit-seconds."""
 
 
 class Rating(abc.ABC):
     """Rates leases.
 
-    It keeps no state: it is made in each process, and called in any thread,
-    for each lease of each report. So the same usage must cost the same
-    whenever it is asked.
+    A rating keeps no state: each process has its own, and any thread calls it,
+    for each lease of each report. So the same usage must always cost the
+    same.
 
-    :ivar unit: of its amounts, such as EUR or credits.
+    :ivar unit: the unit of its amounts, such as EUR or credits.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -33,8 +33,8 @@ class Rating(abc.ABC):
 
     @abc.abstractmethod
     def rate(self, usage: LeaseUsage) -> decimal.Decimal:
-        """Return what a lease costs for its usage in a window.
+        """Return the cost of a lease for its usage in a window.
 
-        :returns: the exact amount: it is rounded to ``rating_digits``
-            afterwards, half up
+        :returns: the exact amount; the caller rounds it to ``rating_digits``,
+            half up
         """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rating that comes with the package: by lease, by what was reserved, by
-what was used."""
+"""Ratings that come with the package: by lease, by reserved resources, by
+used resources."""
 
 from collections.abc import Mapping
 import decimal
@@ -11,9 +11,9 @@ from nova_reservations.plugins.rating import base
 
 
 class Flat(base.Rating):
-    """Each lease costs the same, whatever it has.
+    """Each lease has the same price, whatever it reserves.
 
-    It is due once, in the window in which the lease began.
+    The price is due once, in the window in which the lease began.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -25,7 +25,7 @@ class Flat(base.Rating):
 
 
 class _ByClass(base.Rating):
-    """:ivar prices: class -> price of a unit for an hour."""
+    """:ivar prices: resource class -> price of a unit for an hour."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
@@ -38,7 +38,7 @@ class _ByClass(base.Rating):
         }
 
     def cost(self, units: Mapping[str, int]) -> decimal.Decimal:
-        """:param units: class -> unit-seconds"""
+        """:param units: resource class -> unit-seconds"""
         total = sum(
             (
                 units.get(name, 0) * price
@@ -50,7 +50,7 @@ class _ByClass(base.Rating):
 
 
 class Reserved(_ByClass):
-    """A lease costs what it held, whether it was used or not."""
+    """A lease costs the resources that it held, whether used or not."""
 
     def rate(self, usage: base.LeaseUsage) -> decimal.Decimal:
         cost = self.cost(usage.reserved)
@@ -60,7 +60,7 @@ class Reserved(_ByClass):
 
 
 class Used(_ByClass):
-    """A lease costs what its servers used, by their flavors."""
+    """A lease costs the resources of its servers' flavors."""
 
     def rate(self, usage: base.LeaseUsage) -> decimal.Decimal:
         return self.cost(usage.used)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base class of resource types; entry points nova_reservations.resources.
 
-A resource type converts and names. It never schedules, and it keeps no
-state: the engine calls it in any process, in any order, and again after a
-crash.
+A resource type translates between the API, the planner and the cloud. It
+never schedules. It keeps no state, because the engine calls it in any
+process, in any order, and again after a crash.
 """
 
 import abc
@@ -31,13 +31,13 @@ EXPRESSION: Mapping[str, Any] = {
     'type': ['string', 'array', 'object', 'null'],
     'maxLength': 16384,
 }
-"""Schema of requirements, as ``objects/requirements.py`` reads them."""
+"""Schema of the requirements that ``objects/requirements.py`` parses."""
 
 
 def refused_change(
     reservation: objects.Reservation, reason: str
 ) -> exception.InvalidState:
-    """Return what is raised for a change that is not possible any more."""
+    """Return the exception for a change that is no longer possible."""
     return exception.InvalidState(
         kind='Reservation',
         id=reservation.id,
@@ -50,34 +50,36 @@ def refused_change(
 class Booking:
     """A reservation with its lease and its resources.
 
-    :ivar slots: of what is shared, resource id -> how many slots it has
-        there; empty where whole resources were given.
-    :ivar servers: UUIDs of the servers that were created in it; some may
-        be gone.
+    :ivar slots: resource id -> the number of slots that the reservation has
+        there; empty for reservations of whole resources.
+    :ivar servers: UUIDs of the servers that were created in the reservation;
+        some may be gone.
     :ivar now: the time.
     :ivar prepared: prepare() has finished for exactly these resources.
-    :ivar settled: servers that were let in before the end began had the time
-        to be seen by now; at an end, what is empty before that may not stay
-        so.
+    :ivar settled: the end began so long ago that all servers that were let in
+        before it can be seen by now. Until then a resource that looks empty
+        may still get a server.
     :ivar check: call it before each write to Nova.
     :ivar ending: how long ago the end of the lease began.
-    :ivar left: what has failed, or was replaced, and may have something of
-        the reservation on it still; at an end this is among the resources.
+    :ivar left: resources that have failed, or were replaced, and may still
+        have something of the reservation on them. At an end they are among
+        ``resources`` instead.
     :ivar warned_at: when the lease's event before its end is, or was, due.
     :ivar database: the name of the database that the lease is in.
     :ivar lease_servers: UUIDs of the servers that any reservation of the lease
-        has let in, some of which may be gone, for types that want them.
-    :ivar sharers: other projects whose servers may be there.
-    :ivar provider_changes: add to it what the cloud says that it has changed
-        of hosts' providers: they are not looked at again for that. What is
-        left out, or lost in a crash, costs such a look.
-    :ivar vacated: at an end that has to wait, add to it what nothing of the
-        reservation is on, and nothing can come to: others have it from then
-        on, and the end goes on without it.
-    :ivar emptied: ids of those that were left off which its servers are to be
-        moved, and when an operator asked for it.
-    :ivar parts: name -> part of a reservation that expands into others; they
-        have started before it, and end after it.
+        has let in, for types that want them; some may be gone.
+    :ivar sharers: other projects whose servers may use the reservation.
+    :ivar provider_changes: add to it the changes of hosts' providers that the
+        cloud reports, so that those hosts are not inspected again because of
+        them. A change that is left out, or lost in a crash, costs one such
+        inspection.
+    :ivar vacated: at an end that has to wait, add to it the resources that
+        have nothing of the reservation on them, and can get nothing any more.
+        Others have them from then on, and the end goes on without them.
+    :ivar emptied: resource id -> when an operator asked that the servers of
+        the reservation be moved off it; only of resources that were left.
+    :ivar parts: name -> part, of a reservation that expands into others. The
+        parts have started before this reservation, and end after it.
     """
 
     lease: objects.Lease
@@ -106,7 +108,7 @@ class Booking:
 
     @property
     def projects(self) -> frozenset[str]:
-        """The projects whose servers may be there."""
+        """The projects whose servers may use the reservation."""
         return self.sharers.all | {self.lease.project_id}
 
     @classmethod
@@ -117,7 +119,7 @@ class Booking:
         resources: tuple[objects.Resource, ...],
         now: datetime.datetime,
     ) -> Self:
-        """Return a booking of whole resources that is only looked at."""
+        """Return a booking of whole resources for read-only calls."""
         return cls(
             lease=lease,
             reservation=reservation,
@@ -137,10 +139,11 @@ Resources = tuple[objects.Resource, ...]
 def parts(
     holdings: Iterable[objects.Holding],
 ) -> tuple[Resources, Resources]:
-    """Return what of a reservation's resources can be used, and what it may
-    have left something on.
+    """Return the usable resources of a reservation, and the others that may
+    still have something of it.
 
-    On what another one has not left yet it never had anything.
+    A resource that another reservation has not left yet is in neither: this
+    reservation never had anything on it.
     """
     usable, left = [], []
     for holding in holdings:
@@ -152,16 +155,16 @@ def parts(
 
 
 MAX_TOLD = 20
-"""The number of items that a text names of those that are waited for."""
+"""A text names so many of the items that a step waits for."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """A step that is not over: what it waits for, in words for the owner.
+    """The reason why a step is not over, in words for the owner.
 
-    :ivar count: of how many servers; many are looked at less often.
-    :ivar detail: the same for the log and for administrators, where it names
-        what is not the owner's.
+    :ivar count: how many servers it waits for; many are polled less often.
+    :ivar detail: the reason for the log and for administrators, where it
+        names things that the owner must not see.
     """
 
     reason: str
@@ -170,7 +173,8 @@ class Waiting:
 
     @classmethod
     def on(cls, reasons: Sequence[objects.Reason]) -> Self:
-        """Return what waits for all of these, and tells of the first."""
+        """Return one object that waits for all of the reasons; its text has
+        only the first of them."""
         why = objects.Reason.join(reasons, MAX_TOLD)
         return cls(why.told, len(reasons), why.detail)
 
@@ -181,9 +185,9 @@ class Waiting:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Remains:
-    """Servers on resources that a reservation had to leave.
+    """The state of the resources that a reservation had to leave.
 
-    :ivar vacated: nothing of the reservation is on these.
+    :ivar vacated: those that have nothing of the reservation on them.
     :ivar movable: heal() can take something off the others now.
     """
 
@@ -194,13 +198,13 @@ class Remains:
 def stored_demand(
     kind: 'ResourceType', params: Mapping[str, Any], whose: str
 ) -> demand.Ask | None:
-    """Return what a reservation that is there asks for; None: nothing, or
-    nothing that can be read: what was valid when it was asked may not be any
-    more, where the configuration has changed since.
+    """Return the demand of a stored reservation. None: it has none, or its
+    params are no longer valid, because the configuration has changed.
 
-    For callers that look at many, of which one must not hold up the others.
+    For callers that look at many reservations: an invalid one is logged, and
+    must not hold up the others.
 
-    :param whose: what the log is to call it
+    :param whose: what the log is to call the reservation
     """
     try:
         return kind.demand(params)
@@ -219,22 +223,22 @@ class ResourceType(abc.ABC):
     :cvar schema: JSON Schema of one item of a lease's ``reservations`` at
         create, without ``resource_type``.
     :cvar update_schema: the same at update, without ``id``.
-    :cvar comes_alone: no request for a lease can ask for it: it comes with
-        something else that is asked for.
-    :cvar resource_type: of the resources that its demands name, which is what
-        operators add them as; None: the name of the type itself.
+    :cvar comes_alone: no request for a lease can ask for this type: such a
+        reservation is made along with something else that is asked for.
+    :cvar resource_type: the type of the resources that the demands name, as
+        which operators add them; None: the name of this type itself.
     :cvar nouns: what refusals call one of these resources, and several.
-    :cvar shareable: whether servers of other projects may be in it, if its
-        owner shares it.
-    :cvar wants_lease_servers: whether bookings that begin or end it have
-        ``lease_servers``.
+    :cvar shareable: whether the owner of a reservation can share it, so that
+        servers of other projects may use it.
+    :cvar wants_lease_servers: whether bookings have ``lease_servers`` when a
+        reservation begins or ends.
     :cvar enrolled_by: the part of the API by which operators add its
         resources; None: that of resources.
-    :cvar given_properties: those that its resources have by their names, or
-        from where they are: nobody sets them to something else.
-    :cvar hidden_properties: those that no request can name, and that tell of
-        what a project may not see: lists of properties have them for
-        administrators alone.
+    :cvar given_properties: properties that follow from the name or the place
+        of a resource; nobody can set them.
+    :cvar hidden_properties: properties that no request can name, because
+        their values tell of things that a project may not see. Lists of
+        properties show them to administrators only.
     """
 
     schema: ClassVar[Mapping[str, Any]]
@@ -255,10 +259,10 @@ class ResourceType(abc.ABC):
     def look_up(
         self, asked: Mapping[str, Any], project_id: str
     ) -> Mapping[str, Any]:
-        """Return the params with facts that the cloud has to give.
+        """Return the params with the facts that only the cloud knows.
 
-        Called before validate, and outside of any transaction; asked has
-        passed the schema, at update it is the changes alone.
+        Called before validate(), and outside of any transaction. asked has
+        passed the schema; at update it has the changes alone.
 
         :raises: InvalidInput
         """
@@ -267,10 +271,11 @@ class ResourceType(abc.ABC):
     def look_up_all(
         self, asked: Sequence[Mapping[str, Any]], project_id: str
     ) -> Sequence[Mapping[str, Any]]:
-        """Return the params, in the same order, of all that one request asks
-        for of this type, with facts that the cloud has to give.
+        """Do what look_up() does for all reservations of this type in one
+        request, in the same order.
 
-        For types whose facts may take long: a thread of nova-api waits.
+        Override it where the cloud may take long to answer: a thread of
+        nova-api waits for it.
 
         :raises: InvalidInput
         """
@@ -296,7 +301,7 @@ class ResourceType(abc.ABC):
 
     @abc.abstractmethod
     def demand(self, params: Mapping[str, Any]) -> demand.Ask | None:
-        """Return the demand of these params; None: nothing."""
+        """Return the demand of these params; None: there is none."""
 
     def released(self, asked: Mapping[str, Any]) -> Collection[str]:
         """Return the ids, UUIDs or names of whole resources that a change of
@@ -309,8 +314,10 @@ class ResourceType(abc.ABC):
     def inspect(
         self, name: str, inventories: Mapping[str, int]
     ) -> Mapping[str, int]:
-        """Return the inventories of a resource that an operator adds, of the
-        type that the demands name, with what the cloud says of it.
+        """Return the inventories of a resource that an operator adds,
+        completed and checked by what the cloud says.
+
+        The resource is of the type that the demands name.
 
         :raises: InvalidInput for one that can not be leased
         :raises: CloudUnavailable
@@ -320,39 +327,44 @@ class ResourceType(abc.ABC):
     def check_larger(  # noqa: B027
         self, name: str, inventories: Mapping[str, int]
     ) -> None:
-        """Refuse inventories of a resource that is there, if the cloud says
+        """Refuse larger inventories of a known resource, if the cloud says
         that it has less.
 
-        :param inventories: those alone that become larger
+        :param inventories: only those that become larger
         :raises: InvalidInput, CloudUnavailable
         """
 
     def ranged(
         self, params: Mapping[str, Any], minimum: int, maximum: int
     ) -> dict[str, Any]:
-        """Return params that ask for so many whole resources, or slots;
-        called of these alone."""
+        """Return the params with another number of resources or slots.
+
+        Called only for types that lease whole resources, or slots."""
         raise NotImplementedError
 
     def aftermath(self, params: Mapping[str, Any]) -> datetime.timedelta:
-        """Say for how long after the end of its lease a reservation keeps
-        its resources: nobody else is promised them meanwhile."""
+        """Return for how long after the end of its lease a reservation keeps
+        its resources; nobody else is promised them meanwhile."""
         return datetime.timedelta(0)
 
     def receive(self, booking: Booking) -> None:  # noqa: B027
-        """Make ready what Nova must find when it is asked, next, for what
-        comes with a lease that starts now.
+        """Prepare what Nova needs for the request that creates the servers of
+        a lease that starts now.
 
-        :raises: CloudRefused, CloudUnavailable, and Nova is not asked
+        Called just before that request is sent.
+
+        :raises: CloudRefused, CloudUnavailable: the request is not sent
         """
 
     def exists(self, booking: Booking) -> bool:
-        """Say whether Nova has anything of what was asked of it with the
-        lease, where nobody has heard its answer."""
+        """Return whether Nova has made anything of the request that came with
+        the lease.
+
+        Called where nobody has received Nova's answer to that request."""
         return False
 
     def prepare(self, booking: Booking) -> Waiting | None:
-        """Do ahead of the start what gives nobody access yet.
+        """Do the part of the start that gives nobody access, ahead of it.
 
         Called again, later, as long as it or another reservation of the
         lease returns Waiting.
@@ -363,11 +375,11 @@ class ResourceType(abc.ABC):
         return None
 
     def is_ready(self, booking: Booking) -> bool:
-        """Return whether start() would have nothing to do, of a reservation
+        """Return whether start() would have nothing to do for a reservation
         that is prepared.
 
-        Where it has not, leases that are due in the same second start
-        together.
+        Leases that are due in the same second, and for which this is true,
+        are started together in one transaction.
 
         :raises: CloudUnavailable
         """
@@ -394,61 +406,69 @@ class ResourceType(abc.ABC):
         return None
 
     def announce_end(self, booking: Booking) -> None:  # noqa: B027
-        """Tell whom it was asked to tell, when before_end is over: once,
-        unless the worker is killed meanwhile.
+        """Send the announcements that the event action sends, after
+        before_end(): once, unless the worker is killed meanwhile.
 
         :raises: CloudRefused, CloudUnavailable; reported, not tried again
         """
 
     @abc.abstractmethod
     def end(self, booking: Booking) -> Waiting | None:
-        """Take the resources back; also undoes what was only prepared, or
-        a start that failed: then the reservation is not active, and its
-        resources may well be in the hands of an earlier lease.
+        """Take the resources back.
 
-        Called again, later, as long as it returns Waiting, and while anything
-        else of the lease does: then without the resources that it has left.
+        Also undoes prepare(), or a start that failed. Then the reservation is
+        not active, and an earlier lease may still have its resources.
+
+        Called again, later, as long as it or another reservation of the lease
+        returns Waiting; then without the resources that were vacated.
         """
 
     def update(self, booking: Booking) -> None:
-        """Bring an active reservation to the resources it has now."""
+        """Make the cloud match the resources that an active reservation has
+        now."""
         self.start(booking)
 
     def heal(self, booking: Booking) -> None:
-        """Bring an active reservation to the resources that it has instead
-        of those in ``booking.left``, with what can be moved of these."""
+        """Make the cloud match the resources that an active reservation was
+        given in place of those in ``booking.left``, and move off the latter
+        what can be moved."""
         self.update(booking)
 
     def unused(self, booking: Booking) -> Resources:
-        """Return those of the resources of an active reservation that surely
-        nothing was put on: they may be taken for what it had before."""
+        """Return the resources of an active reservation that surely have
+        nothing on them; they may be taken away, for example to give back the
+        ones that it had before a failure."""
         return ()
 
     def coming(self, booking: Booking) -> frozenset[str]:
-        """Return the servers of an active reservation that may still come to
-        what it gives back, ``booking.left``, whoever is let in by now; it is
-        not looked at before, and nobody else has it."""
+        """Return the servers of an active reservation that may still land on
+        the resources that it gives back, ``booking.left``, though the
+        scheduler now sends none there. Until there are none, these resources
+        are not inspected, and nobody else has them."""
         return frozenset()
 
     def slots_held(self, booking: Booking) -> Mapping[int, int] | None:
-        """Return resource id -> how many slots of an active reservation are
-        held there; None: nobody can tell, and none is given back."""
+        """Return resource id -> how many slots of an active reservation
+        servers hold there; None: this can not be told, and none is given
+        back."""
         return None
 
     def slots_offered(self, booking: Booking) -> Collection[int]:
-        """Return the ids of the resources where Nova has slots of an active
-        reservation, of a type that can tell how many are held."""
+        """Return the ids of the resources on which Nova offers slots of an
+        active reservation; none for types without slots."""
         return ()
 
     def remains(self, booking: Booking) -> Remains:
-        """Look at what an active reservation had to leave,
-        ``booking.left``; nobody else has it before it is vacated. Unless a
-        type knows better, it is when heal() is over."""
+        """Inspect the resources that an active reservation had to leave,
+        ``booking.left``; nobody else has them before they are vacated.
+
+        By default they count as vacated when heal() is over."""
         return Remains(booking.left if booking.prepared else ())
 
     def move_servers(self, booking: Booking) -> Mapping[int, str]:
         """Have servers of an active reservation leave ``booking.emptied`` for
-        the resources that it has; called again as long as any is there.
+        the resources that it has; called again while any of them is left
+        there.
 
         :returns: resource id -> why servers there can not be moved; they are
             not tried again before an operator asks again
@@ -462,16 +482,16 @@ class ResourceType(abc.ABC):
         resources: Collection[objects.Resource],
         servers: Collection[str],
     ) -> Mapping[str, Any]:
-        """Return what the API shows of one active reservation beside that,
-        which the cloud is asked for.
+        """Return what the API shows of one active reservation in addition,
+        after asking the cloud.
 
-        :param resources: what it has, or has not left yet
-        :param servers: UUIDs of those that use it without having asked
+        :param resources: those that it has, or has not left yet
+        :param servers: UUIDs of servers that use it without having asked
         :raises: CloudRefused, CloudUnavailable; nothing is shown then
         """
         return {}
 
     def show(self, reservation: objects.Reservation) -> Mapping[str, Any]:
-        """Return what the API shows beside, or in place of, what all types
-        have."""
+        """Return what the API shows of a reservation, beside or in place of
+        the fields that all types have."""
         return reservation.params

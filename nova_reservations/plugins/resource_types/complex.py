@@ -18,9 +18,9 @@ from nova_reservations.plugins.resource_types import base
 class Part:
     """A reservation that another one expands into.
 
-    :ivar name: unique among its parts, at most 64 characters; by it a part
-        is known again when the whole changes.
-    :ivar asked: what a request for it alone would ask for.
+    :ivar name: unique among the parts of a reservation, at most 64
+        characters. It identifies the part when the whole changes.
+    :ivar asked: what a request for this part alone would ask for.
     """
 
     name: str
@@ -29,13 +29,14 @@ class Part:
 
 
 class Complex(base.ResourceType):
-    """A type whose reservations are made of others, its parts: reservations
-    of the same lease, each of a type that is switched on.
+    """A type whose reservations consist of parts: other reservations of the
+    same lease, each of a type that is switched on.
 
-    They are planned together with all else that the lease asks for, start
-    before the whole, and end after it. From their start on servers may land
-    in them, so that start() may create what needs them; a start that fails
-    undoes all of them. ``booking.parts`` has them by their names.
+    The parts are planned together with everything else that the lease asks
+    for. They start before the whole, and end after it. Servers may land in
+    the parts from their start on, so the whole's start() may create what
+    needs them. A start that fails undoes all parts. ``booking.parts`` has
+    them by their names.
     """
 
     @abc.abstractmethod
@@ -45,16 +46,16 @@ class Complex(base.ResourceType):
         """Return the parts of a reservation with these params, at least one.
 
         Called outside of any transaction, when the lease is asked for, and
-        when the reservation changes. A part that changes then must be allowed
-        to change, as if its owner had asked for it; one can be left out as
-        long as nothing of the lease is in Nova.
+        when the reservation changes. A part can then change only in ways in
+        which its owner could change it. A part can be left out as long as
+        nothing of the lease is in Nova.
 
         :param params: as validate() has returned them
-        :param project_id: whose they are: what its users name is looked up
-            as it sees it
+        :param project_id: the owner; things that a request names are looked
+            up with the visibility of this project
         :raises: InvalidInput
         """
 
     @final
     def demand(self, params: Mapping[str, Any]) -> None:
-        """Return nothing: its parts ask for all that it takes."""
+        """Return nothing: the parts have all of the demand."""

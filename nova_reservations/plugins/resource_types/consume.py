@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of who uses a reservation: servers that ask for it, or others of
-its project, too.
+"""The param ``consume``: whether only servers that ask for a reservation use
+it, or also other servers of its project.
 
 Decision 0048: doc/source/decisions/0048-open-hosts
 """
@@ -21,11 +21,11 @@ PROPERTIES: Mapping[str, Any] = {
 
 
 def validate(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the params of it."""
+    """Return the param, as it is stored."""
     return {'consume': asked.get('consume', objects.TARGETED)}
 
 
 def of(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the params of it that a stored reservation has; older ones say
-    nothing of it."""
+    """Return the param of a stored reservation; older reservations do not
+    have it."""
     return {'consume': params.get('consume', objects.TARGETED)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions on a reservation's servers at its end, whatever is leased.
+"""End actions on the servers of a reservation, for all resource types.
 
 A resource type finds the servers of a reservation, and calls ``leave`` with
 them again and again, until there are none.
@@ -42,13 +42,13 @@ PROPERTIES: Mapping[str, Any] = {
 """The part of a reservation's schema that ``validate`` understands."""
 
 RETRY = datetime.timedelta(minutes=1)
-"""The time between two attempts at an action at which Nova has failed."""
+"""The time between two attempts at an action that has failed in Nova."""
 
 
 def validate(
     asked: Mapping[str, Any], cloud: ports.Cloud, conf: cfg.ConfigOpts
 ) -> dict[str, Any]:
-    """Return the params of the end.
+    """Return the params of the end action.
 
     :raises: InvalidInput
     """
@@ -75,7 +75,7 @@ def validate(
 
 
 def grace(params: Mapping[str, Any]) -> datetime.timedelta:
-    """Return for how long its servers may shut down, after the end."""
+    """Return how long servers have to shut down after the end."""
     return datetime.timedelta(minutes=params.get('end_grace', 0))
 
 
@@ -84,16 +84,16 @@ def leave(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> Mapping[str, str]:
-    """Remove servers from their hosts, as their reservation wants it.
+    """Remove servers from their hosts by the end action of the reservation.
 
-    Each goes its way, however the others do. To be repeated after a crash,
-    and as long as there are any.
+    Each server goes on independently of the others. Call it again after a
+    crash, and as long as there are servers.
 
-    :returns: server UUID -> what becomes of it, or what is in the way; in
-        words that follow on its name
+    :returns: server UUID -> what becomes of the server, or what is in the
+        way; a phrase that continues a sentence after the server's name
     """
     reservation = booking.reservation
-    # By their user, or by us.
+    # Servers that their user, or an earlier call, has asked Nova to delete.
     deleted = [server for server in servers if server.is_being_deleted]
     told = delete(deleted, booking, cloud)
     stopping = [

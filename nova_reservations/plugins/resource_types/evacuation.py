@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers on hosts that have failed, for all types that have servers."""
+"""Evacuation of servers from failed hosts, for all types with servers."""
 
 from collections.abc import Iterable
 
@@ -18,8 +18,8 @@ def stranded(
     cloud: ports.Cloud,
     conf: cfg.ConfigOpts,
 ) -> list[ports.Server]:
-    """Return those of the servers that are to be evacuated: on hosts that
-    the booking has left and that are forced down, while it has others."""
+    """Return the servers to be evacuated: those on hosts that the reservation
+    has left and that are forced down. None if it has no other hosts."""
     if not conf.reservations.heal_evacuate or not booking.resources:
         return []
     left = {host.name for host in booking.left}

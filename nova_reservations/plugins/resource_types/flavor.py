@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of the size of a flavor that there is: ``flavor:instance``.
+"""Servers of the size of an existing flavor: ``flavor:instance``.
 
-The flavor is read when the lease asks for it; later changes of the flavor do
-not change the promise.
+The flavor is read when the lease is requested; later changes of the flavor do
+not change the reservation.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from nova_reservations.plugins.resource_types import slots
 
 _PROPERTIES = {
     'flavor_id': {'type': ['string', 'integer'], 'maxLength': 255},
-    # Blazar takes it and makes nothing of it.
+    # Blazar accepts this property, and ignores it.
     'resource_properties': {'type': ['string', 'null'], 'maxLength': 16384},
     **slots.PROPERTIES,
 }
@@ -30,6 +30,8 @@ FOUND = ('source', 'flavor', 'amounts', 'required', 'forbidden')
 
 
 class FlavorInstance(slots.Slots):
+    """Servers of the size of an existing flavor."""
+
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': _PROPERTIES,
@@ -45,7 +47,7 @@ class FlavorInstance(slots.Slots):
     def look_up(
         self, asked: Mapping[str, Any], project_id: str
     ) -> Mapping[str, Any]:
-        """Add Nova's facts of the flavor.
+        """Add the properties of Nova's flavor.
 
         :raises: InvalidInput if the project has no such flavor
         """

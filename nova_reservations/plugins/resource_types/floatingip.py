@@ -47,12 +47,12 @@ _PROPERTIES = {
 
 
 class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
-    """Addresses of an external network, for which nobody else can have a
+    """Addresses of an external network, of which nobody else can have a
     floating IP.
 
-    They are outside of what Neutron gives to anybody. At the start each
-    becomes a floating IP of the project's, which bears the name of the
-    reservation; at the end it is deleted.
+    The addresses are outside of Neutron's allocation pools. At the start
+    each becomes a floating IP of the project that bears the reservation's ID;
+    at the end the floating IP is deleted.
 
     Decision 0050: doc/source/decisions/0050-addresses
     """
@@ -65,8 +65,9 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
         addresses.NETWORK,
         addresses.SUBNET,
     )
-    # Values are networks, which not every project sees. Requests name one as
-    # network_id, and are refused by look_up_all().
+    # The values are networks, and not every project may see each of them.
+    # Requests name a network as network_id; look_up_all() checks that it is
+    # visible to the project.
     hidden_properties: ClassVar[Collection[str]] = given_properties
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
@@ -83,7 +84,7 @@ class FloatingIP(neutron.InNeutron[ports.FloatingIP]):
     def look_up_all(
         self, asked: Sequence[Mapping[str, Any]], project_id: str
     ) -> Sequence[Mapping[str, Any]]:
-        """Look at the networks as the project sees them, at each once.
+        """Check that the project sees the networks, looking up each once.
 
         :raises: InvalidInput, CloudUnavailable
         """

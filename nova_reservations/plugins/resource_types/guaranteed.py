@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots that servers with a lease of their own were guaranteed.
+"""Guaranteed slots of servers that carry their own lease.
 
-They are planned and offered as those of flavor:instance, but have no private
-flavor: the servers have the flavor of their request, and the scheduler knows
-them by their lease.
+The slots are planned and offered like those of flavor:instance, but have no
+private flavor: the servers keep the flavor of their request, and the
+scheduler recognises them by their lease.
 
 Decision 0016: doc/source/decisions/0016-a-place-of-its-own
 """
@@ -24,8 +24,8 @@ ZONE = 'availability_zone'
 
 class Place(flavor.FlavorInstance):
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """:param asked: beside the flavor and the amount, the availability
-        zone, if the servers must be in one.
+        """:param asked: the flavor, the amount and, if the servers must be in
+        one, the availability zone.
         """
         return {
             'flavor_id': asked['flavor_id'],
@@ -47,7 +47,8 @@ class Place(flavor.FlavorInstance):
         )
 
     def occupants(self, booking: base.Booking) -> frozenset[str]:
-        """Return the UUIDs of the servers that hold any of its slots."""
+        """Return the UUIDs of the servers that hold slots of the
+        reservation."""
         occupancy = self.cloud.slots.servers_in_slots(
             booking.reservation.id, (*booking.resources, *booking.left), ()
         )

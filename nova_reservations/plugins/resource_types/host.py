@@ -25,10 +25,10 @@ from nova_reservations.plugins.resource_types import moves
 MAX_HOSTS = 10_000
 
 MOST_LOOKED_AT = 1_000
-"""Hosts of a reservation on which the API looks for servers."""
+"""The API looks for servers on at most so many hosts of a reservation."""
 
 MOST_NAMED = 1_000
-"""Servers of a reservation that the API names."""
+"""The API names at most so many servers of a reservation."""
 
 _LOOKED_AT_ONCE = 100
 
@@ -65,11 +65,12 @@ _PROPERTIES = {
 
 
 class PhysicalHost(offered.WithServers):
-    """Hosts that only the lessee's servers land on while the lease lasts.
+    """Hosts on which only the lessee's servers land while the lease lasts.
 
-    In Nova a reservation is an aggregate named by its id. Who may use it is
-    decided by the lease's state in our database, not by the aggregate: so
-    it can be prepared ahead, also while an earlier lease still has a host.
+    In Nova a reservation is an aggregate that is named by the reservation's
+    id. The state of the lease in our database decides who may use the hosts;
+    the aggregate does not. So the aggregate can be prepared ahead, even while
+    an earlier lease still has one of the hosts.
     """
 
     shareable: ClassVar[bool] = True
@@ -107,7 +108,8 @@ class PhysicalHost(offered.WithServers):
     def check_active_change(
         self, reservation: objects.Reservation, params: Mapping[str, Any]
     ) -> None:
-        # Its servers would be moved out of it, as those of nobody.
+        # The next move of a server that came without asking would take it off
+        # these hosts, because it would be scheduled as of no reservation.
         if consume.of(params) != consume.of(reservation.params):
             raise base.refused_change(
                 reservation, 'consume cannot be updated any more'
@@ -194,11 +196,11 @@ class PhysicalHost(offered.WithServers):
     def _with_alternates(
         self, booking: base.Booking, hosts: base.Resources
     ) -> Sequence[ports.Server]:
-        """Return the reservation's servers that may still come to any of the
+        """Return the reservation's servers that may still land on any of the
         hosts.
 
-        To be asked before the hosts are looked at: what is built by then is
-        on its host.
+        Call it before the hosts are inspected: a server that is built in
+        between is then seen on its host.
         """
         return self.cloud.servers.servers_with_alternates(
             booking.reservation.id, booking.projects, hosts, booking.servers
@@ -230,10 +232,11 @@ class PhysicalHost(offered.WithServers):
         booking: base.Booking,
         occupancies: Mapping[str, ports.Occupancy],
     ) -> list[ports.Server]:
-        """Return the servers that are the reservation's, and not only on its
-        hosts; one that is moved is on two.
+        """Return those of the occupants that belong to the reservation; a
+        server that is being moved is on two hosts.
 
-        Those that came without asking bear no hint, and are recorded.
+        Nova's request specs have a hint for servers that asked for the
+        reservation. Those that came without asking are in booking.servers.
         """
         servers = [
             server
@@ -254,8 +257,8 @@ class PhysicalHost(offered.WithServers):
         resources: Collection[objects.Resource],
         servers: Collection[str],
     ) -> Mapping[str, Any]:
-        """Return the servers that it has let in and that are on its hosts, as
-        far as their cells answer; of many, some."""
+        """Return the servers that the reservation has let in and that are on
+        its hosts, as far as their cells answer; of very many, only some."""
         names = [host.name for host in resources][:MOST_LOOKED_AT]
         let_in: set[str] = set()
         for first in range(0, len(names), _LOOKED_AT_ONCE):
@@ -276,9 +279,9 @@ class PhysicalHost(offered.WithServers):
         """Make the reservation's servers leave; a host is free when it is
         empty.
 
-        A server that it has not let in is told of, and left, whoever's it
-        is. On hosts of a reservation that nobody could use yet, all are
-        such.
+        A server that the reservation has not let in is reported, and left
+        alone, whoever owns it. A reservation that never became active has let
+        in none, so only its aggregate is deleted.
 
         Decision 0018: doc/source/decisions/0018-an-end-takes-what-it-let-in
         """
@@ -292,18 +295,19 @@ class PhysicalHost(offered.WithServers):
                 return base.Waiting(
                     'Waiting for servers that are on their way'
                 )
-            # After a claim nova-scheduler looks whether the host is in the
-            # aggregate: so a claim from before it left is seen now.
+            # nova-scheduler checks after each claim that the host is still in
+            # the aggregate. So a claim that passed the check before the
+            # aggregate was deleted is seen by a look from now on.
             look = self._empty(booking) if left_now else look
         elif booking.settled:
             self._vacate(look.empty, booking)
         return look.waiting()
 
     def _vacate(self, hosts: base.Resources, booking: base.Booking) -> None:
-        """Leave hosts that are empty, while others are not.
+        """Give back the hosts that are empty, while others are not.
 
-        Each is looked at after it has left the aggregate, as all are when
-        none is waited for.
+        Each host is inspected once more after it was removed from the
+        aggregate, because a claim may have been made meanwhile.
         """
         if not hosts:
             return
@@ -318,7 +322,7 @@ class PhysicalHost(offered.WithServers):
         )
 
     def _delete_aggregate(self, booking: base.Booking) -> bool:
-        """Delete the aggregate; return False if it was gone before."""
+        """Delete the aggregate; return False if it was gone already."""
         changes = self.cloud.aggregates.delete_aggregate(
             booking.reservation.id, booking.check
         )
@@ -326,7 +330,7 @@ class PhysicalHost(offered.WithServers):
         return changes is not None
 
     def _empty(self, booking: base.Booking) -> '_Look':
-        """Have the reservation's servers leave its hosts, of all cells that
+        """Have the reservation's servers leave its hosts in all cells that
         answer."""
         look = _Look()
         for hosts in self._by_cell(booking.resources):
@@ -339,8 +343,8 @@ class PhysicalHost(offered.WithServers):
         return look
 
     def _by_cell(self, hosts: base.Resources) -> list[base.Resources]:
-        """Return the hosts of each cell; without hosts one group of none: what
-        has no host yet is looked for, too."""
+        """Return the hosts, grouped by cell. Without hosts there is one empty
+        group, because servers that have no host yet are looked for, too."""
         if len(hosts) < 2:
             return [hosts]
         cells = self.cloud.hosts.cells_of({host.name for host in hosts})
@@ -361,7 +365,8 @@ class PhysicalHost(offered.WithServers):
             if server.state == ports.ServerState.BUILDING
             and server.uuid not in there
         ]
-        # There is nothing of these yet that could be kept.
+        # Rescheduled servers are deleted whatever the end action is: they
+        # were never built, so they have nothing to keep.
         told = {
             **end_actions.leave(guests, booking, self.cloud),
             **end_actions.delete(rescheduled, booking, self.cloud),
@@ -382,11 +387,11 @@ class PhysicalHost(offered.WithServers):
     def _occupancies(
         self, booking: base.Booking
     ) -> Mapping[str, ports.Occupancy]:
-        """Return the occupants of the hosts.
+        """Return the occupants of the hosts, after releasing the claims of
+        servers that Nova could not even begin to build.
 
-        What Nova could not even begin to build on them does not: it holds
-        what was claimed for it until its user deletes it, and Nova has
-        forgotten in which reservation that was.
+        Such a server would hold its allocation until its user deletes it, and
+        Nova no longer knows for which reservation it was claimed.
         """
         occupancies = self.cloud.servers.occupancy(booking.resources)
         unbuilt = [
@@ -403,11 +408,12 @@ class PhysicalHost(offered.WithServers):
 
 @dataclasses.dataclass(slots=True)
 class _Look:
-    """A look at hosts that are to be left.
+    """The result of inspecting hosts that are to be given back.
 
-    :ivar reasons: what is still on some of them, or may come to them.
-    :ivar empty: those that nothing is on, and nothing comes to.
-    :ivar silent: why a cell of others does not answer.
+    :ivar reasons: what is still on some of the hosts, or may still land there.
+    :ivar empty: hosts that have nothing on them and can get nothing.
+    :ivar silent: the error of a cell that does not answer; its hosts are not
+        known.
     """
 
     reasons: list[objects.Reason] = dataclasses.field(default_factory=list)
@@ -430,10 +436,10 @@ def _reasons(
     told: Mapping[str, str],
     booking: base.Booking,
 ) -> list[objects.Reason]:
-    """Say what keeps the hosts from being free.
+    """Return the reasons why the hosts are not free.
 
-    :param told: server UUID -> what becomes of it; of those that the
-        reservation let in
+    :param told: server UUID -> what becomes of the server; only of those that
+        the reservation let in
     """
     reasons = []
     for host, occupancy in sorted(occupancies.items()):
@@ -474,7 +480,7 @@ def _leaving(
 
 
 def _stranger(server: ports.Server, project_id: str) -> objects.Reason:
-    """Tell of a server that the reservation has not let in."""
+    """Return the reason for a server that the reservation has not let in."""
     if server.project_id == project_id:
         return objects.Reason.plain(
             _named(

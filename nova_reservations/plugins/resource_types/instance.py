@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of a size that the lease names: ``virtual:instance``."""
+"""Servers of a size that the request gives: ``virtual:instance``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,6 +33,8 @@ _PROPERTIES = {
 
 
 class VirtualInstance(slots.Slots):
+    """Servers of a size that the request gives."""
+
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
         'properties': _PROPERTIES,
@@ -72,7 +74,7 @@ class VirtualInstance(slots.Slots):
         return demand.Share(
             objects.HOST,
             params['amount'],
-            # Placement is not asked for nothing of a class.
+            # Placement accepts no request for 0 units of a class.
             {name: units for name, units in amounts.items() if units},
             params['affinity'],
             self._requirements(params),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of leases are moved off hosts that an operator drains, for all types
-that have servers.
+"""Moves of leases' servers off hosts that an operator drains, for all types
+with servers.
 
 Decision 0051: doc/source/decisions/0051-drained-hosts-lose-their-servers
 """
@@ -11,7 +11,7 @@ from nova_reservations import ports
 from nova_reservations.plugins.resource_types import base
 
 NAMED = 5
-"""Servers that are told of, of those that can't be moved."""
+"""The report names so many of the servers that can't be moved."""
 
 
 def move(
@@ -19,10 +19,12 @@ def move(
     servers: Collection[ports.Server],
     cloud: ports.Cloud,
 ) -> dict[int, str]:
-    """Ask Nova to move the servers, each once for what an operator has asked;
-    nova-scheduler finds the host, of those that the reservation has.
+    """Ask Nova to move the servers, each once per request of the operator.
 
-    :param servers: the reservation's, on what it has left, and on their way
+    nova-scheduler chooses among the hosts that the reservation has now.
+
+    :param servers: servers of the reservation on hosts that it has left, or
+        on their way from there
     :returns: resource id -> why servers there can not be moved
     """
     stay: dict[int, str] = {}
@@ -35,7 +37,7 @@ def move(
         )
         there = [server for server in servers if server.host == host.name]
         moved = [server for server in servers if server not in there]
-        # What was moved cold has to be confirmed.
+        # A cold migration has to be confirmed.
         cloud.servers.settle_servers(moved, key, booking.now, booking.check)
         outcome = cloud.servers.drain_servers(
             there, key, booking.now, booking.check

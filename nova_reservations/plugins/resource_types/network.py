@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks on segments of physical networks: the resource type
-``virtual:network``, which is called ``network``, too."""
+``virtual:network``, which has the second name ``network``."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -42,12 +42,12 @@ T = TypeVar('T')
 
 
 class Network(neutron.InNeutron[ports.SegmentNetwork]):
-    """A VLAN of a physical network, which no other network has.
+    """A VLAN of a physical network that no other network uses.
 
-    At the start it becomes a network of the project's; at the end that is
-    deleted, with its subnets. Ports of the lease's servers go before it, and
-    others are waited for: nothing of the project's is deleted that may be
-    needed elsewhere.
+    At the start the VLAN becomes a network of the project. At the end the
+    network is deleted, with its subnets. Before that, ports of the lease's
+    servers are deleted. Other ports are waited for, because the project may
+    need them elsewhere.
 
     Decision 0053: doc/source/decisions/0053-networks
     """
@@ -137,8 +137,8 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     def delete(
         self, found: ports.SegmentNetwork, booking: base.Booking
     ) -> Sequence[objects.Reason]:
-        """Delete it, and before that the ports of the lease's servers, unless
-        there are others."""
+        """Delete the ports of the lease's servers, and then the network if it
+        has no other ports."""
         reasons: list[objects.Reason] = []
         for port in self.cloud.segments.find_ports(found):
             if port.is_of_server and port.device_id in booking.lease_servers:
@@ -160,8 +160,8 @@ class Network(neutron.InNeutron[ports.SegmentNetwork]):
     def leave(
         self, found: ports.SegmentNetwork, booking: base.Booking
     ) -> Sequence[objects.Reason]:
-        """Delete it once the project has another one, and has moved all of
-        its ports."""
+        """Delete a replaced network, once the reservation has another one and
+        the project has moved all ports out of this one."""
         if not self._is_left(found, booking):
             return ()
         return _unless_refused(
@@ -228,8 +228,10 @@ def _requirements(
 
 
 def _stays(port: ports.NetworkPort, project_id: str) -> objects.Reason:
-    """Return why a port keeps its network: whoever has the network may see
-    the port there, and not what else is another project's."""
+    """Return the reason why a port keeps its network.
+
+    The owner of the network may see the port's ID, but nothing else of
+    another project."""
     kind = port.owner or 'nothing'
     whole = (
         f'port {port.id} of project {port.project_id}, of {kind} '
@@ -252,7 +254,7 @@ def _unless_refused(
     check: ports.Check,
     told: str,
 ) -> list[objects.Reason]:
-    """Delete something; return why Neutron has refused that, if it has."""
+    """Delete something; return the reason if Neutron has refused it."""
     try:
         delete(what, check)
     except exception.CloudRefused as error:

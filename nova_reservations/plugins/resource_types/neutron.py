@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of types whose resources become something of the project's in
-Neutron at the start, and are nothing before and after it.
+"""Base class of types whose resources exist in Neutron, as objects of the
+project, only while the lease is active.
 
-A resource has a place in Neutron where only one thing can be, such as an
-address: so what is there tells how far whoever came before has got.
+A resource has a place in Neutron, such as an address, where only one object
+can be. So the object at that place tells how far an earlier attempt, or an
+earlier lease, has got.
 """
 
 import abc
@@ -23,9 +24,9 @@ M = TypeVar('M', bound=ports.Made)
 
 
 class InNeutron(base.ResourceType, Generic[M]):
-    """:cvar noun: the name of what is made.
+    """:cvar noun: what users call the object that is created.
 
-    :cvar place: the name of what it has, and nobody else can have.
+    :cvar place: what users call its place, which no other object can have.
     """
 
     noun: ClassVar[str]
@@ -35,14 +36,14 @@ class InNeutron(base.ResourceType, Generic[M]):
     def find(
         self, resources: base.Resources
     ) -> Iterator[tuple[objects.Resource, M | None]]:
-        """Yield each resource with what is at its place, whoever's it is.
+        """Yield each resource with the object at its place, whoever owns it.
 
         :raises: CloudUnavailable
         """
 
     @abc.abstractmethod
     def label(self, resource: objects.Resource) -> str:
-        """Return what users call its place."""
+        """Return the name that users have for the resource's place."""
 
     @abc.abstractmethod
     def create(
@@ -51,14 +52,14 @@ class InNeutron(base.ResourceType, Generic[M]):
         resource: objects.Resource,
         mark: ports.Mark,
     ) -> None:
-        """Make what the project gets.
+        """Create the object for the project.
 
         :raises: CloudRefused, CloudUnavailable
         """
 
     @abc.abstractmethod
     def tag(self, found: M, mark: ports.Mark, check: ports.Check) -> None:
-        """Give it the tags of the reservation.
+        """Give the object the tags of the reservation.
 
         :raises: CloudUnavailable
         """
@@ -67,7 +68,8 @@ class InNeutron(base.ResourceType, Generic[M]):
     def delete(
         self, found: M, booking: base.Booking
     ) -> Sequence[objects.Reason]:
-        """Delete it at the end; return why it is there still, if it is.
+        """Delete the object at the end; return why it still exists, if it
+        does.
 
         :raises: CloudUnavailable
         """
@@ -75,15 +77,15 @@ class InNeutron(base.ResourceType, Generic[M]):
     def leave(
         self, found: M, booking: base.Booking
     ) -> Sequence[objects.Reason]:
-        """The same when the reservation has another one instead."""
+        """Delete the object of a resource that was replaced by another one."""
         return self.delete(found, booking)
 
     def start(self, booking: base.Booking) -> None:
-        """Create what is not there yet.
+        """Create the objects that do not exist yet.
 
-        What is there and of the project is what it was promised, whoever
-        has made it: most often a worker that was killed before it gave it
-        its tags.
+        An object of the project at one of the places is taken as the promised
+        one, whoever has created it. Most often that was a worker that was
+        killed before it could tag the object.
         """
         mark = ports.Mark(booking.reservation.id, booking.database)
         for resource, found in self.find(booking.resources):
@@ -101,11 +103,11 @@ class InNeutron(base.ResourceType, Generic[M]):
                 self.tag(found, mark, booking.check)
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Delete what is its own; before its time only what bears its name:
-        what else is at these places may be an earlier lease's of the same
-        project.
+        """Delete the objects of the reservation.
 
-        A place that is somebody else's is told of, and held.
+        Before the start of the lease these are only the objects that bear the
+        reservation's ID: others may be of an earlier lease of the project. A
+        place that has an object of somebody else is reported, and kept.
         """
         reasons: list[objects.Reason] = []
         for resource, found in self.find(booking.resources):
@@ -121,8 +123,8 @@ class InNeutron(base.ResourceType, Generic[M]):
         found: M | None,
         booking: base.Booking,
     ) -> Sequence[objects.Reason]:
-        """Delete what the reservation has at a place; return what keeps the
-        place from being free."""
+        """Delete the reservation's object at a place; return the reasons why
+        the place is not free."""
         if found is None:
             return ()
         if is_of(found, booking):
@@ -138,7 +140,8 @@ class InNeutron(base.ResourceType, Generic[M]):
                 self.leave(found, booking)
 
     def remains(self, booking: base.Booking) -> base.Remains:
-        """Return those at which the project has nothing any more."""
+        """Return as vacated the resources where the reservation has no object
+        any more."""
         return base.Remains(
             tuple(
                 resource
@@ -159,9 +162,12 @@ class InNeutron(base.ResourceType, Generic[M]):
 
 
 def is_of(found: ports.Made, booking: base.Booking) -> bool:
-    """Return whether something is the reservation's: it bears its name, or,
-    from its start on, is at least the project's, which may have changed that:
-    also while the start is not done, or has failed."""
+    """Return whether an object belongs to the reservation.
+
+    It does if its tags or its description have the reservation's ID. From the
+    start of the lease on, it is enough that the project has it, because the
+    project may have changed these. This also holds while the start is not
+    done, or has failed."""
     return found.reservation_id == booking.reservation.id or (
         booking.now >= booking.lease.start_date
         and found.project_id == booking.lease.project_id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of all types that lease pools of Cinder."""
+"""The common part of all types that lease storage pools of Cinder."""
 
 from collections.abc import Collection
 from collections.abc import Iterable
@@ -34,28 +34,28 @@ NUMBER: Mapping[str, Any] = {
 AMOUNT: Mapping[str, Any] = {
     'oneOf': [{'type': 'integer', 'minimum': 1, 'maximum': MOST}, NUMBER]
 }
-"""The schema of what ``amount`` reads."""
+"""The schema of the param that ``amount()`` reads."""
 
 VOLUME_TYPE: Mapping[str, Any] = {
     'type': ['string', 'null'],
     'maxLength': 255,
     'description': 'what the pools must have as volume_type; null: any',
 }
-"""The schema of what ``leading`` reads."""
+"""The schema of the param that ``leading()`` reads."""
 
 Types = Sequence[tuple[ports.VolumeType, objects.Resource]]
-"""Volume types of a reservation, with the pools that they lead to."""
+"""Volume types of a reservation, each with its pool."""
 
 _CHANGEABLE = frozenset({'amount', 'end_action'})
-"""Of what is active."""
+"""Params that may change while a reservation is active."""
 
 
 class Pools(base.ResourceType):
-    """Pools that nobody has volumes in without a lease.
+    """Pools in which nobody has volumes without a lease.
 
-    A pool is led to by no volume type but ours: each reservation has a
-    private one in each of its pools. At the start the project gets access to
-    it; at the end its volumes leave the pool.
+    No volume type but ours leads to such a pool. Each reservation has a
+    private volume type for each of its pools. At the start the project gets
+    access to the volume type; at the end its volumes leave the pool.
 
     Decision 0054: doc/source/decisions/0054-volumes
     """
@@ -66,8 +66,8 @@ class Pools(base.ResourceType):
     def look_up_all(
         self, asked: Sequence[Mapping[str, Any]], project_id: str
     ) -> Sequence[Mapping[str, Any]]:
-        """See that volumes can be made in the project, and that what is
-        wanted at the end can be done: once, for however many are asked for.
+        """Check, once for all reservations of the request, that volumes can
+        be created in the project and that the end actions are possible.
 
         :raises: InvalidInput, CloudUnavailable
         """
@@ -104,7 +104,8 @@ class Pools(base.ResourceType):
     def inspect(
         self, name: str, inventories: Mapping[str, int]
     ) -> Mapping[str, int]:
-        """See that a pool is there, and that no volume type leads to it.
+        """Check that a pool exists, that no volume type of others leads to
+        it, and that it has no volumes.
 
         :raises: InvalidInput, CloudUnavailable
         """
@@ -139,11 +140,11 @@ class Pools(base.ResourceType):
         _size(_named(name, self.cloud.volumes.find_pools()), inventories)
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Have its volumes leave their pools, as it was asked for, and delete
-        its volume types when they have; what is attached to a server is waited
-        for.
+        """Have the volumes leave their pools by the end action, and then
+        delete the volume types; volumes that are attached to a server are
+        waited for.
 
-        What was made for a start that has failed is deleted.
+        Volumes that were created for a failed start are deleted.
         """
         action = booking.reservation.params['end_action']
         if booking.reservation.status != states.Reservation.ACTIVE:
@@ -177,31 +178,35 @@ class Pools(base.ResourceType):
         return base.Waiting.on(reasons) if reasons else None
 
     def heal(self, booking: base.Booking) -> None:
-        """Let nothing more be made in pools that have failed, and delete its
-        volume types there when they have no volumes: somebody else may have
-        them then. What is back is its own again by update()."""
+        """Let no more volumes be created in failed pools, and delete the
+        reservation's volume types there when they have no volumes; then other
+        reservations may have these pools. If a pool recovers before that,
+        update() gives the project access again."""
         self.update(booking)
         types = self.find_types(booking.reservation, booking.left)
         if self._close(types, booking):
-            # What was let in before has until the next look to be seen.
+            # Cinder may still accept a request that it has let in before.
+            # The next look sees its volume.
             return
         for volume_type, _ in self._unused(types, booking):
             self.cloud.volumes.delete_type(volume_type, booking.check)
 
     def remains(self, booking: base.Booking) -> base.Remains:
-        """Return pools where no volume has a volume type of its any more.
+        """Return as vacated the pools where no volume has a volume type of
+        the reservation any more.
 
-        What it has in a pool that has failed stays what it is: nobody but
-        its owner knows whether it is of use again. At the end it is deleted.
+        Volumes in a failed pool are left as they are, because only their owner
+        knows whether they are still of use. They are handled at the end.
         """
         if not booking.prepared:
-            # A worker may be making a type there still.
+            # A worker may still be creating a volume type there.
             return base.Remains(())
         types = self.find_types(booking.reservation, booking.left)
         there = {pool for _, pool in types}
         unused = self._unused(types, booking)
         groups = self.cloud.volumes.find_groups() if unused else ()
-        # These stay until their groups are gone, and keep nobody out.
+        # Cinder keeps a volume type that a group names. That does not keep
+        # others from having the pool.
         kept = {key for group in groups for key in group.type_ids}
         return base.Remains(
             (
@@ -227,8 +232,8 @@ class Pools(base.ResourceType):
         }
 
     def _close(self, types: Types, booking: base.Booking) -> bool:
-        """Let nobody get anything more by these types; return whether anybody
-        could until now."""
+        """Remove all access to these volume types; return whether anybody had
+        access until now."""
         was_open = False
         for volume_type, _ in types:
             projects = set(self.cloud.volumes.find_access(volume_type))
@@ -242,7 +247,7 @@ class Pools(base.ResourceType):
         return was_open
 
     def _unused(self, types: Types, booking: base.Booking) -> Types:
-        """Return those that no volume has, nor can get any more."""
+        """Return the types that no volume has, or can get any more."""
         volumes = self.find_volumes(booking) if types else []
         if any(_coming(volumes)):
             return []
@@ -269,10 +274,10 @@ class Pools(base.ResourceType):
     def _release(
         self, volume_type: ports.VolumeType, booking: base.Booking
     ) -> list[objects.Reason]:
-        """Delete a volume type that its project has nothing of, nor can get;
-        return why others can not have its pool.
+        """Delete a volume type of which its project has no volumes, and can
+        get none; return why others can not have its pool.
 
-        It stays where a group has it that can not be deleted.
+        The type stays if it is named by a group that can not be deleted.
         """
         volumes = self.cloud.volumes
         if volumes.delete_type(volume_type, booking.check):
@@ -297,8 +302,7 @@ class Pools(base.ResourceType):
         reservation: objects.Reservation,
         resources: Collection[objects.Resource],
     ) -> Types:
-        """Return the volume types that a reservation has in any of these
-        pools."""
+        """Return the volume types that a reservation has for these pools."""
         its = {pool.uuid: pool for pool in resources}
         return [
             (each, its[each.pool_uuid])
@@ -307,15 +311,16 @@ class Pools(base.ResourceType):
         ]
 
     def find_volumes(self, booking: base.Booking) -> list[ports.Volume]:
-        """Return those of its project, in whichever pools."""
+        """Return the volumes of the project, in all pools."""
         return self.cloud.volumes.find_volumes(booking.lease.project_id)
 
 
 def _coming(
     volumes: Iterable[ports.Volume],
 ) -> Iterator[objects.Reason]:
-    """Yield why a project that can give none of its volumes a volume type any
-    more may still get one of it: access is looked at when Cinder is asked."""
+    """Yield reasons why a project without access to a volume type may still
+    get a volume of it: Cinder checks access when it accepts a retype, not when
+    it carries it out."""
     for volume in volumes:
         if volume.may_get_any_type:
             yield objects.Reason.plain(
@@ -327,10 +332,12 @@ def _coming(
 def _left_behind(
     volumes: Iterable[ports.Volume], pool: objects.Resource
 ) -> Iterator[objects.Reason]:
-    """Yield what Cinder deletes in a pool of what it has copied out of it.
+    """Yield reasons for the sources of migrations that Cinder still deletes
+    in a pool.
 
-    What is left there is a volume of its own, which has the new type: so it
-    is none of the reservation's, and may take long to wipe.
+    After a migration Cinder has the old copy as a volume of its own, with the
+    new volume type. So it does not count as one of the reservation's volumes,
+    and wiping it may take long.
     """
     for volume in volumes:
         if (
@@ -345,7 +352,7 @@ def _left_behind(
 
 
 def _of_another(volume: ports.Volume, volume_type: ports.VolumeType) -> str:
-    """Return what administrators read of a volume that another project has."""
+    """Return the text for administrators about a volume of another project."""
     return (
         f'volume {volume.id} of project {volume.project_id} has volume type '
         f'{volume_type.name}: delete it, or give it another one'
@@ -357,7 +364,7 @@ def its(
     volumes: Iterable[ports.Volume],
     *pools: objects.Resource,
 ) -> list[ports.Volume]:
-    """Return the volumes that are the reservation's in some of its pools."""
+    """Return the volumes of the reservation in the given pools."""
     return [
         volume
         for volume in volumes
@@ -374,8 +381,8 @@ def amount(asked: Mapping[str, Any]) -> int:
 
 
 def leading(volume_type: str | None) -> requirements.Comparison | None:
-    """Return what a pool must be for a request that names a volume type; one
-    that names none may leave it empty."""
+    """Return the requirement on pools for a request that names a volume type;
+    none if the name is missing or empty."""
     if not volume_type:
         return None
     return requirements.Comparison('==', pools.VOLUME_TYPE, volume_type)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that carry their own lease: ``virtual:server``.
 
-The user only sends POST /servers, with a hint that has the window. Clients of
-leases see a reservation of type ``virtual:instance``, of the first server.
+The user only sends POST /servers, with a scheduler hint that has the window
+of the lease. The lease API shows a reservation of type ``virtual:instance``,
+whose ``resource_id`` is the first server.
 
-They run where there is room, as any others; servers with a guaranteed place
-run in slots on hosts of the pool.
+Such servers run wherever there is room, like any others. Servers with a
+guaranteed place run in slots on hosts of the pool.
 """
 
 from collections.abc import Collection
@@ -47,7 +48,10 @@ _PROPERTIES = {'on_end': _ON_END, **offered.PROPERTIES}
 
 
 class Server(offered.WithServers):
-    """:ivar place: the slots of those that are guaranteed one."""
+    """Servers that carry their own lease.
+
+    :ivar place: handles the slots of servers with a guaranteed place.
+    """
 
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
@@ -73,8 +77,8 @@ class Server(offered.WithServers):
         return self.place.look_up(asked, project_id)
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """:param asked: beside what users ask, what they ask Nova for, which
-        is looked at where they are guaranteed a place.
+        """:param asked: the hint of the user and, from the request to Nova,
+        the flavor and so on, which only a guaranteed place needs.
         """
         on_end = self._on_end(asked)
         params = {'on_end': on_end, **self.actions.validate(asked)}
@@ -144,7 +148,8 @@ class Server(offered.WithServers):
         )
 
     def update(self, booking: base.Booking) -> None:
-        """Beside its place nothing of it changes while it lasts."""
+        """Change the guaranteed place: nothing else of the reservation can
+        change while the lease lasts."""
         if _is_guaranteed(booking.reservation):
             self.place.prepare(booking)
 
@@ -170,7 +175,8 @@ class Server(offered.WithServers):
         waiting = shelving.end(
             booking,
             self.cloud,
-            # After an error, too, nothing stays on hosts of the pool.
+            # Servers of a lease in ERROR are kept, except in slots: nothing
+            # may stay on hosts of the pool.
             self.place.occupants(booking)
             if booking.reservation.status == states.Reservation.ERROR
             else (),
@@ -210,8 +216,8 @@ def _is_guaranteed(reservation: objects.Reservation) -> bool:
 
 
 def _with_servers(booking: base.Booking) -> base.Booking:
-    """Return the booking as that of a reservation of slots: its servers are
-    known by their lease."""
+    """Return the booking as that of a reservation of slots, which has its
+    servers in ``servers``."""
     return dataclasses.replace(
         booking, servers=frozenset(booking.reservation.living)
     )

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are there for a window of time: laid by until it begins,
-brought back then, and done with at its end.
+"""Servers that run only in a window of time: they are shelved until its start,
+unshelved then, and saved, suspended or deleted at its end.
 
-Each function looks at where the servers are, asks Nova for what comes next,
-and is called again as long as it returns Waiting. Nova's own records tell
-what was begun already, by whatever worker.
+Each function looks at the state of the servers, asks Nova for the next step,
+and is called again as long as it returns Waiting. Nova's instance actions tell
+which steps were already begun, by any worker.
 
 Decision 0014: doc/source/decisions/0014-a-server-is-shelved
 """
@@ -23,20 +23,20 @@ SUSPEND = 'suspend'
 DELETE = 'delete'
 
 ENDINGS = (CREATE_IMAGE, SUSPEND, DELETE)
-"""End actions, in their order."""
+"""End actions, in the order in which they are done."""
 
 RETRY = datetime.timedelta(minutes=1)
-"""The time between two attempts at an action at which Nova has failed."""
+"""The time between two attempts at an action that has failed in Nova."""
 
 _OFFLOADED = ports.ServerState.SHELVED_OFFLOADED
 _SHELVES = frozenset({ports.ServerState.SHELVED, _OFFLOADED})
 
 _GONE = base.Waiting('Its servers are gone')
-"""The lease ends when this is seen by whoever looks after them all."""
+"""The periodic task that looks for deleted servers ends the lease."""
 
 
 def shelve(booking: base.Booking, cloud: ports.Cloud) -> base.Waiting | None:
-    """Shelve the servers, so that they are on no host until their time.
+    """Shelve the servers, so that they are on no host until the start.
 
     :raises: Hopeless if none of them could be built
     """
@@ -74,12 +74,12 @@ def unshelve(
     timeout: datetime.timedelta,
     hosts: Collection[str] | None = None,
 ) -> base.Waiting | None:
-    """Make the servers run, or be as their user wants them by now.
+    """Unshelve the servers; leave one that its user has changed as it is.
 
-    :param timeout: for how long after the start it is tried
-    :param hosts: on which they are brought back; one that runs elsewhere is
-        laid by first. None: on any.
-    :raises: CloudRefused if none of them could be brought back in time;
+    :param timeout: for how long after the start this is tried
+    :param hosts: the hosts on which servers are unshelved; a server that runs
+        elsewhere is shelved first. None: any host.
+    :raises: CloudRefused if none of them could be unshelved in time;
         Hopeless if none of them could be built
     """
     servers = _sound(booking, cloud)
@@ -87,7 +87,8 @@ def unshelve(
         return _GONE
     deadline = _began(booking) + timeout
     late = booking.now >= deadline
-    # Nothing is begun after the deadline, unless nothing was before.
+    # From the deadline on the key stays the same, so that no new attempt is
+    # made if there was one.
     order = _order(booking, min(booking.now, deadline))
     try:
         outcome = _call_back(servers, hosts, order, booking, cloud)
@@ -99,7 +100,7 @@ def unshelve(
     if waiting is None or outcome.waiting or not late:
         return waiting
     if len(outcome.failed) < len(servers):
-        # What runs is worth more to its owner than an error.
+        # Servers that run are worth more to their owner than a lease in ERROR.
         return None
     raise exception.CloudRefused(
         what='Unshelving servers at the start',
@@ -112,20 +113,20 @@ def end(
     cloud: ports.Cloud,
     in_the_way: Collection[str] = (),
 ) -> base.Waiting | None:
-    """Do with the servers what their lease wants at its end.
+    """Run the end actions of the lease on its servers.
 
-    :param in_the_way: UUIDs of those that have to go also where the lease is
-        in error
+    :param in_the_way: UUIDs of servers that have to go even if the lease is
+        in ERROR
     """
     status = booking.reservation.status
     wanted = booking.reservation.params['on_end']
     ids = booking.reservation.living
     if status == states.Reservation.ERROR:
-        # They are left as they are, for their owner to look at.
+        # The other servers are left as they are, for their owner to look at.
         ids = tuple(uuid for uuid in ids if uuid in in_the_way)
     if status == states.Reservation.DELETED:
-        # Nova has refused the request that was to make them; it may have
-        # done so when the lease had been given up already.
+        # Nova has refused the request for these servers, possibly after the
+        # lease was given up. Delete whatever it has made of them.
         wanted = [DELETE]
         ids = tuple(server.uuid for server in booking.reservation.servers)
     servers = tuple(cloud.servers.find_servers(ids).values())
@@ -133,7 +134,7 @@ def end(
     for action in ENDINGS:
         if action not in wanted:
             continue
-        # Each goes on when its own last step is over.
+        # Each server goes on as soon as its own previous action is over.
         ready = [
             server
             for server in servers
@@ -154,7 +155,7 @@ def _call_back(
     booking: base.Booking,
     cloud: ports.Cloud,
 ) -> ports.Outcome:
-    """Bring back what is on a shelf; lay by what runs where it should not.
+    """Unshelve shelved servers; shelve those that run on a wrong host.
 
     :raises: CloudRefused
     """
@@ -283,9 +284,10 @@ def _said(outcome: ports.Outcome, what: str) -> dict[str, str]:
 def _sound(
     booking: base.Booking, cloud: ports.Cloud
 ) -> tuple[ports.Server, ...]:
-    """Return those of the servers that are there, or are to be.
+    """Return the servers that exist, or are being built, without those in
+    ERROR.
 
-    :raises: Hopeless if there are only such as could not be built
+    :raises: Hopeless if all servers are in ERROR
     """
     servers = cloud.servers.find_servers(booking.reservation.living).values()
     sound = tuple(
@@ -303,7 +305,9 @@ def _sound(
 
 
 def _is_offloaded(server: ports.Server) -> bool:
-    """Return whether it is on no host; Nova sets the state a moment before."""
+    """Return whether a server is on no host.
+
+    Nova sets the state a moment before it takes the server off its host."""
     return server.state == _OFFLOADED and not (server.task or server.host)
 
 
@@ -314,9 +318,9 @@ def _is_shelved(server: ports.Server) -> bool:
 
 
 def _is_worthless(server: ports.Server, wanted: Collection[str]) -> bool:
-    """Return whether nothing of it needs to be kept: its user deletes it, or
-    it was saved and is being deleted; or it is to be deleted, and has never
-    run."""
+    """Return whether nothing of a server needs to be kept: it is being
+    deleted, by its user or after it was saved; or it is to be deleted, and has
+    never run."""
     return server.is_being_deleted or (
         server.state == ports.ServerState.BUILDING and DELETE in wanted
     )
@@ -332,7 +336,7 @@ def _last_order(booking: base.Booking) -> ports.RequestKey:
 
 
 def _began(booking: base.Booking) -> datetime.datetime:
-    """Return when its start was begun, which may have been late."""
+    """Return when the start was begun, which may be after the start date."""
     start = booking.lease.event(states.EventType.START)
     if start is not None and start.status == states.Event.IN_PROGRESS:
         return start.updated_at or booking.lease.start_date

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots for servers, which both types of instance reservation have.
+"""Slots for servers: the common part of both types of instance reservation.
 
-A reservation has a private flavor, which asks for one unit of a resource class
-of the reservation. Each host has as many units as slots: so Nova's own
-scheduling counts them, and places servers there only.
+A reservation has a private flavor, which asks for one unit of the
+reservation's own resource class. Each host has as many units as slots. So
+Nova's scheduling counts the slots, and places the servers only there.
 
 Decision 0010: doc/source/decisions/0010-slots-in-placement
 """
@@ -29,7 +29,7 @@ from nova_reservations.plugins.resource_types import moves
 MAX_SLOTS = 10_000
 
 MAX_SHOWN = 1_000
-"""Servers of a reservation that the API names."""
+"""The API names at most so many servers of a reservation."""
 
 CHANGEABLE = frozenset({'amount', 'before_end', 'end_action', 'end_grace'})
 """Params that may change while servers are there."""
@@ -133,8 +133,8 @@ class Slots(offered.WithServers):
         self.cloud.slots.allow_flavor(self._slots(booking), booking.check)
 
     def has_slots(self, booking: base.Booking) -> bool:
-        """Return whether Nova has what prepare() makes, as far as a look can
-        tell."""
+        """Return whether Nova has everything that prepare() makes, as far as
+        reading it can tell."""
         return self.cloud.slots.has_slots(
             self._slots(booking)
         ) and self.cloud.aggregates.has_aggregate_hosts(
@@ -155,7 +155,8 @@ class Slots(offered.WithServers):
             booking.reservation.id, booking.resources, booking.servers
         )
         if occupancy.leftovers:
-            # Who holds them is not known by host.
+            # Placement does not tell here on which hosts the leftover
+            # allocations are, so any host may have one.
             return ()
         taken = {server.host for server in occupancy.servers}
         return tuple(
@@ -185,7 +186,7 @@ class Slots(offered.WithServers):
             booking, occupancy.servers, self.cloud, self.conf
         )
         if occupancy.leftovers:
-            # Who holds them is not known by host.
+            # Any of the hosts may have one.
             vacated: tuple[objects.Resource, ...] = ()
         else:
             vacated = tuple(
@@ -193,7 +194,8 @@ class Slots(offered.WithServers):
             )
         return base.Remains(
             vacated,
-            # Of slots that were held, the inventory could not be taken away.
+            # While servers held slots, their inventory could not be removed;
+            # heal() can remove that of vacated hosts now.
             movable=bool(vacated)
             or (self.cloud.servers.acts_for_projects() and bool(stranded)),
         )
@@ -204,7 +206,8 @@ class Slots(offered.WithServers):
         )
 
     def find_servers(self, booking: base.Booking) -> list[ports.Server]:
-        """Return those that its end would have leave, but for strangers."""
+        """Return the servers that the end would have leave, without those of
+        other projects."""
         return [
             server
             for server in _to_leave(booking, self._servers_in(booking))
@@ -212,8 +215,8 @@ class Slots(offered.WithServers):
         ]
 
     def _servers_in(self, booking: base.Booking) -> ports.Occupancy:
-        """Return the servers that use it, or have used it, wherever they are
-        by now."""
+        """Return the servers that use the reservation, or have used it,
+        wherever they are by now."""
         return self.cloud.slots.servers_in_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
@@ -230,10 +233,11 @@ class Slots(offered.WithServers):
         return self.give_back(booking)
 
     def vacate(self, booking: base.Booking) -> None:
-        """Give slots back on hosts that its servers have left, while there
-        are some on others.
+        """Give back the slots on hosts that the servers have left, while
+        other hosts still have servers.
 
-        Placement counts slots: where none is left, none is claimed any more.
+        Placement counts slots: on a host without inventory of the class none
+        can be claimed any more.
         """
         if not booking.settled:
             return
@@ -251,8 +255,8 @@ class Slots(offered.WithServers):
             booking.vacated.extend(vacated)
 
     def give_back(self, booking: base.Booking) -> base.Waiting | None:
-        """Delete what prepare() and start() have made, of slots that no server
-        holds any more."""
+        """Delete everything that prepare() and start() have made, once no
+        server holds a slot any more."""
         left = self.cloud.slots.delete_slots(
             booking.reservation.id,
             (*booking.resources, *booking.left),
@@ -271,8 +275,9 @@ class Slots(offered.WithServers):
     def _empty(self, booking: base.Booking) -> base.Waiting | None:
         occupancy = self._servers_in(booking)
         if not _are_deleted(booking.reservation):
-            # They outlive the class, which must not be asked for again;
-            # nor may it be by those who still have to move.
+            # Servers that are kept outlive the reservation's resource class.
+            # So their flavor must not ask for it any more: neither when they
+            # are used later, nor when they are migrated now.
             self.cloud.slots.forget_slots(
                 booking.reservation.id, occupancy.servers, booking.check
             )
@@ -296,8 +301,8 @@ class Slots(offered.WithServers):
         resources: Collection[objects.Resource],
         servers: Collection[str],
     ) -> Mapping[str, Any]:
-        """Return the servers that use its slots now, without those that were
-        resized away, or are shelved."""
+        """Return the servers that use slots of the reservation now: not those
+        that were resized to another flavor, or are shelved."""
         occupancy = self.cloud.slots.servers_in_slots(
             reservation.id, (), servers
         )
@@ -305,8 +310,9 @@ class Slots(offered.WithServers):
         using = sorted(
             server.uuid
             for server in occupancy.servers
-            # Whoever makes flavors can give others one that takes slots; one
-            # that came without asking may be elsewhere by now.
+            # An administrator can give another project a flavor that takes
+            # slots. A server that came without asking may be on another host
+            # by now.
             if server.project_id == lease.project_id
             and server.host
             and (server.host in hosts or server.uuid not in servers)
@@ -338,7 +344,7 @@ def _is_leaving(
     named = f'server {server.uuid} ({server.condition}) {what}'
     if server.project_id == project_id:
         return objects.Reason.plain(named)
-    # Whoever makes flavors can give others one that takes slots.
+    # An administrator can give another project a flavor that takes slots.
     return objects.Reason(f'a server of others {what}', named)
 
 
@@ -357,7 +363,7 @@ def _are_deleted(reservation: objects.Reservation) -> bool:
 def _to_leave(
     booking: base.Booking, occupancy: ports.Occupancy
 ) -> tuple[ports.Server, ...]:
-    """Return the servers with which the end has anything to do."""
+    """Return the servers on which the end action still has to act."""
     if _are_deleted(booking.reservation):
         return occupancy.servers
     hosts = {host.name for host in (*booking.resources, *booking.left)}
@@ -407,7 +413,7 @@ def shown(
         'end_action': params['end_action'],
         'end_grace': params['end_grace'],
         'flavor_id': reservation.id,
-        # Nova's own number of it, which nobody can use for anything.
+        # Clients can do nothing with Nova's own id of the aggregate.
         'aggregate_id': None,
         'server_group_id': None
         if params['affinity'] is None

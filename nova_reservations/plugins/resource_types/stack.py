@@ -37,7 +37,7 @@ END_ACTIONS = {
     SUSPEND: end_actions.SHELVE,
     KEEP: end_actions.MIGRATE,
 }
-"""At the end of a lease -> what is done to the servers of its stack."""
+"""End action of a stack -> end action of the reservations of its servers."""
 
 _PROPERTIES = {
     'template': {
@@ -59,12 +59,12 @@ _SHOWN = ('template', 'parameters', 'end_action')
 
 
 class Stack(complex_types.Complex):
-    """A stack that Heat makes when its lease starts.
+    """A stack that Heat creates when its lease starts.
 
-    Its servers are promised slots of their flavors, which they land in
-    without being told. Its volumes and addresses, where these are leased, are
-    made by the lease, and Heat is told that they are there. Heat is asked as
-    the project whose lease it is.
+    The lease reserves slots of the flavors of its servers, in which the
+    servers land without a hint. The volumes and addresses of the stack, if
+    these types are leased in this cloud, are created by the lease, and Heat
+    adopts them. Requests to Heat are scoped to the project of the lease.
 
     Decision 0058: doc/source/decisions/0058-stacks
     """
@@ -86,7 +86,7 @@ class Stack(complex_types.Complex):
     def look_up_all(
         self, asked: Sequence[Mapping[str, Any]], project_id: str
     ) -> list[Mapping[str, Any]]:
-        """Ask Heat what the templates would make.
+        """Ask Heat for previews of the stacks.
 
         :raises: InvalidInput, CloudUnavailable
         """
@@ -132,12 +132,13 @@ class Stack(complex_types.Complex):
         preview: Collection[ports.StackResource],
         project_id: str,
     ) -> dict[str, Any]:
-        """Return what has to be promised for a template.
+        """Return the flavors, volumes and addresses that a template needs.
 
         :raises: InvalidInput
         """
         there = stack_templates.created(template)
-        # What has an external_id is previewed, and not made.
+        # Heat previews resources with an external_id, but does not create
+        # them.
         found = [
             each
             for each in preview
@@ -158,7 +159,7 @@ class Stack(complex_types.Complex):
     def _flavors(
         self, found: Collection[ports.StackResource], project_id: str
     ) -> dict[str, int]:
-        """Return the id of a flavor -> how many servers of it there will be.
+        """Return flavor id -> the number of servers of that flavor.
 
         :raises: InvalidInput
         """
@@ -220,7 +221,7 @@ class Stack(complex_types.Complex):
                 )
 
     def start(self, booking: base.Booking) -> base.Waiting | None:
-        """Have Heat make it, and wait until it is complete."""
+        """Have Heat create the stack, and wait until it is complete."""
         found = self._find(booking)
         if found is None:
             self._create(booking)
@@ -237,12 +238,12 @@ class Stack(complex_types.Complex):
     def _create(self, booking: base.Booking) -> None:
         """:raises: CloudRefused, CloudUnavailable"""
         params = booking.reservation.params
-        # A role may have come, or gone, since the lease was asked for.
+        # The roles may have changed since the lease was requested.
         stack_tokens.check(self.cloud.stacks, booking.lease.project_id)
         try:
             template = stack_templates.read(params['template'])
         except exception.InvalidInput as error:
-            # A later release may refuse what an earlier one has taken.
+            # This release may refuse what an earlier one has accepted.
             raise exception.CloudRefused(
                 what='The stack', reason=error
             ) from error
@@ -257,7 +258,7 @@ class Stack(complex_types.Complex):
         )
 
     def _volumes(self, booking: base.Booking) -> dict[str, str]:
-        """Return resource of the template -> the volume that it is.
+        """Return name of a resource in the template -> ID of its volume.
 
         :raises: CloudRefused if one is gone
         """
@@ -283,7 +284,7 @@ class Stack(complex_types.Complex):
         )
 
     def _floating_ips(self, booking: base.Booking) -> dict[str, str]:
-        """Return resource of the template -> the floating IP that it is.
+        """Return name of a resource in the template -> ID of its floating IP.
 
         :raises: CloudRefused if one is gone
         """
@@ -308,14 +309,15 @@ class Stack(complex_types.Complex):
         )
 
     def update(self, booking: base.Booking) -> None:
-        """Leave it to its owner: whatever becomes of it while the lease is
-        active is as in Heat."""
+        """Do nothing: while the lease is active, the stack is its owner's to
+        change in Heat."""
 
     def end(self, booking: base.Booking) -> base.Waiting | None:
-        """Have Heat delete it, or suspend it; what its parts have is theirs
-        to end, whatever Heat does in time.
+        """Have Heat delete the stack, or suspend it.
 
-        What was made for a start that has failed is deleted.
+        A stack of a failed start is deleted. If Heat is not done in time, the
+        stack is left as it is: the parts end their servers, volumes and
+        addresses themselves.
         """
         action = booking.reservation.params['end_action']
         if booking.reservation.status != states.Reservation.ACTIVE:
@@ -334,7 +336,7 @@ class Stack(complex_types.Complex):
             if waiting is None or not late:
                 return waiting
             why = waiting.reason
-        # Its places are promised to others.
+        # Others are promised the resources, so the end can not wait for Heat.
         LOG.warning(
             'The stack of reservation %(id)s is left as it is, and an audit '
             'tells of it: %(reason)s',
@@ -350,7 +352,8 @@ class Stack(complex_types.Complex):
             return None
         if (found.action, found.status) == ('DELETE', 'IN_PROGRESS'):
             return base.Waiting('Heat deletes its stack')
-        # Its owner may have put into it whatever Heat knows.
+        # The owner may have updated the stack with resources of any type, on
+        # which Heat would act with our token.
         stack_tokens.check(self.cloud.stacks, booking.lease.project_id)
         return _ENDS[action](self.cloud.stacks, found, booking.check)
 
@@ -391,9 +394,9 @@ def _matched(
     wanted: Mapping[str, stack_parts.Sizes],
     there: Mapping[str, Collection[str]],
 ) -> dict[str, str]:
-    """Return resource of a template -> the ID of what is there for it.
+    """Return name of a resource in the template -> ID of the existing object.
 
-    :raises: CloudRefused
+    :raises: CloudRefused if there are too few
     """
     found: dict[str, str] = {}
     for part, alike in wanted.items():
@@ -422,7 +425,8 @@ def _suspend(
     stacks: ports.Stacks, found: ports.Stack, check: ports.Check
 ) -> base.Waiting | None:
     if found.action == 'DELETE':
-        # By its owner, and it has failed.
+        # The owner has had it deleted, which has failed: a DELETE in progress
+        # is waited for by the caller.
         return None
     if found.action != 'SUSPEND':
         stacks.suspend(found, check)

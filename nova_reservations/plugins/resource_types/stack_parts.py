@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reservations that promise what the template of a stack takes.
+"""Parts of a stack: reservations of what its template needs.
 
 Decision 0058: doc/source/decisions/0058-stacks
 """
@@ -22,7 +22,7 @@ from nova_reservations.plugins.resource_types import stack_templates
 SLOTS = 'flavor:instance'
 
 _LETTERS = 64
-"""Of the name of a part."""
+"""The maximum length of the name of a part."""
 
 Sizes = list[Mapping[str, Any]]
 
@@ -30,13 +30,15 @@ Sizes = list[Mapping[str, Any]]
 def check(
     resources: Collection[ports.StackResource], switched_on: Collection[str]
 ) -> None:
-    """Refuse what Heat would make, and what can't be promised.
+    """Refuse stacks with resources that a lease can not have.
 
-    :param resources: of the preview: operators can have a type mean another
+    :param resources: those of the preview, because operators can map a type
+        of the template to another one
     :raises: InvalidInput
     """
     for each in resources:
-        # A group that is not told with what it makes is no more known.
+        # A preview has the members of a group in place of the group. If it
+        # has the group itself, the members are not known.
         if each.kind not in stack_templates.TYPES - {stack_templates.GROUP}:
             raise exception.InvalidInput(
                 f'Heat makes a {each.kind} of resource {each.name}, which a '
@@ -52,8 +54,8 @@ def check(
 
 
 def _leased(switched_on: Collection[str]) -> set[str]:
-    """Return the types of Heat that are leased here as something else than a
-    server."""
+    """Return the Heat types, other than servers, that have a resource type of
+    their own here."""
     return {
         kind
         for kind, leased in (
@@ -76,8 +78,7 @@ def _refuse_new_volumes(server: ports.StackResource) -> None:
 
 
 def flavors(resources: Collection[ports.StackResource]) -> dict[str, int]:
-    """Return flavor, by its name or its id -> how many servers of it there
-    will be.
+    """Return name or id of a flavor -> the number of servers of that flavor.
 
     :raises: InvalidInput if a flavor is not known, or there is no server
     """
@@ -101,8 +102,8 @@ def flavors(resources: Collection[ports.StackResource]) -> dict[str, int]:
 def volumes(
     template: Mapping[str, Any], resources: Collection[ports.StackResource]
 ) -> Sizes:
-    """Return name, size and volume type of the volumes that a lease is to
-    have for those of a template.
+    """Return name, size and volume type of the volumes in a template, which
+    the lease is to create.
 
     :raises: InvalidInput
     """
@@ -134,8 +135,8 @@ def volumes(
 def floating_ips(
     template: Mapping[str, Any], resources: Collection[ports.StackResource]
 ) -> Sizes:
-    """Return name and network of the addresses that a lease is to have for
-    those of a template.
+    """Return name and network of the addresses in a template, which the lease
+    is to create.
 
     :raises: InvalidInput
     """
@@ -179,7 +180,7 @@ def of_servers(
 
 
 def of_volumes(wanted: Sizes) -> list[complex_types.Part]:
-    """Return a part for all volumes of a size and type."""
+    """Return a part for each size and type of volumes."""
     return [
         complex_types.Part(
             name,
@@ -195,7 +196,7 @@ def of_volumes(wanted: Sizes) -> list[complex_types.Part]:
 
 
 def of_floating_ips(wanted: Sizes) -> list[complex_types.Part]:
-    """Return a part for all addresses of a network."""
+    """Return a part for each network of addresses."""
     return [
         complex_types.Part(
             name,
@@ -234,8 +235,8 @@ def _alike(
 
 
 def _fitting(name: str) -> str:
-    """Return the name of a part: what is too long must not be that of
-    another one."""
+    """Return a name for a part that is short enough; a digest keeps shortened
+    names unique."""
     if len(name) <= _LETTERS:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]

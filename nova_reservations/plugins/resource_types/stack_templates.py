@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of Heat, as far as stacks of leases may have them.
+"""Checks of Heat templates for stacks of leases.
 
-Heat makes such a stack with a token of ours. Whatever is not known here is
-refused, so that nothing of a template is done as another user than its own.
+Heat creates such a stack with our token. So everything that is not known to
+be safe is refused: a template must not make Heat do anything with our token
+that the user could not do.
 
 Decision 0058: doc/source/decisions/0058-stacks
 """
@@ -46,12 +47,12 @@ TYPES = frozenset(
         'OS::Neutron::Subnet',
     }
 )
-"""What belongs to the project and to no user, makes no other stack, and takes
-no place that was not asked for."""
+"""Types whose resources belong to the project and to no user, create no other
+stack, and take no capacity that the lease did not ask for."""
 
 _PROPERTIES = {
-    # Without key_name: a key is its user's. Without what leads elsewhere than
-    # to the promised place: availability_zone and scheduler_hints.
+    # Without key_name: a key belongs to a user. Without availability_zone and
+    # scheduler_hints: they may lead away from the reserved slots.
     SERVER: frozenset(
         {
             'admin_pass',
@@ -83,7 +84,7 @@ _PROPERTIES = {
         }
     ),
 }
-"""Type -> the properties that it may have; those of others are its own."""
+"""Type -> the properties that it may have; other types may have any."""
 
 _HINTS = {
     'key_name': 'keys are of users, and Heat would look for one of ours: '
@@ -105,29 +106,29 @@ _SECTIONS = frozenset(
 )
 
 _CONSTRAINTS = ('cinder.', 'glance.', 'neutron.', 'nova.flavor')
-"""How names of custom constraints may begin: for each Heat asks somebody."""
+"""Allowed prefixes of custom constraints; Heat asks a service for each."""
 
 _WITHOUT_EXTERNAL_ID = frozenset(
     {'2013-05-23', '2014-10-16', '2015-04-30', '2015-10-15', '2016-04-08'}
 )
 
 _LATE = frozenset({'get_attr', 'get_resource', 'Ref'})
-"""Functions that have no value before there is a stack."""
+"""Functions that have no value before the stack exists."""
 
 _LATE_NAMES = frozenset({'OS::stack_id', 'OS::stack_name'})
-"""What get_param has for each stack, and that has another value before."""
+"""Pseudo parameters of get_param that have another value in a preview."""
 
 _VOLUME_ID = 'volume_id'
-"""Of a disk of a server: a volume of the template, or one that is there."""
+"""Property of a disk: a volume of the template, or an existing one."""
 
 _DEEPEST = 64
-"""Levels of lists and mappings within each other."""
+"""The maximum depth of nested lists and mappings."""
 
 _UNREADABLE = (
     TypeError,
     ValueError,
     yaml.YAMLError,
-    # What PyYAML raises for !!int, !!float and !!bool of what is none.
+    # PyYAML raises these for !!int, !!float and !!bool with a wrong value.
     ArithmeticError,
     LookupError,
 )
@@ -136,18 +137,19 @@ Resources = Mapping[str, Mapping[str, Any]]
 
 
 def read(text: str) -> dict[str, Any]:
-    """Return a template, all of which may be created.
+    """Return the parsed template, if all of it may be created.
 
-    What Heat is sent is what this returns, not the text, which it might read
-    in another way.
+    Heat is sent this value and never the text, which Heat might parse
+    differently.
 
     :raises: InvalidInput
     """
     try:
         found = _parse(text)
         _check_nesting(found)
-        # As JSON has it: names are strings, and there are no other objects;
-        # and as it is sent, which not every string of Python can be.
+        # Through JSON: then all names are strings, and there are no objects
+        # that JSON does not have. encode() refuses strings that can not be
+        # sent as UTF-8.
         template: dict[str, Any] = json.loads(
             json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
         )
@@ -170,8 +172,8 @@ def _parse(text: str) -> Any:
 
 
 def _check_events(text: str) -> None:
-    """Refuse YAML that would be larger than its text, or nested more deeply
-    than can be read.
+    """Refuse YAML with aliases, which can expand to far more than the text,
+    or with too many levels.
 
     :raises: InvalidInput
     """
@@ -213,11 +215,11 @@ _SafeLoader: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]
-    """Reads what Heat reads, and by the same means: libyaml takes a tenth of
-    the time, in which nova-api does nothing else."""
+    """Parses YAML as Heat does. libyaml takes a tenth of the time of the
+    Python parser, and nova-api does nothing else meanwhile."""
 
 
-# As Heat reads them.
+# Heat reads timestamps as strings.
 _Loader.add_constructor(
     'tag:yaml.org,2002:timestamp', yaml.SafeLoader.construct_yaml_str
 )
@@ -252,7 +254,7 @@ def _check(template: Any) -> None:
 
 
 def _mappings(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the items of all mappings, however deep."""
+    """Yield the items of all mappings at any depth."""
     if isinstance(value, dict):
         yield from value.items()
         for each in value.values():
@@ -319,7 +321,8 @@ def _check_definition(name: str, definition: Any) -> str:
 
 
 def _without_volumes(disks: Any) -> Any:
-    """Return the disks of a server without those that are there by then."""
+    """Return the disks of a server without their volume IDs: Heat may learn
+    these as late as when it creates the server."""
     if isinstance(disks, dict):
         return {
             key: _without_volumes(each)
@@ -332,8 +335,8 @@ def _without_volumes(disks: Any) -> Any:
 
 
 def _refuse_unknown(name: str, key: str, value: Any) -> None:
-    """Refuse what is not known before the stack is made, or would have
-    another value in a preview.
+    """Refuse a value that is not known before the stack is created, or that
+    is different in a preview.
 
     :raises: InvalidInput
     """
@@ -348,13 +351,14 @@ def _is_late(function: str, argument: Any) -> bool:
     if function != 'get_param':
         return function in _LATE
     name = argument[0] if isinstance(argument, list) and argument else argument
-    # Whatever else has a value may have that of one of these names.
+    # An expression in place of a name may evaluate to one of these names.
     return not isinstance(name, str) or name in _LATE_NAMES
 
 
 def created(template: Mapping[str, Any]) -> Resources:
-    """Return name -> definition of what Heat would create, but for what is in
-    groups: not of what is there already and has an external_id."""
+    """Return name -> definition of the resources that Heat would create,
+    without the members of groups. Resources with an external_id exist
+    already."""
     return {
         name: definition
         for name, definition in template['resources'].items()
@@ -368,10 +372,11 @@ def check_adoptable(
     sizes: Collection[str],
     others: Collection[str],
 ) -> None:
-    """Refuse a resource that can not be replaced by what a lease has made.
+    """Refuse a resource that can not be replaced by one that the lease has
+    created.
 
-    :param sizes: the properties that say what is to be made
-    :param others: all others that it may have
+    :param sizes: the properties that the lease needs to create the object
+    :param others: all other properties that the resource may have
     :raises: InvalidInput
     """
     version = template['heat_template_version']
@@ -394,13 +399,13 @@ def check_adoptable(
 def adopt(
     template: Mapping[str, Any], made: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return a template whose resources are there in part: Heat has them, and
-    does not create or delete them.
+    """Return the template with an external_id at the resources that exist
+    already; Heat neither creates nor deletes these.
 
-    A floating IP leads to its port by a resource of its own, which waits for
-    what the other would have waited for.
+    A floating IP is tied to its port by an additional association resource,
+    which has the dependencies that the floating IP would have had.
 
-    :param made: name of a resource -> the ID of what there is
+    :param made: name of a resource -> the ID of the existing object
     """
     legs = [
         name

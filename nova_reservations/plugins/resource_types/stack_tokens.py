@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of the tokens of ours that Heat may have.
+"""Checks whether Heat may have a token of our service user.
 
 Decision 0058: doc/source/decisions/0058-stacks
 """
@@ -10,10 +10,10 @@ from nova_reservations import exception
 from nova_reservations import ports
 
 WIDER = frozenset({'admin', 'manager', 'service'})
-"""Roles of keystone's own with which more is allowed than a member may."""
+"""Keystone's default roles that allow more than a member may do."""
 
 _WORKFLOWS = 'workflow'
-"""How the types of Mistral's services begin in keystone's catalog."""
+"""Prefix of the types of Mistral's services in keystone's catalog."""
 
 
 def wider(roles: Collection[str]) -> list[str]:
@@ -22,14 +22,16 @@ def wider(roles: Collection[str]) -> list[str]:
 
 
 def are_handed_on(services: Collection[str]) -> bool:
-    """Return whether a stack may give them to its owner: Heat has a workflow
-    run by who asks for the stack, and keystone gives who has a token of a
-    project one of any other of its user's."""
+    """Return whether a stack could hand our token on to its owner.
+
+    Heat runs a Mistral workflow as the user who asked for the stack. With a
+    token of one project, keystone issues tokens of all other projects of its
+    user."""
     return any(each.startswith(_WORKFLOWS) for each in services)
 
 
 def why_not(stacks: ports.Stacks, project_id: str) -> str | None:
-    """Return why Heat may have no token of a project; None: it may.
+    """Return why Heat may not have our token for a project; None: it may.
 
     :raises: CloudUnavailable
     """
@@ -51,7 +53,7 @@ def why_not(stacks: ports.Stacks, project_id: str) -> str | None:
 
 
 def check(stacks: ports.Stacks, project_id: str) -> None:
-    """Refuse what would have Heat do something with a token of a project.
+    """Refuse to let Heat act with our token for a project, if it may not.
 
     :raises: CloudRefused, CloudUnavailable
     """

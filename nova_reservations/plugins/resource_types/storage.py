@@ -16,8 +16,8 @@ from nova_reservations.plugins.resource_types import volume_ends
 
 
 class Storage(pools.Pools):
-    """Whole pools: what is in them the project makes, as much as there is
-    room for."""
+    """Whole pools: the project creates volumes in them itself, as many as
+    there is room for."""
 
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
@@ -64,8 +64,8 @@ class Storage(pools.Pools):
         resources: Collection[objects.Resource],
         servers: Collection[str],
     ) -> Mapping[str, Any]:
-        """Return also by which volume types the project makes volumes: not
-        those of pools that have failed."""
+        """Return in addition the volume types with which the project can
+        create volumes, without those of pools that have failed."""
         return {
             **super().usage(lease, reservation, resources, servers),
             'volume_types': sorted(

@@ -31,8 +31,9 @@ _PROPERTIES = {
 
 
 class Volume(pools.Pools):
-    """Volumes of one size: its volume types have a quota of what it was
-    promised, and at the start they are made for the project."""
+    """Volumes of one size, which are created for the project at the start.
+
+    The project's quota of the volume types is what it was promised."""
 
     schema: ClassVar[Mapping[str, Any]] = {
         'type': 'object',
@@ -68,7 +69,7 @@ class Volume(pools.Pools):
         )
 
     def start(self, booking: base.Booking) -> base.Waiting | None:
-        """Create what is not there yet, and wait until Cinder has made it."""
+        """Create the missing volumes, and wait until Cinder has made them."""
         making = []
         for volume in self._make(booking):
             if volume.status == 'creating':
@@ -87,7 +88,8 @@ class Volume(pools.Pools):
         self._make(booking)
 
     def _make(self, booking: base.Booking) -> list[ports.Volume]:
-        """Create what is not there yet; return what there is."""
+        """Create the missing volumes; return all volumes of the
+        reservation."""
         params = booking.reservation.params
         known = self.find_volumes(booking)
         for each in booking.resources:

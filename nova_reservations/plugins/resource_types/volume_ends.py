@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions on a reservation's volumes at its end."""
+"""End actions on the volumes of a reservation."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ _BUSY = {
     'retyping': 'moved out of the pool of leases',
     'backing-up': 'backed up',
 }
-"""States of Cinder that end by themselves -> what is being done."""
+"""Volume status that passes by itself -> what Cinder is doing."""
 
 _AT_REST = frozenset({'available', 'in-use'})
-"""States of Cinder in which it can be asked to move a volume, and to which it
-goes back where that has failed."""
+"""Volume statuses in which Cinder accepts a retype, and to which a volume
+returns if the retype has failed."""
 
 RETRY = datetime.timedelta(minutes=1)
-"""Between two requests to move a volume: each that fails is an error in the
-logs of Cinder."""
+"""The time between two requests to retype a volume; each failed request is an
+error in Cinder's logs."""
 
 _DESCRIPTION = 'At the end of reservation '
 
@@ -37,7 +37,7 @@ _DESCRIPTION = 'At the end of reservation '
 def check(
     action: str | None, cloud: ports.Cloud, conf: cfg.ConfigOpts
 ) -> None:
-    """See that an action can be offered.
+    """Check that an end action can be offered.
 
     :raises: InvalidInput, CloudUnavailable
     """
@@ -67,10 +67,10 @@ def leave(
     cloud: ports.Cloud,
     conf: cfg.ConfigOpts,
 ) -> objects.Reason:
-    """Do the next step of an action with a volume that nothing has attached;
-    return why the volume is there still.
+    """Do the next step of an end action on a volume; return why the volume is
+    still there. A volume that is attached is waited for.
 
-    To be repeated after a crash, and as long as it is there.
+    Call it again after a crash, and as long as the volume is there.
     """
     if volume.servers:
         return objects.Reason.plain(
@@ -100,12 +100,13 @@ def _keep(
     cloud: ports.Cloud,
     conf: cfg.ConfigOpts,
 ) -> objects.Reason:
-    """Move it to where others have theirs: with its volume type it changes
-    its pool.
+    """Retype a volume to the type of kept volumes, which moves it to another
+    pool.
 
-    Cinder accepts what it then can not do, and the volume is as it was. So one
-    that has changed since the end began may have failed, and is told of; it is
-    asked for again when it has not changed for a while.
+    Cinder accepts retypes that then fail, after which the volume is as it was.
+    So if a volume has changed since the end began, its retype may have
+    failed, and this is reported. Cinder is asked again when the volume has
+    not changed for a while.
     """
     has_changed = (
         volume.status in _AT_REST
@@ -149,8 +150,8 @@ def _back_up(
     cloud: ports.Cloud,
     conf: cfg.ConfigOpts,
 ) -> objects.Reason:
-    """Delete it once there is a backup; one that has failed is left to be
-    looked at, and the volume with it."""
+    """Delete a volume once it has a backup. If the backup has failed, both
+    are left for somebody to look at."""
     mark = f'{_DESCRIPTION}{booking.reservation.id}'
     made = [
         each

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of volumes that name a volume type of a reservation.
 
-Cinder looks a type up as an administrator for whoever makes a group, and keeps
-the type as long as the group. It looks at access again before a volume of the
-type is made: so a group keeps the type, and not the pool.
+Cinder looks up the types of a new group as an administrator, whoever creates
+the group, and does not delete a type before its groups. It checks access
+before it creates a volume of the type, though. So a group can hold up the
+deletion of the type, but does not keep others out of the pool.
 
 Decision 0054: doc/source/decisions/0054-volumes
 """
@@ -19,23 +20,24 @@ from nova_reservations.plugins.resource_types import base
 LOG = log.getLogger(__name__)
 
 PATIENCE = datetime.timedelta(minutes=2)
-"""For so long an end waits for groups to go. Anybody can make another one each
-time, and none keeps anybody out of the pool."""
+"""The time that an end waits for groups to go. It is limited because anybody
+can create another group each time, and no group keeps others out of the
+pool."""
 
 _DELETING = 'deleting'
 _FAILED = 'error'
-"""The status of a group that could not be made, or deleted; many backends can
-delete none that the older API has made."""
+"""The status of a group that could not be created or deleted. Many backends
+can not delete groups that were created by the older API."""
 
 
 def remove(
     volume_type: ports.VolumeType, booking: base.Booking, cloud: ports.Cloud
 ) -> list[objects.Reason]:
-    """Delete those that are empty, whoever has them, of a type that no volume
-    has; return those that will be gone in a moment.
+    """Delete the empty groups, of any project, that name a volume type which
+    no volume has; return reasons for those that will be gone in a moment.
 
-    One that has other volume types than the reservation's is left: it may be
-    of use to its project.
+    A group that also has volume types of others is left, because it may be of
+    use to its project.
     """
     its = {
         each.id
