@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port to the cloud (``ports/``) on a real Nova.
+"""The implementation of the cloud ports (``ports/``) on a real Nova.
 
-Everything here runs with an administrator's context, a fresh one for each
-call and each thread: Nova keeps transactions and the cell in it.
+Everything here runs with an administrator's context. Each call and each thread
+makes a new one, because Nova keeps the transaction and the cell in it.
 """
 
 from typing import Any
@@ -37,7 +37,8 @@ _OLD_NAMES = {
 
 
 class NovaCloud:
-    """The Nova that this process is of; opens nothing until it is used."""
+    """The Nova to which this process belongs; it opens no connection until it
+    is used."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.hosts = hosts.Hosts(conf)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pool and the aggregates of reservations, in Nova and in placement.
 
-Nova's database and placement are changed side by side, many hosts at once;
-Nova's own AggregateAPI takes one host at a time, and tells all schedulers of
-each. So hosts are written to Nova's tables in one transaction, which bypasses
-its objects: ``Aggregate`` reads all that are in it before each host, and the
-cost of a lease would grow with the square of its hosts. None of ours has an
-availability zone: Nova would refuse to add a host with servers.
+Nova's database and placement are both changed, for many hosts at once. Nova's
+own AggregateAPI takes one host at a time, and casts each to all schedulers. So
+hosts are written to Nova's tables in one transaction, which bypasses Nova's
+objects: ``Aggregate`` reads all of its hosts before it adds one, so that the
+cost of a lease would grow with the square of its hosts. Our aggregates have
+no availability zone: Nova would refuse to add a host with servers.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -170,7 +170,8 @@ class Aggregates:
     def delete_aggregate(
         self, reservation_id: str, check: ports.Check
     ) -> ports.GenerationChanges | None:
-        # Placement first: what a crash leaves is found by Nova's aggregate.
+        # Placement first: after a crash Nova's aggregate is still there, and
+        # the rest is found by it.
         changes = placement.set_members(reservation_id, [], check)
         aggregate = _find(reservation_id)
         if aggregate is None:
@@ -191,13 +192,14 @@ class Aggregates:
             for aggregate in nova_objects.AggregateList.get_by_metadata_key(
                 nova_context.get_admin_context(), RESERVATION_KEY
             )
-            # Not one that somebody has given our metadata.
+            # Leave out aggregates of others that were given our metadata key.
             if aggregate.name == aggregate.uuid
         }
 
     @errors.translated()
     def origins(self) -> Mapping[str, str | None]:
-        # What is found by its metadata has only that of them.
+        # An aggregate that is found by a metadata key has only this key in
+        # its metadata.
         names: dict[str, str] = {
             aggregate.uuid: aggregate.metadata[DATABASE_KEY]
             for aggregate in nova_objects.AggregateList.get_by_metadata_key(
@@ -213,26 +215,27 @@ class Aggregates:
             aggregate.update_metadata({DATABASE_KEY: database})
 
     def _tell_schedulers(self, uuid: str) -> None:
-        """Cast the aggregate as the database has it now: of two workers that
-        add hosts at the same time, neither knows them all."""
+        """Cast the aggregate as the database has it now: if two workers add
+        hosts at the same time, neither of them knows all hosts."""
         self._cast('update_aggregates', aggregates=[_whole(uuid)])
 
     def _tell_schedulers_of_pool(self, uuid: str) -> None:
-        """Cast the pool, which is all enrolled hosts at once, only if it says
-        anything to Nova's filters and weighers: they look at nothing but the
-        metadata of a host's aggregates.
+        """Cast the pool only if it has metadata of others.
 
-        To whoever adds metadata later, Nova's API casts all hosts itself.
+        Nova's filters and weighers use nothing but the metadata of a host's
+        aggregates, and the message has all enrolled hosts. If somebody adds
+        metadata later, Nova's API casts the aggregate itself.
         """
         pool = _whole(uuid)
         if pool.metadata.keys() - {POOL_KEY}:
             self._cast('update_aggregates', aggregates=[pool])
 
     def _cast(self, method: str, **arguments: object) -> None:
-        """Tell all schedulers, which keep aggregates for Nova's filters.
+        """Send a message to all schedulers, which cache aggregates for Nova's
+        filters.
 
-        Nothing of ours is decided by what they keep, so no lease waits for
-        the message bus: by default a cast does, for ever.
+        Our own code does not use these caches, so no lease waits for the
+        message bus: by default a cast would, for ever.
         """
         client = self._schedulers.client.prepare(
             fanout=True, version='4.1', retry=0
@@ -258,15 +261,15 @@ def _find_pool() -> nova_objects.Aggregate | None:
 
 
 def _whole(uuid: str) -> nova_objects.Aggregate:
-    """Return the aggregate with all its metadata; one that was found by its
-    metadata has only that of them."""
+    """Return the aggregate with all of its metadata: one that was found by a
+    metadata key has only this key."""
     return nova_objects.Aggregate.get_by_uuid(
         nova_context.get_admin_context(), uuid
     )
 
 
 def _pool() -> nova_objects.Aggregate:
-    """Return the pool's aggregate; make it, or take up one of its name."""
+    """Return the pool's aggregate; create it, or adopt one with its name."""
     pool = _find_pool()
     if pool is not None:
         return pool
@@ -301,7 +304,7 @@ def _ensure(
         try:
             return _create_quietly(reservation_id, metadata)
         except nova_exception.AggregateNameExists as error:
-            # Another worker was first, or it is somebody else's.
+            # Another worker has created it, or somebody else uses the name.
             aggregate = _find(reservation_id)
             if aggregate is None:
                 raise exception.CloudRefused(
@@ -321,7 +324,7 @@ def _create(**fields: object) -> nova_objects.Aggregate:
     try:
         aggregate.create()
     except db_exc.DBDuplicateEntry as error:
-        # Nova looks for the name before it writes, not at the same time.
+        # Nova checks the name before it writes: two creations can race.
         raise nova_exception.AggregateNameExists(
             aggregate_name=aggregate.name
         ) from error
@@ -331,8 +334,8 @@ def _create(**fields: object) -> nova_objects.Aggregate:
 def _create_quietly(
     reservation_id: str, metadata: Mapping[str, str]
 ) -> nova_objects.Aggregate:
-    """Create an aggregate without Nova's notifications of it, which would
-    hold up the start of a lease while the message bus is down."""
+    """Create an aggregate without Nova's notifications, which would hold up
+    the start of a lease while the message bus is down."""
     try:
         # Decision 0005: doc/source/decisions/0005-uuid-of-the-aggregate
         nova_aggregate._aggregate_create_in_db(
@@ -362,19 +365,19 @@ def _find(uuid: str) -> nova_objects.Aggregate | None:
     max_retries=5,
     retry_interval=0,
     retry_on_deadlock=True,
-    # Another worker has added one of them at the same moment.
+    # Another worker has added one of the hosts at the same moment.
     exception_checker=lambda error: isinstance(error, db_exc.DBDuplicateEntry),
 )
 def _add_hosts(aggregate_id: int, hosts: Collection[str]) -> None:
-    """Add the hosts that are not in the aggregate.
+    """Add the hosts that are not in the aggregate yet.
 
-    :raises: CloudRefused if Nova knows one of them in no cell
+    :raises: CloudRefused if one of them is mapped to no cell
     """
     member, mapping = models.AggregateHost, models.HostMapping
     context = nova_context.get_admin_context()
     with api_db.context_manager.writer.using(context):
         session = context.session
-        # Compared here: some databases do so without regard to case.
+        # Compared in Python: some databases ignore the case of names.
         known = session.scalars(
             sa.select(mapping.host).where(mapping.host.in_(hosts))
         )
@@ -403,8 +406,8 @@ def _add_hosts(aggregate_id: int, hosts: Collection[str]) -> None:
 def _remove_members(
     aggregate: str, providers: Collection[str], check: ports.Check
 ) -> ports.GenerationChanges:
-    """Take these providers out of the aggregate in placement; return what
-    that has changed of them."""
+    """Take these providers out of the aggregate in placement; return how that
+    has changed their generations."""
     check = parallel.checked_together(check)
     leaving = sorted(placement.generations(aggregate).keys() & set(providers))
     changes = parallel.each(

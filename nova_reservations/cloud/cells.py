@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to cells: only to those concerned, in threads of our own.
+"""Queries to cells: only to those concerned, in threads of our own.
 
-Nova asks cells by a pool of five threads a process, which its own scheduling
-needs: five questions to a cell that hangs would silence all cells.
+Nova queries cells with a pool of five threads per process, which its own
+scheduling needs. Five queries to a cell that hangs would block all cells.
 
 Decision 0029: doc/source/decisions/0029-ask-only-the-cells-concerned
 """
@@ -35,22 +35,22 @@ from nova_reservations.cloud import parallel
 Result = TypeVar('Result')
 
 Concerned: TypeAlias = 'Sequence[tuple[objects.CellMapping, Sequence[str]]]'
-"""Cells, each with the hosts or servers that it is asked about."""
+"""Cells, each with the hosts or servers to query it for."""
 
 _AT_ONCE = 500
-"""Names in one query."""
+"""The maximum number of names in one query."""
 
 _LINES = lines.Lines()
-"""One of each cell: Nova's connections are the process's as well."""
+"""One line per cell for the whole process, as Nova's connections are."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answers(Generic[Result]):
     """Answers of cells.
 
-    :ivar found: of all cells that did.
-    :ivar unheard: what cells that did not were asked about.
-    :ivar errors: why these did not.
+    :ivar found: the answers of all cells that did answer.
+    :ivar unheard: the names for which cells that did not answer were queried.
+    :ivar errors: the errors of these cells.
     """
 
     found: Sequence[Result]
@@ -71,7 +71,7 @@ def ask(
 ) -> Answers[Result]:
     """Call function(context, names, *args) in each of the cells.
 
-    An exception that does not mean that the cell is silent is raised.
+    An exception is raised, unless it means that the cell does not answer.
     """
     context = nova_context.get_admin_context()
 
@@ -80,7 +80,7 @@ def ask(
     ) -> Sequence[Result] | exception.CloudUnavailable:
         cell, names = question
         try:
-            # A mapping may be wrong, and only of this cell.
+            # A wrong cell mapping must only affect this cell.
             with (
                 errors.translated(),
                 nova_context.target_cell(context, cell) as targeted,
@@ -109,8 +109,8 @@ def ask(
 def everywhere(names: Sequence[str] = ()) -> Concerned:
     """Return the cells in which Nova schedules servers.
 
-    They are read anew each time: Nova's own list is as old as the process,
-    and a cell that was added since may hold a server.
+    They are read each time: Nova's own list is as old as the process, and a
+    cell that was added since then may hold a server.
     """
     return [
         (cell, names)
@@ -121,8 +121,8 @@ def everywhere(names: Sequence[str] = ()) -> Concerned:
 
 @errors.translated()
 def of_hosts(hosts: Collection[str]) -> Concerned:
-    """Return the cells that Nova has mapped these hosts to. One that is
-    mapped to none may be in each that is enabled."""
+    """Return the cells to which Nova has mapped these hosts. A host without a
+    mapping may be in any enabled cell, so it is looked for in all of them."""
     mapped = mapped_hosts(hosts)
     unmapped = sorted(set(hosts) - mapped.keys())
     return together(by_cell(mapped), everywhere(unmapped) if unmapped else [])
@@ -132,9 +132,9 @@ def of_hosts(hosts: Collection[str]) -> Concerned:
 def mapped_hosts(
     hosts: Collection[str] | None = None,
 ) -> dict[str, objects.CellMapping]:
-    """Return service host -> its cell, of those that Nova has mapped.
+    """Return service host -> its cell, without hosts that are not mapped.
 
-    :param hosts: of these only; None: of all
+    :param hosts: only these; None: all
     """
     mapping = models.HostMapping
     return _mapped(mapping.host, mapping.cell_id, hosts)
@@ -142,15 +142,15 @@ def mapped_hosts(
 
 @errors.translated()
 def of_servers(servers: Collection[str]) -> Concerned:
-    """Return the cells that these servers are in: also the one of those that
-    found no host, and cells that are disabled."""
+    """Return the cells of these servers, among them cell0, which has the
+    servers that found no host, and disabled cells."""
     mapping = models.InstanceMapping
     return by_cell(_mapped(mapping.instance_uuid, mapping.cell_id, servers))
 
 
 @errors.translated()
 def of_projects(projects: Collection[str]) -> Concerned:
-    """Return the cells that servers of these projects are in."""
+    """Return the cells that have servers of these projects."""
     mapping = models.InstanceMapping
     context = nova_context.get_admin_context()
     with api_db.context_manager.reader.using(context):
@@ -180,7 +180,7 @@ def find(uuid: str) -> objects.CellMapping | None:
 
 
 def together(*groups: Concerned) -> Concerned:
-    """Return each cell of the groups once, with all that it is asked."""
+    """Return each cell of the groups once, with all of its names."""
     cells: dict[str, objects.CellMapping] = {}
     names: dict[str, set[str]] = defaultdict(set)
     for group in groups:
@@ -191,7 +191,7 @@ def together(*groups: Concerned) -> Concerned:
 
 
 def by_cell(cell_of: Mapping[str, objects.CellMapping]) -> Concerned:
-    """Return the cells, each with the names that it stands for here."""
+    """Return the cells, each with the names that are mapped to it."""
     return together([(cell, [name]) for name, cell in cell_of.items()])
 
 
@@ -219,7 +219,7 @@ def _mapped(
     return {
         found: known[cell]
         for found, cell in rows
-        # Some databases compare names without regard to case.
+        # Some databases ignore the case of names.
         if (asked is None or found in asked) and cell in known
     }
 

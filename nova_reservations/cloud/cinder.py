@@ -18,8 +18,8 @@ CONF = nova.conf.CONF
 GROUP = 'cinder'
 
 TIMEOUT = 30
-"""Seconds after which an answer is given up where [cinder] timeout is not
-set: without one it is waited for without end."""
+"""Seconds to wait for an answer if [cinder] timeout is not set; without a
+timeout a request would wait for ever."""
 
 MICROVERSION = '3.0'
 
@@ -35,9 +35,9 @@ def list_all(
     microversion: str = MICROVERSION,
     **wanted: str,
 ) -> Iterator[dict[str, Any]]:
-    """Yield all that meet the filters, page by page.
+    """Yield all items that match the filters, page by page.
 
-    :param also: the statuses that say that there is nothing
+    :param also: the statuses that mean that there is nothing
     :raises: CloudUnavailable
     """
     noun = collection.partition('/')[0]
@@ -75,9 +75,9 @@ def request(
 ) -> Any:
     """Return Cinder's answer.
 
-    :param also: the statuses beside 200, 201, 202 and 204 that the caller is
-        prepared for
-    :param project_id: as whom it is asked; None: as an administrator
+    :param also: the statuses beside 200, 201, 202 and 204 that the caller
+        handles
+    :param project_id: the project as which to ask; None: as an administrator
     :raises: CloudUnavailable
     :raises: CloudRefused if there is no token of the project
     """
@@ -119,12 +119,12 @@ def changed(what: str, answer: Any) -> None:
 
 
 def refusal(answer: Any) -> str | None:
-    """Return why Cinder has refused, in its words; None: it has not."""
+    """Return Cinder's message of a refusal; None: it has not refused."""
     return _said(answer) if answer.status_code >= 400 else None
 
 
 def _said(answer: Any) -> str:
-    """Return why Cinder has refused, in its words."""
+    """Return Cinder's message of a refusal."""
     try:
         (told,) = answer.json().values()
         return str(told['message'])
@@ -134,8 +134,8 @@ def _said(answer: Any) -> str:
 
 @functools.lru_cache(maxsize=credentials.PROJECTS)
 def client(project_id: str | None) -> adapter.Adapter:
-    """Return what asks Cinder as a project, or as an administrator; it keeps
-    its token until shortly before that expires.
+    """Return a client of Cinder that acts as a project, or as an
+    administrator; it keeps its token until shortly before that expires.
 
     :raises: CloudUnavailable if there are no credentials
     """

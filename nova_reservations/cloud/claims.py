@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of servers in placement, looked at after they are made.
+"""Checks of servers' claims in placement, after the claims were made.
 
-Placement lets anybody claim any provider: only the filters of nova-scheduler
-know the request, and they look before the claim. The engine closes a host by a
+Placement lets anybody claim any provider. Only the filters of nova-scheduler
+know the request, and they run before the claim. The engine closes a host by a
 write (the trait, or the removal from an aggregate), and then looks for claims.
-nova-scheduler and nova-conductor write a claim, and then look here. So one of
-the two always sees the other.
+nova-scheduler and nova-conductor write a claim, and then check it here. So one
+of the two always sees the other's write.
 
 Decision 0021: doc/source/decisions/0021-write-first-look-second
 """
@@ -32,17 +32,18 @@ LOG = log.getLogger(__name__)
 _MARK = '_NOVA_RESERVATIONS'
 
 Claimed = Mapping[str, Mapping[str, Any]]
-"""UUID of a provider -> what is claimed of it, as Nova has it from
-placement: its key ``resources`` maps classes to amounts."""
+"""UUID of a provider -> the claim on it, in the format of placement: its key
+``resources`` maps classes to amounts."""
 
 
 def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
     """Return why a claim can't stand; None if it can.
 
-    Slots of a reservation are inventories of its own: placement has judged.
-    Of the pool's hosts a server may claim those in the aggregate of its
-    reservation. Which servers may leave it is not known here: the filters of
-    nova-scheduler let them, and any other host is nobody's.
+    A claim of a slot always stands, because placement itself has checked it:
+    a reservation has a resource class of its own. Otherwise a server may
+    claim only those of the pool's hosts that are in the aggregate of its
+    reservation. Hosts outside of the pool are not checked: the filters of
+    nova-scheduler decide which servers of a reservation may use them.
 
     :raises: CloudUnavailable
     """
@@ -67,17 +68,17 @@ def refusal(claimed: Claimed, reservation_id: str | None) -> str | None:
 
 
 def hint(request_spec: nova_objects.RequestSpec) -> str | None:
-    """Return the reservation that a request asks for; None: for none."""
+    """Return the reservation that a request asks for; None: there is none."""
     found = request_spec.get_scheduler_hint(objects.HINT)
     return found if objects.is_id(found) else None
 
 
 def named(allocation_request: str, reservation_id: str) -> str:
-    """Return what placement is to be asked for, as Nova stores it, with the
-    reservation for which nova-scheduler has chosen the host.
+    """Return an allocation request, as Nova stores it, with the reservation
+    for which nova-scheduler has chosen the host.
 
-    As one more of the mappings, which placement takes and does not look at:
-    Nova looks its own groups up by their names.
+    The reservation is added as one more of the ``mappings``. Placement accepts
+    and ignores it, and Nova reads only its own groups by their names.
     """
     asked = jsonutils.loads(allocation_request)
     mapping = {_MARK: [reservation_id]}
@@ -89,8 +90,8 @@ def named(allocation_request: str, reservation_id: str) -> str:
 
 
 def name(allocation_request: Mapping[str, Any]) -> str | None:
-    """Return the reservation for which nova-scheduler has chosen the host,
-    where the server has not asked for it."""
+    """Return the reservation that ``named()`` has put into an allocation
+    request; None: there is none."""
     found = allocation_request.get('mappings', {}).get(_MARK)
     return str(found[0]) if found else None
 
@@ -98,10 +99,10 @@ def name(allocation_request: Mapping[str, Any]) -> str | None:
 def stands(
     server: str, claimed: Claimed, judge: Callable[[], str | None]
 ) -> bool:
-    """Return whether the claim of a server stands; undo it if not, or if
-    that can't be found out.
+    """Return whether the claim of a server stands. Undo the claim if it does
+    not, or if that is not known.
 
-    :param judge: returns why it can't
+    :param judge: returns why the claim can't stand, or None
     :raises: what judge raises, after the claim is undone
     :raises: AllocationUpdateFailed
     """
@@ -125,12 +126,12 @@ def stands(
 def undo(server: str, claimed: Claimed) -> None:
     """Reduce the server's allocations to those that it had before the claim.
 
-    A new server held nothing, nor does one that is migrated: its migration
-    holds it. One that is evacuated holds its old host beside the new one, and
-    of what hosts share as much as before.
+    A new server had none. A migrated server had none either, because its
+    migration holds the allocations of the old host. An evacuated server still
+    has the allocations of its old host, and those of shared providers.
 
-    :raises: AllocationUpdateFailed, as Nova does where a server holds what it
-        should not: nothing is built then
+    :raises: AllocationUpdateFailed, which makes Nova build nothing, as it does
+        itself where a server holds what it should not
     """
 
     def is_kept(provider: str, held: Collection[str]) -> bool:

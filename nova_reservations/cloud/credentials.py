@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contexts that act for projects, with a token of ``[service_user]``.
 
-Images and volumes belong to other services, which require a token; there is no
-user's token when a lease ends.
+Images and volumes belong to other services, which require a token. When a
+lease ends there is no token of a user.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ GROUP = 'service_user'
 ADMIN = 'admin'
 
 PROJECTS = 256
-"""The number of projects whose tokens are kept."""
+"""The number of projects whose tokens are cached."""
 
 _INHERITED = 'OS-INHERIT:inherited_to'
 
@@ -46,7 +46,7 @@ def are_configured() -> bool:
 
 @functools.cache
 def plugin() -> Any:
-    """Return what asks keystone for tokens; None if none is configured.
+    """Return the auth plugin of the service user; None if none is configured.
 
     It keeps its token until shortly before that expires.
     """
@@ -55,8 +55,8 @@ def plugin() -> Any:
 
 @functools.lru_cache(maxsize=PROJECTS)
 def plugin_for(project_id: str) -> Any:
-    """Return what asks keystone for tokens of a project, which are good for
-    that alone; None if no credentials are configured.
+    """Return the auth plugin for tokens that are scoped to a project; None if
+    no credentials are configured.
 
     Decision 0055: doc/source/decisions/0055-tokens-of-a-project
     """
@@ -66,7 +66,7 @@ def plugin_for(project_id: str) -> Any:
 
 
 def act_for(project_id: str) -> bool:
-    """Return whether there are tokens of a project.
+    """Return whether the service user can get a token of a project.
 
     :raises: CloudUnavailable
     """
@@ -74,9 +74,11 @@ def act_for(project_id: str) -> bool:
 
 
 def access_in(project_id: str) -> Any:
-    """Return a token of a project, with its roles and its catalog; None:
-    keystone gives none to who has no role there. It is asked each time: a
-    token that is kept may be of a role that was taken away since.
+    """Return a new token of a project, with its roles and its catalog; None:
+    the service user has no role there, so keystone issues no token.
+
+    Keystone is asked each time, because a cached token may have a role that
+    was taken away since.
 
     :raises: CloudUnavailable
     """
@@ -87,7 +89,7 @@ def access_in(project_id: str) -> Any:
             loading.load_session_from_conf_options(CONF, GROUP)
         )
     except ks_exc.Unauthorized:
-        # Or the credentials are no good at all.
+        # If the credentials do not work at all, this raises.
         _access()
         return None
     except ks_exc.ClientException as error:
@@ -97,7 +99,7 @@ def access_in(project_id: str) -> Any:
 
 
 def services() -> Collection[str]:
-    """Return the types of what is in keystone's catalog.
+    """Return the types of the services in keystone's catalog.
 
     :raises: CloudUnavailable
     """
@@ -105,12 +107,12 @@ def services() -> Collection[str]:
 
 
 def services_of(access: Any) -> Collection[str]:
-    """Return the types of what is in the catalog of a token."""
+    """Return the types of the services in the catalog of a token."""
     return {each['type'] for each in access.service_catalog.catalog}
 
 
 def inherited_roles() -> Collection[str]:
-    """Return the roles of the credentials that projects inherit.
+    """Return the roles of the service user that projects inherit.
 
     :raises: CloudUnavailable if keystone does not tell
     """
@@ -134,7 +136,7 @@ def inherited_roles() -> Collection[str]:
         raise exception.CloudUnavailable(
             service='Keystone', reason=error
         ) from error
-    # What it has in the system comes with each of these lists.
+    # Keystone adds the user's system roles to each of these lists.
     return {
         each['role']['name']
         for each in answer.json()['role_assignments']
@@ -145,10 +147,10 @@ def inherited_roles() -> Collection[str]:
 def context() -> nova_context.RequestContext:
     """Return an administrator's context with a token.
 
-    It and what it needs travel with Nova's messages, as a user's do.
+    Nova passes the token and its catalog on in its messages, like a user's.
 
-    :raises: CloudRefused if none is configured
-    :raises: CloudUnavailable if keystone gives none
+    :raises: CloudRefused if no credentials are configured
+    :raises: CloudUnavailable if keystone gives no token
     """
     if not are_configured():
         raise exception.CloudRefused(
@@ -167,15 +169,15 @@ def context() -> nova_context.RequestContext:
 
 
 def context_for_deletions() -> nova_context.RequestContext:
-    """Return an administrator's context, with a token if that may delete
-    ports too.
+    """Return an administrator's context, with a token if the token may also
+    delete ports.
 
-    With a token Nova asks Neutron and Cinder by it. Without one it asks by
-    what is in [neutron] and [cinder]: the latter few clouds have, and then
-    the volumes of a server stay attached to what is gone. To Neutron an
-    administrator is who has the role of that name.
+    If the context has a token, Nova uses it for Neutron and Cinder. Otherwise
+    Nova uses the credentials in [neutron] and [cinder]. Few clouds have the
+    latter, and then volumes stay attached to the server that is gone. To
+    Neutron, whoever has the role ``admin`` is an administrator.
 
-    :raises: CloudUnavailable if keystone gives none
+    :raises: CloudUnavailable if keystone gives no token
     """
     if are_configured():
         acting = context()
@@ -196,7 +198,7 @@ def _access() -> Any:
 
 
 def _catalog(services: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return keystone's catalog in its older form, which contexts have."""
+    """Return keystone's catalog in the older format that contexts have."""
     catalog = []
     for service in services:
         regions: dict[str, dict[str, Any]] = defaultdict(dict)

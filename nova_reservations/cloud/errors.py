@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's databases and its message bus fail in their own words."""
+"""Translation of errors of Nova's databases and its message bus."""
 
 from collections.abc import Iterator
 import contextlib
@@ -15,17 +15,18 @@ from nova_reservations import exception
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Raise CloudUnavailable where Nova's database or bus fails.
+    """Raise CloudUnavailable where Nova's database or message bus fails.
 
-    A deadlock counts: it says only that somebody else was first, and what
-    we do may be repeated.
+    This includes deadlocks: they only mean that another transaction was
+    first, and all our operations can be repeated.
     """
     try:
         yield
     except (
         db_exc.DBError,
         db_exc.CantStartEngineError,
-        # What oslo.db does not know, as PostgreSQL's server being down.
+        # oslo.db does not translate all of these, such as that PostgreSQL is
+        # down.
         sa_exc.OperationalError,
         # All connections of the pool are in use.
         sa_exc.TimeoutError,
@@ -35,7 +36,7 @@ def translated() -> Iterator[None]:
         ) from error
     except (
         oslo_messaging.MessagingException,
-        # What oslo.messaging lets through while it opens a connection.
+        # oslo.messaging lets these through while it opens a connection.
         kombu_exc.KombuError,
         amqp.AMQPError,
         OSError,

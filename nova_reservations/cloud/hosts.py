@@ -27,13 +27,13 @@ from nova_reservations.cloud import placement
 from nova_reservations.cloud import provider_trees
 
 CPU_INFO_LENGTH = 16_383
-"""Characters: what a TEXT of MySQL holds, whatever they are."""
+"""The number of characters, of any kind, that a TEXT of MySQL can hold."""
 
 
 BINARY = 'nova-compute'
 
 AUTO = 'AUTO: '
-"""The beginning of the reasons for which Nova disables a service by itself.
+"""The prefix of the reason if Nova has disabled a service by itself.
 
 Source: nova.virt.libvirt.driver.
 """
@@ -50,7 +50,8 @@ class Hosts:
         answers = cells.ask(
             cells.by_cell(mapped) or cells.everywhere([name]), _named
         )
-        # No two nodes of a cloud have the same name, or the same UUID.
+        # Names and UUIDs of nodes are unique in a cloud, so one answer is
+        # enough. Without any, all cells must have answered.
         nodes = answers.found or answers.all()
         return [
             objects.Resource(0, objects.HOST, node.host, node.uuid)
@@ -61,7 +62,8 @@ class Hosts:
         self, trees: bool = False
     ) -> Mapping[str, ports.HostVersion]:
         generations = placement.pool_generations()
-        # Placement does not know the service's host, which never changes.
+        # Placement does not have the service host. It never changes, so it is
+        # cached.
         unknown = sorted(generations.keys() - self._service_hosts.keys())
         if unknown:
             answers = cells.ask(cells.everywhere(unknown), _nodes)
@@ -139,7 +141,7 @@ class Hosts:
         )
         for cell, service in answers.found:
             host = service.host
-            # What another cell has of it was left behind there.
+            # A record in a cell to which the host is not mapped is stale.
             if host not in mapped or mapped[host].uuid == cell:
                 found[cell][host] = self._known(service, now)
         return found
@@ -160,8 +162,8 @@ class Hosts:
     ) -> bool:
         if now is None or self._conf.servicegroup_driver != 'db':
             return self._service_group.service_is_up(service)
-        # By the engine's time: a scheduler whose clock is wrong would see
-        # all computes fail.
+        # Compared with the engine's time: on a machine whose clock is wrong
+        # all compute services would seem to be down.
         seen = service.last_seen_up or service.created_at
         silence = abs(now - seen.replace(tzinfo=datetime.UTC))
         return silence <= datetime.timedelta(
@@ -200,7 +202,7 @@ def _named(
         found.extend(
             nova_objects.ComputeNodeList.get_all_by_uuids(context, [name])
         )
-    # Databases match parts of names, or without regard to case.
+    # Databases match parts of names, or ignore their case.
     return [
         node
         for node in found
@@ -216,7 +218,7 @@ def _nodes(
 
 @errors.translated()
 def _zones() -> dict[str, str]:
-    """Return service host -> availability zone, of those that have one."""
+    """Return service host -> availability zone, of hosts that have one."""
     return {
         host: aggregate.availability_zone
         for aggregate in nova_objects.AggregateList.get_by_metadata_key(
@@ -259,7 +261,7 @@ def _facts(
 def _services(
     context: nova_context.RequestContext, hosts: Sequence[str]
 ) -> list[nova_objects.Service]:
-    # Nova has no query for some of the services of a cell.
+    # Nova can query one service of a cell, or all, but not several.
     if len(hosts) == 1:
         service = nova_objects.Service.get_by_host_and_binary(
             context, hosts[0], BINARY
@@ -268,7 +270,7 @@ def _services(
     else:
         found = _all_services(context)
     wanted = set(hosts)
-    # Some databases compare names without regard to case.
+    # Some databases ignore the case of names.
     return [service for service in found if service.host in wanted]
 
 

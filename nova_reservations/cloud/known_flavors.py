@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flavors that Nova has, and what servers of them ask placement for.
+"""Nova's flavors, with what their servers request from placement.
 
 Decision 0010: doc/source/decisions/0010-slots-in-placement
 """
@@ -27,7 +27,7 @@ SIZES = {
 
 
 def known(flavor: nova_objects.Flavor) -> ports.KnownFlavor:
-    """Say what the flavor asks placement for, as Nova reckons it.
+    """Return the flavor with what Nova would request from placement for it.
 
     :raises: CloudRefused
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines to cells: each takes one question at a time, and none while its cell
-is silent.
+"""Lines to cells: each sends one query at a time, and none while its cell is
+silent.
 
-A cell that hangs costs a process one thread and one connection for each
-question. So first it is seen, by a query that any database answers at once,
-that the cell answers at all; and if it does not, it is left alone for a while.
+A cell that hangs costs a process one thread and one connection per query. So a
+trivial query, which any database answers at once, first checks that the cell
+answers at all. If it does not, the cell is left alone for a while.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LOG = log.getLogger(__name__)
 Result = TypeVar('Result')
 
 LIVE = 5.0
-"""Seconds in which a cell must answer anything."""
+"""Seconds in which a cell must answer the trivial query."""
 
 LONGEST = 60.0
-"""Seconds that an answer may take, and the longest pause: as Nova's own
-time-out."""
+"""Seconds that an answer may take, as Nova's own time-out; also the longest
+pause."""
 
 SHORTEST = 1.0
 """Seconds of the first pause; each is twice as long as the one before."""
@@ -53,9 +53,9 @@ class Lines:
 
 
 class Line:
-    """:param name: of the cell
+    """:param name: the name of the cell
 
-    :param live: seconds in which the cell must answer anything
+    :param live: seconds in which the cell must answer the trivial query
     :param longest: seconds that an answer may take
     """
 
@@ -79,8 +79,8 @@ class Line:
         """Return function(context, *args).
 
         :param context: one that is targeted to the cell
-        :raises: CellUnavailable if the cell does not answer, and at once
-            while it is known not to
+        :raises: CellUnavailable if the cell does not answer; at once, while
+            the cell is known to be silent
         """
         self._begin()
         question = _Question(context, lambda: function(context, *args))
@@ -107,7 +107,7 @@ class Line:
             while self._busy and self._silent_until is None:
                 if not self._changed.wait(deadline - time.monotonic()):
                     raise self._is_silent('others ask it already')
-            # While one question finds out whether it is back, no other waits.
+            # While one query checks whether the cell is back, no other waits.
             if self._silent_until is not None and (
                 self._busy or time.monotonic() < self._silent_until
             ):
@@ -142,8 +142,8 @@ class _NoAnswer(Exception):
 
 
 class _Question(threading.Thread):
-    """A thread that is left behind if it takes too long; it keeps no process
-    from ending."""
+    """A query in a thread, which is abandoned if it takes too long. It is a
+    daemon, so it does not keep the process from exiting."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class _Question(threading.Thread):
             with errors.translated():
                 self.answer.set_result(self._question())
         except BaseException as error:
-            # Whatever it is: it is raised again by who asks.
+            # Any error is raised again in the thread of the caller.
             for future in (self.live, self.answer):
                 if not future.done():
                     future.set_exception(error)
@@ -172,7 +172,7 @@ class _Question(threading.Thread):
         try:
             with errors.translated():
                 self._ping()
-        # Of the second kind is a mapping whose URL nobody understands.
+        # ArgumentError: the cell mapping has an invalid database URL.
         except (exception.CloudUnavailable, sa.exc.ArgumentError) as error:
             raise _NoAnswer(error) from error
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifications of Nova and of other services, from pools of our own.
+"""Listener for notifications of Nova and other services.
 
-Each message is for one of our processes, and each other listener has its
-own copy.
+It uses listener pools of its own: each message goes to one of our processes,
+and all other listeners of the cloud get their own copy.
 """
 
 from collections import defaultdict
@@ -21,15 +21,15 @@ from nova_reservations.plugins.monitors import base
 POOL = 'nova-reservations'
 
 Receive = Callable[[str, Mapping[str, Any], str | None, str], None]
-"""Takes the type of an event, its payload, the exchange by which it came,
-None for Nova's own, and its priority."""
+"""Takes the event type, the payload, the exchange from which the notification
+came (None: Nova's own), and the priority."""
 
 
 class Listener:
-    """Opens nothing before it starts, which is after the fork.
+    """Opens no connection before start(), which is called after the fork.
 
-    Each exchange has a pool of its own: a message does not tell by which one
-    it came, and services may have events of the same type.
+    Each exchange has a pool of its own: a message does not tell from which
+    exchange it came, and several services may have events of the same type.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Listener:
 
     @errors.translated()
     def start(self) -> None:
-        """Listen to all, or to nothing.
+        """Start to listen to all exchanges; on an error, to none.
 
         :raises: CloudUnavailable
         """
@@ -61,7 +61,7 @@ class Listener:
             self._started = started.pop_all()
 
     def stop(self) -> None:
-        """Wait for what is being read, and read no more."""
+        """Stop, after waiting for the notifications that are being handled."""
         self._started.close()
 
 
@@ -97,7 +97,8 @@ def _stop(server: Any) -> None:
 
 
 class _Endpoint:
-    """Has one method, which is named as the priority of what it hears."""
+    """Has one method, whose name is the priority of its notifications, as
+    oslo.messaging requires."""
 
     def __init__(
         self,

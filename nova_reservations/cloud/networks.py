@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that floating IPs are in, and the floating IPs of projects."""
+"""External networks, and the floating IPs of projects, in Neutron."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from nova_reservations.cloud import neutron
 _FORBIDDEN = 403
 
 _FLOATING = 'network:floatingip'
-"""The owner of a port that a floating IP has in its network."""
+"""The device_owner of the port of a floating IP in the external network."""
 
 EXTERNAL = 'access_as_external'
 SHARED = 'access_as_shared'
@@ -22,8 +22,8 @@ class Networks:
     """Opens nothing until it is used, and so may be made before a fork."""
 
     def acts_everywhere(self) -> bool:
-        # Others get lists of what is theirs, with 200: only this one is
-        # refused to them, by the rule that makes Neutron's administrators.
+        # Neutron answers other lists with 200 and only the user's own items.
+        # This one it refuses to all but administrators.
         answer = neutron.request('GET', '/v2.0/quotas', _FORBIDDEN)
         return bool(answer.status_code != _FORBIDDEN)
 
@@ -128,8 +128,8 @@ class Networks:
 
 
 def _is_seen(network: Mapping[str, Any], project_id: str) -> bool:
-    """Return whether a project sees a network: as its own, or because it, or
-    everybody, was given access to it."""
+    """Return whether a project sees a network: because it owns the network,
+    or by an RBAC policy for the project or for everybody."""
     if network['project_id'] == project_id:
         return True
     return any(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to Neutron, as an administrator: with what nova.conf has in
-``[neutron]``, as Nova itself does, or with ``[service_user]`` where that has
-no credentials."""
+"""Requests to Neutron as an administrator.
+
+The credentials are those of ``[neutron]`` in nova.conf, as Nova itself uses
+them, or of ``[service_user]`` if ``[neutron]`` has none."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -24,11 +25,12 @@ CONF = nova.conf.CONF
 GROUP = 'neutron'
 
 TIMEOUT = 30
-"""Seconds after which an answer is given up where [neutron] timeout is not
-set: without one it is waited for without end."""
+"""Seconds to wait for an answer if [neutron] timeout is not set; without a
+timeout a request would wait for ever."""
 
 AT_ONCE = 100
-"""The values of a filter that one request has: longer URLs are refused."""
+"""The maximum number of values of a filter in one request: longer URLs are
+refused."""
 
 T = TypeVar('T')
 
@@ -42,7 +44,7 @@ def batches(values: Iterable[T]) -> Iterator[list[T]]:
 def list_all(
     collection: str, **wanted: str | Iterable[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield all that meet the filters, page by page.
+    """Yield all items that match the filters, page by page.
 
     :raises: CloudUnavailable
     """
@@ -67,8 +69,7 @@ def request(
 ) -> Any:
     """Return Neutron's answer.
 
-    :param also: the statuses beside 200, 201 and 204 that the caller is
-        prepared for
+    :param also: the statuses beside 200, 201 and 204 that the caller handles
     :raises: CloudUnavailable
     """
     try:
@@ -93,12 +94,12 @@ def request(
 
 
 def tag(collection: str, key: str, mark: ports.Mark) -> None:
-    """Give something the tags of a reservation, and no others."""
+    """Replace the tags of an object by those of a reservation."""
     request('PUT', f'/v2.0/{collection}/{key}/tags', body={'tags': mark.tags})
 
 
 def made(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``ports.Made`` of what Neutron shows."""
+    """Return the fields of ``ports.Made`` for an object from Neutron's API."""
     tags = frozenset(found['tags'])
     return {
         'id': found['id'],
@@ -109,7 +110,7 @@ def made(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def said(answer: Any) -> str:
-    """Return why Neutron has refused, in its words."""
+    """Return Neutron's message of a refusal."""
     try:
         return str(answer.json()['NeutronError']['message'])
     except (KeyError, TypeError, ValueError):
@@ -118,8 +119,8 @@ def said(answer: Any) -> str:
 
 @functools.cache
 def client() -> adapter.Adapter:
-    """Return what asks Neutron; it keeps its token until shortly before that
-    expires.
+    """Return a client of Neutron; it keeps its token until shortly before
+    that expires.
 
     :raises: CloudUnavailable if there are no credentials
     """

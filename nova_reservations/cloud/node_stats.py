@@ -16,7 +16,10 @@ from nova_reservations.cloud import cells
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """:ivar host: of its nova-compute service; nodename: of the node."""
+    """:ivar host: the name of the node's nova-compute service.
+
+    :ivar nodename: the name of the node itself.
+    """
 
     host: str
     nodename: str

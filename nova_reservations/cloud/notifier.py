@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifications, where Nova's own go: ``[oslo_messaging_notifications]``."""
+"""Notifications, sent where Nova's own are sent, by
+``[oslo_messaging_notifications]``."""
 
 from collections.abc import Mapping
 import functools
@@ -14,28 +15,31 @@ from nova_reservations.cloud import outbox
 CONF = nova.conf.CONF
 
 PUBLISHER = 'blazar.lease'
-"""Consumers tell ours by it from Nova's, and know it from Blazar."""
+"""The publisher_id, which Blazar uses, too; by it consumers distinguish our
+notifications from Nova's."""
 
 OUTBOX = outbox.Outbox()
-"""The outbox of this process: oslo.messaging waits for a bus that is down."""
+"""The outbox of this process. It is needed because oslo.messaging blocks while
+the message bus is down."""
 
 
 PATIENCE = 5
-"""Seconds for which a task waits for its notifications to be sent."""
+"""Seconds that a task waits for its notifications to be sent."""
 
 
 def sent() -> bool:
-    """Wait until all that is in the outbox is sent; return whether it is."""
+    """Wait until everything in the outbox is sent; return whether it is."""
     return OUTBOX.flush(PATIENCE)
 
 
 def notify(event_type: str, payload: Mapping[str, Any]) -> None:
-    """Emit a notification, in a moment; oslo.messaging logs it if that fails.
+    """Emit a notification soon; oslo.messaging logs a failure.
 
-    Not through Nova's get_notifier(), which warns of each event that is
-    none of Nova's.
+    Nova's get_notifier() is not used, because it logs a warning for each event
+    type that is not Nova's.
     """
-    # The other one of Nova's says nothing where only one format is wanted.
+    # If only one format is configured, Nova's notifier of the other one emits
+    # nothing.
     versioned = CONF.notifications.notification_format == 'versioned'
     sender = rpc.NOTIFIER if versioned else rpc.LEGACY_NOTIFIER
     notifier = sender.prepare(publisher_id=PUBLISHER)

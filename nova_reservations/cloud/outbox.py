@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages sent beside the work, in order, which may be lost.
+"""Outbox for messages that are sent in the background, in order, and that may
+be lost.
 
-A bus that is down blocks its sender until it is back: only a thread of the
-outbox waits for it.
+A message bus that is down blocks its senders until it is back. With an outbox
+only the outbox's thread is blocked.
 """
 
 import atexit
@@ -17,10 +18,10 @@ from oslo_log import log
 LOG = log.getLogger(__name__)
 
 DEPTH = 1000
-"""The number of notifications that may wait; more are lost."""
+"""The number of notifications that may wait; further ones are lost."""
 
 PATIENCE = 2
-"""Seconds that a process waits at its end for notifications to be sent."""
+"""Seconds that a process waits at its exit for notifications to be sent."""
 
 
 class Outbox:
@@ -48,13 +49,13 @@ class Outbox:
                 self._lost += 1
 
     def flush(self, patience: float = PATIENCE) -> bool:
-        """Wait for notifications to be sent, for so many seconds at most;
-        return whether they are."""
+        """Wait at most so many seconds for notifications to be sent; return
+        whether all are sent."""
         if self._thread is None or not self._thread.is_alive():
             return True
         deadline = time.monotonic() + patience
-        # Of those that are sent in order this is the last. The queue's own
-        # means to wait for that are others on eventlet.
+        # The queue is in order, so when this item is reached, all before it
+        # are sent. queue.join() can not be used: it differs on eventlet.
         sent = threading.Event()
         with contextlib.suppress(queue.Full):
             self._queue.put(sent.set, timeout=patience)
@@ -66,7 +67,7 @@ class Outbox:
         return False
 
     def _start(self) -> None:
-        # The thread of a process does not live on in one that it forks.
+        # A thread does not survive a fork.
         if self._thread is None or not self._thread.is_alive():
             if self._thread is None:
                 atexit.register(self.flush)
@@ -81,7 +82,7 @@ class Outbox:
             try:
                 send()
             except Exception:
-                # None of them is worth the others.
+                # One failure must not lose the other notifications.
                 LOG.exception('A notification could not be sent')
             self._queue.task_done()
             self._count()

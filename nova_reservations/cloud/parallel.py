@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls in threads; their time goes into waiting for answers."""
+"""Calls in threads, for work that mostly waits for answers."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -14,11 +14,11 @@ AT_ONCE = 8
 
 
 MOMENT = 0.05
-"""Seconds for which writes that are made side by side need but one check."""
+"""Parallel writes within so many seconds need only one check."""
 
 
 def checked_together(check: Callable[[], None]) -> Callable[[], None]:
-    """Return what checks, for several threads, once in a moment."""
+    """Return a check for several threads that runs once per MOMENT."""
     checked = -MOMENT
 
     def check_unless_just_done() -> None:
@@ -33,9 +33,10 @@ def checked_together(check: Callable[[], None]) -> Callable[[], None]:
 def each(
     function: Callable[[Item], Result], items: Collection[Item]
 ) -> list[Result]:
-    """Call function with each item, in threads; return in their order.
+    """Call function with each item, in threads; return the results in the
+    order of the items.
 
-    After an exception no further call begins, and it is raised when those
+    After an exception no further call begins. It is raised when the calls
     under way are over.
     """
     if len(items) < 2:

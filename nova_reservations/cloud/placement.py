@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement, through the client that Nova's process has for it.
+"""Placement, through the report client of the Nova process.
 
-Only the client's get and put are used: its other methods turn failures into
-None, and keep a cache of providers that is nova-compute's alone.
+Only the client's HTTP methods are used: its other methods turn failures into
+None, and keep a cache of providers that is meant for nova-compute alone.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,10 @@ from nova_reservations.objects import amounts
 Result = TypeVar('Result')
 
 POOL_TRAIT = 'CUSTOM_NOVA_RESERVATIONS_POOL'
-"""On the provider of every enrolled host, from enrolment to removal."""
+"""The trait of every enrolled host's provider, from enrolment to removal."""
 
 SHARING = 'MISC_SHARES_VIA_AGGREGATE'
-"""On providers that are of no host: disks that several hosts share."""
+"""The trait of providers that several hosts share, such as disks."""
 
 VERSION = '1.36'
 ATTEMPTS = 10
@@ -39,16 +39,15 @@ ATTEMPTS = 10
 def request(method: str, url: str, *also: int, body: Any = None) -> Any:
     """Return placement's answer.
 
-    :param also: the statuses beside 200, 201 and 204 that the caller is
-        prepared for
+    :param also: the statuses beside 200, 201 and 204 that the caller handles
     :raises: CloudUnavailable
     """
     try:
         call = getattr(report.report_client_singleton(), method)
         args = (url, body) if method in ('put', 'post') else (url,)
         answer = call(*args, version=VERSION)
-    # The second where it does not answer to a process that asks for the first
-    # time: it has no version then.
+    # SDKException: placement did not answer the first request of a process,
+    # so that the client does not know its version.
     except (ks_exc.ClientException, sdk_exc.SDKException) as error:
         raise exception.CloudUnavailable(
             service='Placement', reason=error
@@ -63,13 +62,13 @@ def request(method: str, url: str, *also: int, body: Any = None) -> Any:
 
 
 class _Conflict(Exception):
-    """Another writer has changed the same since it was read."""
+    """Another writer has changed the object since it was read."""
 
 
 def _retry(change: Callable[[], Result], what: str) -> Result:
-    """Call change, which reads and writes, until no other writer came between.
+    """Call change, which reads and then writes, again after each conflict.
 
-    :raises: CloudUnavailable after so many conflicts
+    :raises: CloudUnavailable after ATTEMPTS conflicts
     """
     for _ in range(ATTEMPTS):
         try:
@@ -82,18 +81,18 @@ def _retry(change: Callable[[], Result], what: str) -> Result:
 
 
 def ensure_trait() -> None:
-    """Make the pool's trait known: a query that names an unknown trait is
-    refused as a whole."""
+    """Create the pool's trait: placement refuses a query that names an unknown
+    trait."""
     known = request('get', f'/traits?name=in:{POOL_TRAIT}').json()
     if POOL_TRAIT not in known['traits']:
         request('put', f'/traits/{POOL_TRAIT}')
 
 
 def pool_generations() -> dict[str, int]:
-    """Return provider UUID -> generation, of all with the pool's trait."""
+    """Return UUID -> generation of the providers with the pool's trait."""
     answer = request('get', f'/resource_providers?required={POOL_TRAIT}', 400)
     if answer.status_code == 400:
-        # Placement does not know the trait: nobody has it.
+        # Placement does not know the trait, so no provider has it.
         return {}
     return {
         provider['uuid']: provider['generation']
@@ -102,7 +101,7 @@ def pool_generations() -> dict[str, int]:
 
 
 def generations(aggregate: str) -> dict[str, int]:
-    """Return provider UUID -> generation, of all in the aggregate."""
+    """Return UUID -> generation of the providers in the aggregate."""
     answer = request('get', f'/resource_providers?member_of={aggregate}')
     return {
         provider['uuid']: provider['generation']
@@ -129,7 +128,7 @@ def set_member(provider: str, aggregate: str, present: bool) -> bool:
 def leave_aggregate(
     provider: str, aggregate: str, check: ports.Check
 ) -> ports.GenerationChange | None:
-    """Take the provider out of the aggregate; return as ``_set`` does."""
+    """Take the provider out of the aggregate; return what ``_set`` does."""
     return _set(provider, 'aggregates', aggregate, False, check)
 
 
@@ -150,7 +149,7 @@ def traits(provider: str) -> frozenset[str]:
 
 
 def roots(providers: Iterable[str]) -> list[str]:
-    """Return the roots of the trees that the providers are in."""
+    """Return the root providers of the trees that have these providers."""
     found: list[str] = []
     seen: set[str] = set()
     for provider in providers:
@@ -171,11 +170,11 @@ def _set(
     present: bool,
     check: ports.Check = lambda: None,
 ) -> ports.GenerationChange | None:
-    """Return what the provider's generation was, and is by this alone; None
-    if there is no such provider.
+    """Add an item to the provider, or remove it. Return the provider's
+    generation before and after this change; None if there is no such provider.
 
-    :param check: called between what is read and each write: what another
-        has done after that is another generation, and this fails
+    :param check: called between each read and write; a change by another
+        writer after the read makes the write fail, and it is repeated
     """
     url = f'/resource_providers/{provider}/{kind}'
 
@@ -189,8 +188,8 @@ def _set(
         if (item in items) == present:
             return ports.GenerationChange(before, before)
         # Decision 0017: doc/source/decisions/0017-what-we-changed-ourselves
-        # With the generation that was read: a conflict means that somebody
-        # else has changed the provider, and that it must be read again.
+        # The body has the generation that was read: a conflict means that
+        # somebody else has changed the provider, which is then read again.
         body[kind] = sorted(items ^ {item})
         check()
         answer = request('put', url, 404, 409, body=body)
@@ -206,9 +205,9 @@ def _set(
 def set_members(
     aggregate: str, providers: Collection[str], check: ports.Check
 ) -> dict[str, ports.GenerationChange]:
-    """Make the aggregate hold exactly these providers, and see that it does.
+    """Make the aggregate have exactly these providers, and verify that it has.
 
-    :returns: UUID -> what its generation was and is, of those that changed
+    :returns: UUID -> change of the generation, of providers that changed
     :raises: CloudRefused if there is no such provider
     """
     wanted = set(providers)
@@ -231,9 +230,9 @@ def set_members(
         if not wrong:
             return changes
         if not members:
-            # Placement creates an aggregate with the first provider in it. Of
-            # several that come at once all but one fail on its unique key,
-            # and sleep a second (oslo.db's wrap_db_retry) to try again.
+            # Placement creates an aggregate along with its first provider. If
+            # several are added at once, all but one fail on the unique key,
+            # and sleep a second before the retry (oslo.db's wrap_db_retry).
             change(wrong.pop(0))
         parallel.each(change, wrong)
     raise exception.CloudUnavailable(
@@ -244,7 +243,7 @@ def set_members(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provider:
-    """:ivar usages: resource class -> what is allocated of it."""
+    """:ivar usages: resource class -> allocated units."""
 
     generation: int
     traits: frozenset[str]
@@ -252,7 +251,7 @@ class Provider:
     usages: dict[str, int]
 
     def free(self, resource_class: str) -> int:
-        """Return how much of the resource class servers can still get."""
+        """Return how many units of the class servers can still get."""
         for inventory in self.inventories:
             if inventory.resource_class == resource_class:
                 used = self.usages.get(resource_class, 0)
@@ -261,9 +260,9 @@ class Provider:
 
 
 def provider(uuid: str, with_usages: bool) -> Provider | None:
-    """Return a provider as placement has it; None if it has none.
+    """Return a provider; None if placement does not have it.
 
-    :param with_usages: whether to ask for these; else nothing is used
+    :param with_usages: whether to ask for the usages; else they are empty
     """
     parts = ['inventories', 'traits', *(['usages'] if with_usages else [])]
     url = f'/resource_providers/{uuid}'
@@ -273,7 +272,8 @@ def provider(uuid: str, with_usages: bool) -> Provider | None:
     bodies = [answer.json() for answer in answers]
     inventories, traits = bodies[:2]
     return Provider(
-        # The oldest: what changes between two requests is seen next time.
+        # The oldest generation of the answers: so a change between these
+        # requests is noticed the next time.
         generation=min(it['resource_provider_generation'] for it in bodies),
         traits=frozenset(traits['traits']),
         inventories=tuple(
@@ -301,7 +301,7 @@ def inventory_of(
 
 
 def consumers(root: str) -> set[str]:
-    """Return the consumers of the provider and of those below it."""
+    """Return the consumers of all providers in the tree."""
     tree = request('get', f'/resource_providers?in_tree={root}').json()
     held = (
         request('get', f'/resource_providers/{node["uuid"]}/allocations', 404)
@@ -321,9 +321,10 @@ def consumers(root: str) -> set[str]:
 def keep_allocations(
     consumer: str, is_kept: Callable[[str, Collection[str]], bool]
 ) -> None:
-    """Delete the consumer's allocations of other providers.
+    """Delete the consumer's allocations, except those that are kept.
 
-    :param is_kept: whether that of a provider stays, of all these
+    :param is_kept: gets a provider and all providers of which the consumer
+        has allocations; returns whether the allocation of the first stays
     :raises: CloudUnavailable
     """
     url = f'/allocations/{consumer}'
@@ -339,7 +340,7 @@ def keep_allocations(
         if len(kept) == len(held):
             return
         body['allocations'] = kept
-        # With the generation that was read, as for providers.
+        # The body has the consumer generation that was read.
         if request('put', url, 409, body=body).status_code == 409:
             raise _Conflict
 
@@ -348,11 +349,10 @@ def keep_allocations(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidates:
-    """The answer of placement to a request for resources.
+    """The answer of placement to a request for allocation candidates.
 
-    :ivar roots: UUIDs of the providers of hosts that would do.
-    :ivar free: provider of a host -> resource class -> units, with what is
-        below it.
+    :ivar roots: UUIDs of the root providers, one per suitable host.
+    :ivar free: root provider -> resource class -> free units in its tree.
     """
 
     roots: tuple[str, ...]
@@ -360,13 +360,13 @@ class Candidates:
 
 
 def candidates(query: str) -> Candidates:
-    """Return where the resources of a request are.
+    """Return the allocation candidates for a request.
 
-    :param query: as Nova spells it
+    :param query: the query string, as Nova makes it
     """
     answer = request('get', f'/allocation_candidates?{query}', 400)
     if answer.status_code == 400:
-        # A trait or class that placement does not know, so nobody has it.
+        # Placement does not know a trait or class, so no provider has it.
         return Candidates((), {})
     body = answer.json()
     summaries = body['provider_summaries']
@@ -385,7 +385,7 @@ def candidates(query: str) -> Candidates:
     return Candidates(tuple(roots), free)
 
 
-# Slots of reservations: classes of their own, on providers below the hosts'
+# Slots of reservations: own resource classes, on child providers of hosts
 
 
 def ensure_class(name: str) -> None:
@@ -393,7 +393,7 @@ def ensure_class(name: str) -> None:
 
 
 def delete_class(name: str) -> bool:
-    """Return False if some inventory has it."""
+    """Delete a class; return False if some inventory has it."""
     answer = request('delete', f'/resource_classes/{name}', 404, 409)
     return bool(answer.status_code != 409)
 
@@ -404,13 +404,12 @@ def classes() -> set[str]:
 
 
 def offering(resource_class: str) -> dict[str, str]:
-    """Return UUID -> name of the providers that have some of the class
-    left."""
+    """Return UUID -> name of the providers with free units of the class."""
     answer = request(
         'get', f'/resource_providers?resources={resource_class}:1', 400
     )
     if answer.status_code == 400:
-        # Placement does not know the class: nobody has it.
+        # Placement does not know the class, so no provider has it.
         return {}
     return {
         provider['uuid']: provider['name']
@@ -419,7 +418,7 @@ def offering(resource_class: str) -> dict[str, str]:
 
 
 def usages(project_id: str) -> dict[str, int]:
-    """Return resource class -> the usage by servers of the project."""
+    """Return resource class -> usage by the servers of a project."""
     answer = request(
         'get', f'/usages?{parse.urlencode({"project_id": project_id})}'
     )
@@ -428,7 +427,7 @@ def usages(project_id: str) -> dict[str, int]:
 
 
 def ensure_child(parent: str, uuid: str, name: str) -> None:
-    """Make a provider below another one.
+    """Create a child provider.
 
     :raises: CloudRefused if there is no such parent
     """
@@ -442,20 +441,21 @@ def ensure_child(parent: str, uuid: str, name: str) -> None:
             what=f'Provider {parent}', reason='placement has none'
         )
     if answer.status_code == 409:
-        # Another worker was first; or it is somebody else's name.
+        # Another worker has created it; or the name is in use, and then this
+        # raises.
         request('get', url)
 
 
 def set_inventory(provider: str, resource_class: str, total: int) -> bool:
-    """Give the provider so many units of the class, to be had one by one.
+    """Set the number of units of the class, of which a consumer gets one.
 
-    :param total: 0 takes the inventory away
-    :returns: False if it can't be taken away, for somebody holds some
+    :param total: 0 removes the inventory
+    :returns: False if the inventory can't be changed, because it is in use
     """
     url = f'/resource_providers/{provider}/inventories'
 
     def change() -> bool:
-        # A provider that is gone has none to take away.
+        # If the provider is gone, there is no inventory to remove.
         answer = request('get', url, *(() if total else (404,)))
         if answer.status_code == 404:
             return True
@@ -488,7 +488,7 @@ def inventories(provider: str) -> dict[str, int]:
 
 
 def holders(provider: str, resource_class: str) -> set[str]:
-    """Return the consumers that hold some of the class."""
+    """Return the consumers that hold units of the class."""
     answer = request('get', f'/resource_providers/{provider}/allocations', 404)
     if answer.status_code == 404:
         return set()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The providers below those of hosts: physical GPUs, PCI devices.
+"""The child providers of hosts, such as physical GPUs and PCI devices.
 
-All that placement says of a tree at once is its providers with their
-generations; what each of them has is asked for only when its generation has
-changed.
+One request to placement returns the providers of a tree with their
+generations, and no more. The inventories of a provider are requested only when
+its generation has changed.
 
 Decision 0052: doc/source/decisions/0052-whoever-comes-first
 """
@@ -22,20 +22,20 @@ from nova_reservations.cloud import placement
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Below:
-    """:ivar tree: stands for the generations of the providers."""
+    """:ivar tree: a digest of the generations of the providers."""
 
     inventories: tuple[objects.Inventory, ...] = ()
     tree: str = ''
 
 
 def our_child(host: str) -> str:
-    """Return the UUID of our own provider below a host's."""
+    """Return the UUID of our own child provider of a host."""
     return str(uuid.uuid5(uuid.UUID(host), 'reservations'))
 
 
 def trees() -> dict[str, str]:
-    """Return root -> what stands for the generations below it, of all roots
-    of the cloud that have anything there: one request."""
+    """Return root -> digest of the generations below it, of all providers of
+    the cloud, by one request."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for known in placement.request('get', '/resource_providers').json()[
         'resource_providers'
@@ -45,7 +45,8 @@ def trees() -> dict[str, str]:
 
 
 def _below(root: str, nodes: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """Return UUID -> generation of those that are not ours."""
+    """Return UUID -> generation of the providers below a root, without our
+    own."""
     return {
         node['uuid']: node['generation']
         for node in nodes
@@ -61,19 +62,21 @@ def _tree(below: Mapping[str, int]) -> str:
 
 
 class Trees:
-    """The inventories below hosts, as long as generations last."""
+    """A cache of the inventories below hosts; a provider's entry is valid as
+    long as its generation."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, tuple[objects.Inventory, ...]]] = {}
 
     def below(self, root: str) -> Below:
-        """Return what is below a host's provider.
+        """Return the inventories below a host's provider.
 
         :raises: CloudUnavailable
         """
         url = f'/resource_providers?in_tree={root}'
         nodes = placement.request('get', url).json()['resource_providers']
-        # First the generations: what changes now is seen next time.
+        # The generations are read first, so a change from here on is noticed
+        # the next time.
         below = _below(root, nodes)
         inventories = [
             inventory

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups of a request to placement, as amounts by shape.
+"""Conversion of the groups of a placement request into amounts by shape.
 
 Decision 0052: doc/source/decisions/0052-whoever-comes-first
 """
@@ -30,9 +30,10 @@ class Asked:
     """The demand of a server on its host.
 
     :ivar amounts: name of a shape -> units.
-    :ivar required: traits of the host itself; forbidden likewise.
-    :ivar uncountable: why it can't be reserved, and what to do; None: it
-        can.
+    :ivar required: traits that the host itself must have.
+    :ivar forbidden: traits that the host itself must not have.
+    :ivar uncountable: why the demand can't be reserved, and what to do about
+        it; None: it can be reserved.
     """
 
     amounts: dict[str, int]
@@ -42,7 +43,7 @@ class Asked:
 
 
 def of_flavor(flavor: nova_objects.Flavor) -> Asked:
-    """Return what a server of the flavor takes, as Nova reckons it.
+    """Return what Nova would request for a server of the flavor.
 
     :raises: NovaException
     """
@@ -54,10 +55,11 @@ def of_flavor(flavor: nova_objects.Flavor) -> Asked:
 
 
 def of_request(spec: nova_objects.RequestSpec) -> Asked:
-    """Return what the server of a request takes, without what its ports and
-    accelerators do, which no slot has.
+    """Return the demand of the server of a request, without its ports and
+    accelerators, which no slot has.
 
-    What its image requires of the providers only narrows the choice.
+    Traits that the image requires are left out: they only narrow the choice
+    of a slot.
     """
     by_flavor = {
         group.requester_id: group
@@ -97,8 +99,8 @@ def _plain_spec(
 def _groups(
     spec: nova_objects.RequestSpec,
 ) -> list[nova_objects.RequestGroup]:
-    """Return the groups that a request has because of its flavor; the one
-    without a name is the first."""
+    """Return the groups of a request that come from its flavor; the
+    unsuffixed group is the first."""
     request = utils.ResourceRequest.from_request_spec(spec)
     asked = (
         {group.requester_id for group in spec.requested_resources or ()}
@@ -116,11 +118,12 @@ def _groups(
 
 
 def _devices(spec: nova_objects.RequestSpec) -> Iterator[str]:
-    """Yield the names of the groups of PCI devices, one each."""
+    """Yield the names of the groups of PCI devices; each device has its own
+    group."""
     if 'pci_requests' not in spec or spec.pci_requests is None:
         return
     for each in spec.pci_requests.requests:
-        # Those of ports have no alias.
+        # PCI requests of ports have no alias.
         if each.alias_name is not None:
             for number in range(each.count):
                 yield f'{each.request_id}-{number}'
@@ -144,8 +147,9 @@ def _asked(groups: Sequence[nova_objects.RequestGroup]) -> Asked:
         wanted = frozenset(group.required_traits)
         unwanted = frozenset(group.forbidden_traits)
         below = _below(group)
-        # Of an unsuffixed group any provider that it takes from may have a
-        # trait: of several below the host nobody could say which.
+        # Any provider that an unsuffixed group uses may have its trait. So
+        # if it uses several child providers, the trait can't be assigned to
+        # one of them.
         anywhere = not group.requester_id
         is_theirs = len(below) == 1 or (below and not anywhere)
         if not is_theirs:
@@ -169,8 +173,7 @@ def _asked(groups: Sequence[nova_objects.RequestGroup]) -> Asked:
 
 
 def _below(group: nova_objects.RequestGroup) -> list[str]:
-    """Return the classes of a group that may be those of providers below a
-    host's."""
+    """Return the classes of a group that a host's child providers may have."""
     return [
         name
         for name, units in group.resources.items()
@@ -216,7 +219,8 @@ def _uncountable(
 
 
 def _uncounted(extra_specs: Collection[str]) -> str | None:
-    """Return which devices placement does not count."""
+    """Return the reason if the flavor has devices that placement does not
+    count."""
     if DEVICE_PROFILE in extra_specs:
         return 'only Cyborg knows what its device profile asks for'
     if (

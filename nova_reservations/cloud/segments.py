@@ -18,7 +18,7 @@ _GOES_WITH_IT = frozenset(
         'network:floatingip_agent_gateway',
     }
 )
-"""The owners of ports that Neutron deletes with their network."""
+"""The device_owner of ports that Neutron deletes along with their network."""
 
 _TYPE = 'provider:network_type'
 _PHYSICAL = 'provider:physical_network'
@@ -172,8 +172,8 @@ def _segments(found: Mapping[str, Any]) -> Iterator[segments.Segment]:
 
 
 def _physical_networks(configurations: Mapping[str, Any]) -> set[str]:
-    """Return the physical networks that an agent is on, as the agents of Open
-    vSwitch, of Linux bridges and of OVN tell it."""
+    """Return the physical networks of an agent, from the configuration that
+    the agents of Open vSwitch, Linux bridge, SR-IOV and OVN report."""
     found: set[str] = set()
     for name in 'bridge_mappings', 'interface_mappings', 'device_mappings':
         found |= {*(configurations.get(name) or ())}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots of reservations, in Nova and in placement.
 
-The resource class is made first and deleted last: leftovers of a crash are
-found by it. Its inventories are on a provider of our own
-below each host's, which stays as long as the host is there: nova-compute
-keeps it in its cache, and fails where one has vanished.
+The resource class is created first and deleted last, because the leftovers of
+a crash are found by it. Its inventories are on a child provider of our own
+below each host's provider. The child stays as long as the host exists:
+nova-compute has it in its cache, and fails if a cached provider is gone.
 
 Decision 0010: doc/source/decisions/0010-slots-in-placement
 """
@@ -38,7 +38,7 @@ PREFIX = 'reservations_'
 RESERVATION_SPEC = 'reservations:reservation'
 
 _AT_ONCE = 500
-"""Servers that are asked for in one query."""
+"""The maximum number of servers in one query."""
 
 
 class Slots:
@@ -115,7 +115,7 @@ class Slots:
             check()
             with contextlib.suppress(nova_exception.FlavorAccessExists):
                 flavor.add_access(project_id)
-        # Whom an administrator has added is not our matter.
+        # Projects that an administrator has added keep their access.
         for project_id in sorted(known & (slots.sharers.former - wanted)):
             check()
             with contextlib.suppress(nova_exception.FlavorAccessNotFound):
@@ -239,7 +239,7 @@ class Slots:
                 nova_exception.InstanceNotFound,
                 nova_exception.RequestSpecNotFound,
             ):
-                # Its owner has deleted it meanwhile.
+                # The owner has deleted the server meanwhile.
                 continue
 
     def offered_slots(
@@ -314,8 +314,10 @@ def _find_flavor(flavor_id: str) -> nova_objects.Flavor | None:
 
 
 def _projects(flavor: nova_objects.Flavor) -> list[str]:
-    """Return the projects that may use the flavor: none if somebody has
-    deleted it since it was found, for Nova reads them only now."""
+    """Return the projects that may use the flavor.
+
+    Nova reads them lazily: there are none if the flavor was deleted since it
+    was found."""
     try:
         return list(flavor.projects)
     except nova_exception.FlavorNotFound:
@@ -324,7 +326,7 @@ def _projects(flavor: nova_objects.Flavor) -> list[str]:
 
 def _extra_specs(reservation_id: str, flavor: ports.Flavor) -> dict[str, str]:
     wanted = flavor.extra_specs
-    # What was reserved are shared CPUs: an image must not ask for others.
+    # The slot has shared CPUs: an image must not ask for dedicated ones.
     dedicated = any(
         key == 'hw:cpu_policy' or key.endswith(':PCPU') for key in wanted
     )
@@ -351,7 +353,8 @@ def _ensure_flavor(reservation_id: str, flavor: ports.Flavor) -> None:
     if known is not None:
         if _is_as_wanted(known, reservation_id, flavor):
             return
-        # Nobody has had it yet: what changes is a lease to come.
+        # Only leases that have not started change their flavor, so no server
+        # has used it yet.
         _destroy(known)
     sizes = {
         nova: getattr(flavor, ours)
@@ -367,7 +370,7 @@ def _ensure_flavor(reservation_id: str, flavor: ports.Flavor) -> None:
             **{**sizes, 'extra_specs': _extra_specs(reservation_id, flavor)},
         ).create()
     except nova_exception.FlavorIdExists:
-        # Another worker was first, with the same.
+        # Another worker has created the same flavor.
         return
     except nova_exception.FlavorExists as error:
         raise exception.CloudRefused(
@@ -426,10 +429,10 @@ def _with_flavor(
     hosts: Collection[objects.Resource],
     servers: Collection[str],
 ) -> list[find.Instance]:
-    """Return the instances of the reservation's flavor, and these.
+    """Return the instances with the reservation's flavor, and these servers.
 
-    :param hosts: in whose cells those of the flavor may be; none: in those
-        of its projects' servers
+    :param hosts: the cells of these hosts are searched for the flavor; if
+        empty, the cells that have servers of the flavor's projects
     """
     found: list[find.Instance] = []
     flavor = _find_flavor(reservation_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of Heat, which is asked as the project whose they are."""
+"""Stacks of Heat; each request is scoped to the project of the stack."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
@@ -26,22 +26,23 @@ from nova_reservations.cloud import credentials
 CONF = nova.conf.CONF
 
 TIMEOUT = 60
-"""Seconds after which an answer is given up."""
+"""Seconds to wait for an answer."""
 
 FOR_PREVIEWS = 45
-"""Seconds that a request has for the previews of all its templates: Heat asks
-other services for all that they name, and who waits for our answer gives up
-after a minute, as load balancers do."""
+"""Seconds that a request has for the previews of all of its templates. For a
+preview Heat asks other services about everything that a template names.
+Clients such as load balancers wait a minute for our own answer."""
 
 AT_ONCE = 4
-"""Requests that a process waits for at the same time: a Heat that hangs must
-not have all threads in which leases start and end."""
+"""Requests for which a process waits at the same time. A Heat that hangs must
+not block all threads in which leases start and end."""
 
 PATIENCE = 2
 """Seconds that a request waits for its turn."""
 
 LARGEST = 4 << 20
-"""Bytes of an answer: a template of a few lines can have one without end."""
+"""The maximum size of an answer in bytes: a template of a few lines can have
+an endless preview."""
 
 _PREFIX = 'reservation-'
 _PAGE = 200
@@ -90,8 +91,9 @@ class Stacks:
                 '/stacks/preview',
                 project_id,
                 *_REFUSED,
-                # Heat refuses a name that is taken; and a server that is
-                # named after the stack has a name as long as it will have.
+                # A random name, because Heat refuses one that exists. It has
+                # the length of the real name, so that servers that are named
+                # after the stack have the same length, too.
                 body={
                     'stack_name': f'{_PREFIX}{uuid.uuid4()}',
                     **_of(template),
@@ -114,7 +116,8 @@ class Stacks:
         ]
 
     def find(self, reservation_id: str, project_id: str) -> ports.Stack | None:
-        # A single one would come with all outputs, which Heat asks others for.
+        # Not the request for one stack: it would compute all outputs, for
+        # which Heat asks other services.
         named = {'name': f'{_PREFIX}{reservation_id}'}
         found = _request('GET', '/stacks', project_id, params=named)
         for each in found.found['stacks']:
@@ -149,7 +152,8 @@ class Stacks:
             body={
                 'stack_name': f'{_PREFIX}{mark.reservation_id}',
                 'tags': ','.join(mark.tags),
-                # What has failed is looked at, and then deleted.
+                # No rollback: start() has to see that the stack has failed,
+                # and the end of the lease deletes it.
                 'disable_rollback': True,
                 **_of(template),
             },
@@ -189,7 +193,7 @@ def _of(template: ports.Template) -> dict[str, Any]:
 
 
 def _flat(resources: Any) -> Iterator[Any]:
-    """Yield the resources of a preview, where each nested stack is a list."""
+    """Yield the resources of a preview, in which nested stacks are lists."""
     for each in resources:
         if isinstance(each, list):
             yield from _flat(each)
@@ -233,8 +237,8 @@ def _request(
 ) -> _Answer:
     """Return Heat's answer.
 
-    :param also: the statuses beside 200, 201, 202 and 204 that the caller is
-        prepared for
+    :param also: the statuses beside 200, 201, 202 and 204 that the caller
+        handles
     :raises: CloudUnavailable
     :raises: CloudRefused if there is no token of the project, or the answer
         is too large
@@ -250,7 +254,7 @@ def _request(
                 json=body,
                 timeout=timeout,
                 stream=True,
-                # That would read all of it.
+                # Logging would read the whole answer.
                 log=False,
             )
         )
@@ -313,8 +317,8 @@ def _done(what: str, answer: _Answer) -> None:
 
 @functools.lru_cache(maxsize=credentials.PROJECTS)
 def _client(project_id: str) -> adapter.Adapter:
-    """Return what asks Heat as a project; it keeps its token until shortly
-    before that expires.
+    """Return a client of Heat that acts as a project; it keeps its token until
+    shortly before that expires.
 
     :raises: CloudUnavailable if there are no credentials
     """
@@ -327,7 +331,7 @@ def _client(project_id: str) -> adapter.Adapter:
         ),
         service_type='orchestration',
         interface=['internal', 'public'],
-        # Nova has no options for Heat; this is the region that it is in.
+        # Nova has no options for Heat. Placement is in Nova's region.
         region_name=CONF.placement.region_name,
         raise_exc=False,
     )

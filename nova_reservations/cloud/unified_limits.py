@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that keystone has, as Nova asks for its own: by oslo.limit, with the
-endpoint of the compute service in ``[oslo_limit]``.
+"""Unified limits of keystone, read as Nova reads its own: by oslo.limit, with
+the endpoint of the compute service in ``[oslo_limit]``.
 
-Only what oslo.limit finds is used, and not its enforcement: that takes what
-is not registered for 0, and -1 for a number.
+Only the limits that oslo.limit reads are used, and not its enforcement: that
+treats an unregistered limit as 0, and -1 as a number.
 """
 
 from collections.abc import Callable
@@ -25,21 +25,21 @@ LOG = log.getLogger(__name__)
 PREFIX = 'reservations:'
 
 MOST = 10_000
-"""Projects whose limits are remembered."""
+"""The number of projects whose limits are cached."""
 
 PAUSE = 10
-"""Seconds for which keystone is not asked after it has not answered."""
+"""Seconds for which keystone is not asked again after it did not answer."""
 
 FAILURES = (
     limit_exceptions.SessionInitError,
     sdk_exceptions.SDKException,
     session_exceptions.ClientException,
-    # What [oslo_limit] describes is not there, or keystone's model is one
-    # that oslo.limit does not know.
+    # The endpoint of [oslo_limit] does not exist, or oslo.limit does not know
+    # keystone's enforcement model.
     ValueError,
     NotImplementedError,
 )
-"""The errors with which oslo.limit says that it has no answer."""
+"""The errors that oslo.limit raises when it has no answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Known:
 class UnifiedLimits:
     """Opens nothing until it is used, and so may be made before a fork.
 
-    :ivar seconds: for which an answer holds.
+    :ivar seconds: for how long an answer is cached.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class UnifiedLimits:
         self._lock = threading.Lock()
 
     def __call__(self, project_id: str) -> limits.Limits:
-        """Return the limits of a project: as keystone has said lately, or, if
-        it does not answer, as it has said last.
+        """Return the limits of a project, from a recent answer of keystone;
+        if keystone does not answer, from its last answer.
 
-        :raises: LimitsUnknown if that is not known
+        :raises: LimitsUnknown if there is no answer
         """
         with self._lock:
             known = self._known.get(project_id)
@@ -78,7 +78,8 @@ class UnifiedLimits:
                 return known.limits
             asks = not self._is_silent()
             if known is not None and asks:
-                # Others do not wait for the answer, nor ask too.
+                # Other threads use the old limits meanwhile: they neither
+                # wait for this answer nor ask themselves.
                 self._remember(project_id, known.limits)
         if asks:
             try:
@@ -90,13 +91,14 @@ class UnifiedLimits:
         return known.limits
 
     def _is_silent(self) -> bool:
-        """Return whether keystone is not to be asked: a request that waits
-        for it keeps one of nova-api's threads for the whole time-out."""
+        """Return whether keystone must not be asked now, because it is silent:
+        each request to it blocks a thread of nova-api until the time-out."""
         if self._silent_until is None:
             return False
         if self._clock() < self._silent_until:
             return True
-        # One request finds out whether it is back; no other waits meanwhile.
+        # This request checks whether keystone is back; no other one waits
+        # meanwhile.
         self._silent_until = self._clock() + PAUSE
         return False
 
@@ -123,10 +125,10 @@ class UnifiedLimits:
 
     def _ask(self, project_id: str) -> limits.Limits:
         if self._enforcer is None:
-            # It would never forget what it has read.
+            # Without a cache: oslo.limit's would never expire.
             self._enforcer = limit.Enforcer(lambda *_: {}, cache=False)
         model = self._enforcer.model
-        # Each name that is asked for would be a request.
+        # All limits at once: oslo.limit would send a request per name.
         found = dict(
             model.get_registered_limits(None)  # type: ignore[arg-type]
         )

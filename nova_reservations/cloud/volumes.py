@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes of Cinder: where they are is an administrator's to say, and they
-are created in a project with a token of it."""
+"""Volumes of Cinder.
+
+Volume types and quotas, which decide on pools, are managed as an
+administrator. Volumes are created with a token of their project."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -15,26 +17,27 @@ from nova_reservations.cloud import cinder
 from nova_reservations.cloud import credentials
 
 _DELETE_FORCE = '3.23'
-"""The first one with which a volume is deleted whatever its status is."""
+"""The first microversion in which force deletes a volume in any status."""
 
 _GROUPS = '3.58'
-"""The first one that tells the projects of groups."""
+"""The first microversion that shows the projects of groups."""
 
 _DELETE_GROUP = '3.13'
-"""The first one with groups."""
+"""The first microversion with groups."""
 
 _STUCK = frozenset({'awaiting-transfer', 'error_deleting', 'reserved'})
-"""Statuses in which Cinder deletes a volume by force alone, though it does
-nothing with it. While it does, force might leave something in the pool."""
+"""Statuses in which Cinder deletes a volume only by force, though no work on
+the volume is under way. Force is not used in other statuses: during such work
+it might leave something in the pool."""
 
 _COPY_OF = 'target:'
-"""What the migration status of a copy begins with, before the ID of what is
+"""Prefix of a copy's migration status, before the ID of the volume that is
 copied."""
 
 _PREFIX = 'reservation'
 _DATABASE = 'nova_reservations:database'
-"""A key of extra specs that Cinder's scheduler leaves alone, as any of a
-scope that is none of its own."""
+"""An extra spec; Cinder's scheduler ignores it, as all with a foreign scope.
+"""
 
 
 class Volumes:
@@ -88,7 +91,7 @@ class Volumes:
         cinder.request(
             'POST',
             f'/types/{found.id}/action',
-            # It has access already.
+            # The project has access already.
             409,
             body={'addProjectAccess': {'project': promise.project_id}},
         )
@@ -121,7 +124,8 @@ class Volumes:
             },
         )
         if answer.status_code == 409:
-            # Whoever was killed has asked for it, and it came only now.
+            # The request of a worker that was killed was carried out only
+            # now.
             found = _of_name(name)
             if found is not None:
                 return found
@@ -158,8 +162,9 @@ class Volumes:
         ]
 
     def find_groups(self) -> Collection[ports.VolumeGroup]:
-        """Only the older API shows, beside all others, and deletes the ones
-        that it has made."""
+        """Return all groups, by both APIs: groups that were created by the
+        older API are shown and deleted only by that. It also shows the
+        others."""
         found = {
             each['id']: each
             for each in cinder.list_all(
@@ -168,7 +173,7 @@ class Volumes:
         }
         return [_group(each, is_older=False) for each in found.values()] + [
             _group(each, is_older=True)
-            # Cinder has announced that it will be gone.
+            # The older API is deprecated, and may be gone.
             for each in cinder.list_all(
                 'consistencygroups/detail', cinder.GONE, all_tenants='1'
             )
@@ -374,8 +379,8 @@ def _of_name(name: str) -> ports.VolumeType | None:
 
 
 def _reserved_for(type_name: str | None) -> tuple[str | None, str | None]:
-    """Return the reservation and the pool that a volume type is of; None
-    twice: it is none of ours."""
+    """Return the reservation and the pool of a volume type; None twice if it
+    is not one of ours."""
     match (type_name or '').split(':'):
         case [prefix, reservation_id, pool_uuid] if prefix == _PREFIX:
             return reservation_id, pool_uuid
@@ -397,9 +402,11 @@ def _type(found: Mapping[str, Any]) -> ports.VolumeType:
 
 
 def read(found: Collection[Mapping[str, Any]]) -> list[ports.Volume]:
-    """Return volumes that Cinder shows; all of a project, so that a copy is
-    among them: what Cinder copies is there twice, the second time with the
-    type that it gets."""
+    """Return the volumes in an answer of Cinder.
+
+    The answer must have all volumes of a project: while Cinder copies a
+    volume, the copy is there, too, with the new volume type. Only without a
+    copy the new type of a volume that is being retyped is unknown."""
     copied = {
         (each.get('migration_status') or '').removeprefix(_COPY_OF)
         for each in found

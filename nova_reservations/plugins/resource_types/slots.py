@@ -155,7 +155,7 @@ class Slots(offered.WithServers):
             booking.reservation.id, booking.resources, booking.servers
         )
         if occupancy.leftovers:
-            # Placement does not tell here on which hosts the leftover
+            # An occupancy does not tell on which hosts its leftover
             # allocations are, so any host may have one.
             return ()
         taken = {server.host for server in occupancy.servers}
