@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers: found, and changed by requests to Nova."""
+"""Servers in Nova: queries, and requests that change them."""
 
 from nova_reservations import ports
 from nova_reservations.cloud import credentials
@@ -14,7 +14,7 @@ from nova_reservations.cloud.servers import shelving
 
 
 class Servers:
-    """The port ``ports.Servers`` on Nova: each method, and who does it."""
+    """The port ``ports.Servers`` on Nova; names who does each method."""
 
     def __init__(self, hosts: ports.Hosts) -> None:
         nova = requests.Nova(hosts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers leave their hosts: stopped, deleted, shelved, migrated."""
+"""Actions that take servers off their hosts: stop, delete, shelve, migrate."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -72,13 +72,13 @@ class Actions:
     def _is_under_way(
         self, server: ports.Server, now: datetime.datetime | None
     ) -> bool:
-        """Return whether the server is being deleted, and another request
+        """Return whether the server is being deleted, so that another request
         would be useless, or do harm.
 
-        Before the guest is gone Nova would look at all of the server, and do
-        nothing; after that the host would delete it twice. Where the host is
-        down it is not done before that is up again, or forced down; and after
-        a while it is worth to find out whether the host knows.
+        Until the guest is gone, Nova would read the whole server and then do
+        nothing. After that the host would delete it twice. But ask again if
+        the host is down, because the deletion may have to be done without it,
+        and after a while, because the host may not have got the message.
         """
         return (
             server.is_being_deleted
@@ -87,7 +87,7 @@ class Actions:
             and self._nova.host_is_up(server.host, now)
         )
 
-    # Each of these asks for one server; it returns why Nova will not
+    # Each of these acts on one server; it returns why Nova refuses, or None
 
     def stop(self, request: requests.Request, uuid: str) -> str | None:
         context = nova_context.get_admin_context()
@@ -107,7 +107,7 @@ class Actions:
         context = credentials.context_for_deletions()
         instance = self._nova.get(context, uuid)
         if instance.disable_terminate:
-            # Nova would say nothing, and do nothing.
+            # Nova would silently ignore the request.
             return 'its termination is disabled'
         # Decision 0057: doc/source/decisions/0057-a-silent-host-is-not-empty
         if instance.host and self._nova.host_is_silent(instance.host, clock()):
@@ -117,18 +117,18 @@ class Actions:
         instance_actions.end_lost_delete(context, instance)
         compute_api = self._nova.deletions
         if instance.vm_state in ON_A_SHELF:
-            # Nova deletes the image of it, too.
+            # Nova also deletes the image of a shelved server.
             if keep_images:
                 compute_api = self._nova.deletions_keeping_images
             elif credentials.are_configured():
                 context = credentials.context()
                 instance = self._nova.get(context, uuid)
-        # Not soft_delete, which leaves it on the host.
+        # Not soft_delete, which leaves the server on its host.
         compute_api.delete(context, instance)
         return None
 
     def shelve(self, request: requests.Request, uuid: str) -> str | None:
-        # A server whose shelving begins without a token is stuck in it.
+        # A token is needed: without one a server gets stuck while shelving.
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
@@ -143,7 +143,8 @@ class Actions:
             case vm_states.RESIZED:
                 self._nova.compute_api.confirm_resize(context, instance)
             case _ if instance.host not in request.hosts:
-                # It has moved, and holds what it had for a moment more.
+                # The server has moved, and keeps its old allocation for a
+                # moment more.
                 return None
             case vm_states.RESCUED:
                 self._nova.compute_api.unrescue(context, instance)
@@ -163,7 +164,7 @@ class Actions:
                 return f'it is in state {state}'
         return None
 
-    # These may fail for good
+    # This one may fail for good
 
     def migrate(self, request: requests.Request, uuid: str) -> str | None:
         context = credentials.context()
@@ -173,7 +174,7 @@ class Actions:
         if instance.task_state in MOVING:
             return 'is being migrated'
         if instance.task_state in SHELVING:
-            # It has found no place before.
+            # It was shelved because no other host had room for it.
             raise requests.Failed('it is shelved')
         if refusal := self._nova.busy(instance, request.clock()):
             return f'can not be migrated: {refusal}'
@@ -181,7 +182,8 @@ class Actions:
             case vm_states.RESIZED:
                 self._nova.compute_api.confirm_resize(context, instance)
             case _ if instance.host not in request.hosts:
-                # It has moved, and holds what it had for a moment more.
+                # The server has moved, and keeps its old allocation for a
+                # moment more.
                 return 'is being migrated'
             case vm_states.RESCUED:
                 self._nova.compute_api.unrescue(context, instance)
@@ -190,7 +192,7 @@ class Actions:
                     context, instance, request.key, 'live'
                 ):
                     raise requests.Failed('it has found no place')
-                # Nova chooses host and way.
+                # Nova chooses the host, and how the disks are migrated.
                 self._nova.compute_api.live_migrate(
                     context, instance, None, None, None, async_=True
                 )

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that Nova is building or moving: they may have alternates, which
-nova-conductor takes without asking nova-scheduler; or a host that somebody
-has named, and forced.
+"""Servers that Nova is building or moving.
 
-Or nobody goes on with them, because a nova-conductor was killed.
+They may land on a host without another check by nova-scheduler: on one of
+their alternates, which nova-conductor takes by itself, or on a host that an
+administrator has forced. A server may also stay in such a state for ever,
+because its nova-conductor was killed.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -29,14 +30,14 @@ from nova_reservations.cloud import errors
 from nova_reservations.cloud.servers import find
 
 BY_FORCE = [task_states.MIGRATING, task_states.REBUILDING]
-"""The tasks of a server that is moved past the scheduler, from the beginning
-until its host builds it. A server that is rebuilt on its host has one, too."""
+"""The task states of a server that is moved to a forced host, until that host
+builds it. A server that is rebuilt on its own host has one of them, too."""
 
 ACCEPTED = 'accepted'
 
 PREPARING = 'pre-migrating'
-"""The status of a resize, or of a cold migration, until a host has taken it:
-also when that has failed, and nova-conductor takes an alternate."""
+"""The status of a resize or cold migration until a host has accepted it; also
+after a host has failed to, while nova-conductor tries an alternate."""
 
 UNDER_WAY = [ACCEPTED, PREPARING, 'queued', 'preparing', 'running']
 
@@ -45,7 +46,8 @@ UNDER_WAY = [ACCEPTED, PREPARING, 'queued', 'preparing', 'running']
 def in_flight(
     hosts: Collection[objects.Resource],
 ) -> Mapping[str, Collection[str]]:
-    # First: what gets its cell meanwhile is found there.
+    # Before the cells are queried: a server that gets its cell in between is
+    # found in the cell.
     unplaced = _unplaced()
     names = {host.name for host in hosts}
     cells_of = cells.mapped_hosts(names)
@@ -85,7 +87,7 @@ def servers_with_alternates(
     ours = found.intersection(recorded).union(
         find.let_in(reservation_id, found)
     )
-    # Nova may know no more of one than a record in a cell.
+    # Leave out servers of which Nova has no more than a stale record.
     known = find.find_servers(ours)
     return [
         known[uuid]
@@ -95,7 +97,7 @@ def servers_with_alternates(
 
 
 def _unplaced(*which: sa.ColumnElement[bool]) -> frozenset[str]:
-    """Return the servers that are to be built, and have no cell yet."""
+    """Return the servers that have a build request, and no cell yet."""
     request, mapping = models.BuildRequest, models.InstanceMapping
     context = nova_context.get_admin_context()
     with api_db.context_manager.reader.using(context):
@@ -126,7 +128,7 @@ def _of_projects(
 def _with_alternates(
     context: nova_context.RequestContext, **filters: list[str]
 ) -> list[find.Instance]:
-    # That hides what they were in the middle of, and does not stop it.
+    # The task DELETING hides, but does not stop, what was under way before.
     deleted = find.instances(
         context, task_state=[task_states.DELETING], **filters
     )
@@ -145,7 +147,8 @@ def _about_to_move(
 ) -> list[str]:
     if not servers:
         return []
-    # Nova asks for the migrations of one server, or of all.
+    # Nova can query the migrations of one server, or of all, but not of
+    # several.
     preparing = nova_objects.MigrationList.get_by_filters(
         context, {'status': [PREPARING]}
     )
@@ -175,9 +178,9 @@ def _may_move_to(
 ) -> bool:
     """Return whether somebody may have forced a server onto one of the hosts.
 
-    Nova writes what it does first, and then where to; it does not write
-    whether that was forced. What is on its way further than that has claimed
-    its host, and is seen there.
+    Nova first writes the task state and later the migration with its
+    destination, and does not record whether the host was forced. After that
+    the server has an allocation of the host, and is found by it.
     """
     moves = nova_objects.MigrationList.get_by_filters(
         context, {'instance_uuid': server, 'status': UNDER_WAY}

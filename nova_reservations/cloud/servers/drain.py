@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drain of hosts: servers of others are moved off them for leases."""
+"""Draining of hosts: servers are moved off them for leases."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -58,8 +58,7 @@ class Drain:
         now: datetime.datetime,
         uuid: str,
     ) -> str | None:
-        """Move a server, unless its user or Nova is doing something with
-        it."""
+        """Move a server, unless another action on it is under way."""
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if waiting := self._end_of(context, instance, key, now):
@@ -69,7 +68,8 @@ class Drain:
         if instance.vm_state == vm_states.RESIZED:
             raise requests.Failed('its resize is not confirmed')
         if instance.host not in hosts:
-            # It has moved, and holds what it had for a moment more.
+            # The server has moved, and keeps its old allocation for a moment
+            # more.
             return 'is being moved'
         if instance.vm_state not in ports.MOVABLE:
             raise requests.Failed(f'it is in state {instance.vm_state}')
@@ -101,13 +101,13 @@ class Drain:
         key: ports.RequestKey,
         now: datetime.datetime,
     ) -> str | None:
-        """Bring the move to its end; return what it waits for, None if there
-        is nothing to wait for."""
+        """Finish a move of ours; return what the server waits for, None if
+        nothing."""
         is_resized = instance.vm_state == vm_states.RESIZED
         if not is_resized and instance.task_state not in MOVING:
             return None
-        # An operator may have asked again meanwhile: what was begun for the
-        # first request is brought to its end for any.
+        # All attempts count, not only the one of the key: an operator may
+        # have asked again since the move was begun.
         begun = [
             verb
             for verb in (LIVE, COLD)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evacuation: Nova rebuilds servers elsewhere whose host is down."""
+"""Evacuation: Nova rebuilds the servers of a failed host on other hosts."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from nova_reservations.cloud.servers import requests
 LOG = log.getLogger(__name__)
 
 _EVACUABLE = frozenset({vm_states.ACTIVE, vm_states.ERROR, vm_states.STOPPED})
-"""Nova refuses others.
+"""Nova refuses to evacuate servers in other states.
 
 Source: nova.compute.api.API.evacuate
 """
@@ -35,7 +35,7 @@ class Evacuation:
         if not servers:
             return refused
         try:
-            # The new host fetches images, and connects volumes.
+            # The new host needs a token to fetch images and connect volumes.
             context = credentials.context()
         except exception.CloudRefused as error:
             return {server.uuid: str(error) for server in servers}
@@ -63,7 +63,7 @@ class Evacuation:
                 ],
             )
             if instance.task_state is not None:
-                # Nova would begin again what it has begun.
+                # Nova is evacuating it already, and would begin again.
                 return None
             if instance.vm_state not in _EVACUABLE:
                 return f'it is {instance.vm_state}'
@@ -73,7 +73,7 @@ class Evacuation:
         except nova_exception.InstanceNotFound:
             return None
         except Exception as error:
-            # One server must not keep the others.
+            # A failure of one server must not hold up the others.
             LOG.warning('Server %s is not evacuated', uuid, exc_info=True)
             return str(error)
         return None

@@ -22,9 +22,9 @@ from nova_reservations.cloud import parallel
 from nova_reservations.cloud import placement
 from nova_reservations.cloud.servers import request_specs
 
-# A server that is on one host, in one of these states, and holds something
-# of another, is on its way there. In any other state it was evacuated from
-# there, and its old host has not come back to give up what it held.
+# A server in one of these task states that also has an allocation of another
+# host is on its way to that host. In any other state it was evacuated from
+# that host, which has not come back yet to delete the allocation.
 MOVING = frozenset(
     {
         task_states.MIGRATING,
@@ -41,14 +41,14 @@ MOVING = frozenset(
 
 
 _HOSTS_AT_ONCE = 100
-"""A cell that fails as a whole has more servers than one answer should
-carry."""
+"""The maximum number of hosts in one query. If a whole cell fails, its servers
+are too many for one answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instance:
-    """:ivar consumer: by whose UUID placement knows what it holds: its own,
-    or that of a migration."""
+    """:ivar consumer: the UUID of the consumer of its allocations: its own, or
+    that of a migration."""
 
     consumer: str
     uuid: str
@@ -82,11 +82,11 @@ def occupancy(
     if not hosts:
         return {}
     names = sorted({host.name for host in hosts})
-    # Nova first: what is claimed in placement after that is seen there,
-    # and what arrives was claimed before it arrived.
+    # Nova first, then placement. A server that arrives on the host in between
+    # had its claim before it arrived, so its claim is seen in placement.
     servers: dict[str, dict[str, ports.Server]] = {name: {} for name in names}
     for instance in cells.ask(cells.of_hosts(names), _on_hosts).all():
-        # Some databases compare names without regard to case.
+        # Some databases ignore the case of names.
         if instance.host in servers:
             servers[instance.host][instance.uuid] = instance.on(instance.host)
     unseen: dict[str, set[str]] = {name: set() for name in names}
@@ -127,7 +127,7 @@ def find_servers(servers: Collection[str]) -> Mapping[str, ports.Server]:
     found = _in_their_cells(wanted)
     building = _not_in_a_cell([uuid for uuid in wanted if uuid not in found])
     found |= {instance.uuid: instance.on('') for instance in building}
-    # What has got its cell meanwhile is not being scheduled any more.
+    # A server that got its cell between these queries was found by neither.
     unseen = [uuid for uuid in wanted if uuid not in found]
     return found | _in_their_cells(unseen)
 
@@ -163,19 +163,20 @@ def gone_servers(servers: Collection[str]) -> Collection[str]:
     kept = {
         mapping.instance_uuid
         for mapping in mappings
-        # Of the others it was asked, which may have failed.
+        # queued_for_delete means that the deletion was requested; it may have
+        # failed.
         if not mapping.queued_for_delete
     }
     doubtful = frozenset(servers) - kept
-    # Of those in a cell that does not answer it is not known.
+    # Servers in a cell that does not answer are not known to be gone.
     answers = cells.ask(cells.of_servers(doubtful), _known)
     doubtful -= {server.uuid for server in answers.found} | answers.unheard
     return doubtful - find_servers(doubtful).keys()
 
 
 def _in_their_cells(servers: Sequence[str]) -> dict[str, ports.Server]:
-    """Return those of the servers that have got a cell, by UUID; the one of
-    those that found no host is asked, too."""
+    """Return UUID -> server, of the servers that have a cell; cell0, which has
+    those that found no host, is queried, too."""
     if not servers:
         return {}
     found = cells.ask(cells.of_servers(servers), _known).all()
@@ -207,15 +208,16 @@ def resolve(
     unseen: Mapping[str, Collection[str]],
     servers: Mapping[str, dict[str, ports.Server]],
 ) -> Mapping[str, list[str]]:
-    """Add to servers whose consumers these are; return those of none.
+    """Add the servers of these consumers; return the consumers without one.
 
-    :param unseen: host -> consumers of which no server was seen there
+    :param unseen: host -> consumers whose server was not seen on that host
+    :param servers: host -> UUID -> server; to which they are added
     """
     leftovers: dict[str, list[str]] = defaultdict(list)
     wanted = sorted(set().union(*unseen.values()))
     if not wanted:
         return leftovers
-    # Migrations are in the cell of their hosts.
+    # A migration is in the cell of its hosts.
     concerned = [
         (cell, wanted)
         for cell, _ in cells.together(
@@ -260,7 +262,7 @@ def _on_hosts(
 def _of_consumers(
     context: nova_context.RequestContext, consumers: Sequence[str]
 ) -> list[Instance]:
-    """Return the instances that these consumers are, or are migrations of."""
+    """Return the instances that are consumers, or whose migrations are."""
     migrations = {
         migration.uuid: migration.instance_uuid
         for migration in nova_objects.MigrationList.get_by_filters(
@@ -286,7 +288,8 @@ def _of_consumers(
 def instances(
     context: nova_context.RequestContext, **filters: Collection[str | int]
 ) -> list[Instance]:
-    """Return instances of a cell; soft-deleted ones are on their hosts."""
+    """Return instances of a cell; also soft-deleted ones, which are still on
+    their hosts."""
     return [
         Instance(
             consumer=instance.uuid,
@@ -308,7 +311,7 @@ def instances(
 
 @errors.translated()
 def _not_in_a_cell(consumers: list[str]) -> list[Instance]:
-    """Return servers that a host was chosen for, and that no cell has yet."""
+    """Return servers that have claimed a host, and have no cell yet."""
     context = nova_context.get_admin_context()
     return [
         Instance(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of servers, made by the service user for the servers' projects."""
+"""Images of servers, which the service user creates for their projects."""
 
 from typing import Any
 
@@ -11,17 +11,18 @@ from oslo_log import log
 LOG = log.getLogger(__name__)
 
 ORDER = 'nova_reservations_order'
-"""The property of an image that says why it was made, and of what."""
+"""The property of an image with the reason and the server it was made for."""
 
 REQUEST = 'nova_reservations_request'
-"""The property that says by which attempt at it."""
+"""The property of an image with the request id of the attempt."""
 
 
 class Images(glance.API):
-    """Nova's, except that what is made of a server belongs to its project.
+    """Nova's image API, except that an image of a server belongs to the
+    server's project.
 
-    Nova shares it with the project, which can then use it, and can neither
-    find it in a list nor delete it.
+    Nova would only share the image with the project, which then could use it,
+    but neither find it in a list nor delete it.
     """
 
     def create(
@@ -30,7 +31,7 @@ class Images(glance.API):
         image_info: dict[str, Any],
         data: Any = None,
     ) -> dict[str, Any]:
-        # Nova takes it out on the way.
+        # Read before create(), which removes this property.
         owner = image_info.get('properties', {}).get('instance_owner')
         image = super().create(context, image_info, data=data)
         if owner is None:
@@ -40,7 +41,8 @@ class Images(glance.API):
                 context, image['id'], {'owner': owner, 'visibility': 'private'}
             )
         except nova_exception.NovaException:
-            # Only glance's administrators may; shared it can be used, too.
+            # Only administrators of glance may change the owner. The project
+            # can still use a shared image.
             LOG.warning(
                 'Image %(image)s stays shared with project %(project)s',
                 {'image': image['id'], 'project': owner},
@@ -59,7 +61,8 @@ class Images(glance.API):
 
 
 class Kept(Images):
-    """Nova's, except that what a server was shelved as outlives it."""
+    """Nova's image API, except that the image of a shelved server outlives
+    the server."""
 
     def delete(
         self, context: nova_context.RequestContext, image_id: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's records of actions on servers, which say what was begun.
+"""Nova's instance actions, by which any worker sees what was begun.
 
-Nova writes down each action on a server with the id of the request that
-asked for it. Ours say in that id why they were asked for, so that whoever
-comes next finds out what there was, and an operator finds it in the logs.
+Nova records each action on a server with the id of its request. The ids of our
+requests are made from the reason of the request. So another worker finds out
+what was asked for before, and an operator finds the request in the logs.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -24,10 +24,10 @@ from nova_reservations import ports
 FAILED = 'Nova has failed at it, and is asked again within a minute'
 
 RETRY = 60
-"""Seconds from a deletion at which Nova has failed to the next."""
+"""Seconds between a deletion that has failed in Nova and the next one."""
 
 PATIENCE = 120
-"""Seconds after which nothing is under way any more that no host knows."""
+"""Seconds after which a message that no host has received counts as lost."""
 
 ACTIONS = {
     'shelve': instance_actions.SHELVE,
@@ -35,7 +35,7 @@ ACTIONS = {
     'suspend': instance_actions.SUSPEND,
     'unshelve': instance_actions.UNSHELVE,
 }
-"""Nova's names of those of our verbs that set a task."""
+"""Nova's action names, for those of our verbs that set a task state."""
 
 _NAMESPACE = uuid.UUID('6d1d5f3e-6a0c-4a52-8f3b-3f0b8ad6c1c9')
 
@@ -46,8 +46,8 @@ def begin(
     key: ports.RequestKey,
     verb: str,
 ) -> bool:
-    """Give the context a request id made of the key; return False if Nova was
-    asked under it before."""
+    """Give the context a request id that is made from the key; return False
+    if Nova was asked with this id before."""
     context.request_id = request_id(instance.uuid, key, verb)
     return not was_asked(context, instance, context.request_id)
 
@@ -58,7 +58,7 @@ def was_begun(
     key: ports.RequestKey,
     verb: str,
 ) -> bool:
-    """Return whether Nova was asked for it under the key, by any worker."""
+    """Return whether any worker has asked Nova for the action with the key."""
     return was_asked(context, instance, request_id(instance.uuid, key, verb))
 
 
@@ -68,8 +68,8 @@ def was_ever_begun(
     key: ports.RequestKey,
     verb: str,
 ) -> bool:
-    """Return whether Nova was asked for it under the key, whichever attempt
-    that was."""
+    """Return whether any worker has asked Nova for the action with the key, in
+    any attempt."""
     ours = _prefix(request_id(instance.uuid, key, verb))
     return any(
         _prefix(action.request_id or '') == ours
@@ -80,7 +80,7 @@ def was_ever_begun(
 
 
 LOST = datetime.timedelta(seconds=60)
-"""The longest time of the first step of a move."""
+"""The longest time from the task state of a move to its migration record."""
 
 
 def is_lost(
@@ -90,8 +90,9 @@ def is_lost(
 ) -> bool:
     """Return whether a server waits for ever to be moved.
 
-    Nova sets the task, and then sends for who makes a migration. Where a
-    worker was killed between the two, there never is one.
+    Nova sets the task state, and then sends the message to the service that
+    creates the migration. If a worker was killed between the two, there will
+    never be a migration.
     """
     under_way = objects.MigrationList.get_in_progress_by_instance(
         context, instance.uuid
@@ -107,12 +108,12 @@ def was_lost(
     verb: str,
     task: str,
 ) -> bool:
-    """Return whether the server waits for ever in the task; end that, if so.
+    """Return whether the server is stuck in the task state; if so, reset it.
 
-    Nova sets a server's task, writes down the action, and then sends it to
-    the host. A worker that is killed before that leaves the server in its
-    task: with an action of ours, of long before, that no host has begun
-    with; or with none, for longer than writing it takes.
+    Nova sets the task state, records the action, and then sends the message to
+    the host. A worker that is killed before that leaves the server stuck. Then
+    its newest action is ours and has no events for a while, or there is no
+    action of ours for longer than recording it takes.
     """
     if instance.task_state != task:
         return False
@@ -126,13 +127,13 @@ def was_lost(
             request_id(instance.uuid, key, verb)
         )
         if is_ours and not events:
-            # The message may be under way: of the attempt right before this
-            # one it was sent a moment ago.
+            # The message of this attempt, or of the one right before it, may
+            # still be under way.
             lost = _attempt(action.request_id) + 1 < key.attempt or _was_left(
                 instance
             )
         elif action.action != ACTIONS[verb] or _failed_at(events):
-            # Of something before it.
+            # The newest action is an earlier one.
             lost = _was_left(instance)
     if lost:
         end_task(instance, task)
@@ -142,12 +143,12 @@ def was_lost(
 def end_lost_delete(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> None:
-    """End the task of a server that waits for ever to be deleted.
+    """Reset the task state of a server that is stuck in its deletion.
 
-    Nova ignores who asks again. It sets the task first, and then sends the
-    message, which is lost if the worker or the broker is killed; or, where
-    the host is down, deletes the server itself, which placement may refuse,
-    and the host be up when it is asked next.
+    In this task state Nova ignores further requests to delete the server. Nova
+    sets it first, and then sends the message, which is lost if the worker or
+    the broker is killed. If the host is down, Nova deletes the server itself.
+    Placement may make that fail, and the host may be up at the next request.
     """
     if instance.task_state != task_states.DELETING or not _was_left(instance):
         return
@@ -164,11 +165,10 @@ def end_lost_delete(
 def deletion_has_just_failed(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> bool:
-    """Return whether Nova was asked a moment ago to delete the server, by
-    anybody, and has failed at it.
+    """Return whether a deletion of the server, by anybody, has just failed.
 
-    As where Neutron does not answer: the host gives up after a while, and the
-    server is as one that nobody has asked for, but in error.
+    This happens if Neutron does not answer: the host gives up after a while,
+    and the server has no task state any more, but is in state ERROR.
     """
     if instance.task_state or instance.vm_state != vm_states.ERROR:
         return False
@@ -187,7 +187,7 @@ def was_asked(
     instance: objects.Instance,
     identifier: str,
 ) -> bool:
-    """Return whether Nova has recorded an action by a request of this id."""
+    """Return whether Nova has recorded an action with this request id."""
     return (
         objects.InstanceAction.get_by_request_id(
             context, instance.uuid, identifier
@@ -199,8 +199,8 @@ def was_asked(
 def failure(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> str | None:
-    """Return at which of its steps the last that was done to the server has
-    failed, in Nova's words; None if it has not."""
+    """Return the name of the event at which the newest action on the server
+    has failed; None if it has not failed."""
     for action in objects.InstanceActionList.get_by_instance_uuid(
         context, instance.uuid, limit=1
     ):
@@ -223,7 +223,7 @@ def _failed_at(events: list[objects.InstanceActionEvent]) -> str | None:
 
 
 def _was_left(instance: objects.Instance) -> bool:
-    """Return whether nothing was recorded of the server for a while."""
+    """Return whether the record of the server has not changed for a while."""
     return is_old(instance.updated_at or instance.created_at)
 
 
@@ -232,14 +232,14 @@ def is_old(written_at: datetime.datetime) -> bool:
 
 
 def end_task(instance: objects.Instance, task: str) -> None:
-    """Reset the server's task, if it is this one."""
+    """Reset the server's task state, if it is this one."""
     if instance.task_state == task:
         instance.task_state = None
         instance.save(expected_task_state=[task])
 
 
 def request_id(server: str, key: ports.RequestKey, verb: str) -> str:
-    """Return the id of the request; its last part is the attempt."""
+    """Return the request id for a key; its last part is the attempt."""
     name = str(uuid.uuid5(_NAMESPACE, f'{key.reason} {server} {verb}'))
     return f'req-{_prefix(name)}-{key.attempt:012x}'
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flavors and hints that Nova has stored with servers, and reads again when
-it schedules them anew.
+"""Flavors and scheduler hints that Nova has stored for servers, and reads when
+it schedules them again.
 
-Flavors are in each server's cell, and with the request that it was created
-by; hints are in the request alone. Searches bypass Nova's objects, because
-those load one server at a time; changes are made through them.
+A server's flavor is stored in its cell and in its request spec; hints are in
+the request spec only. Searches bypass Nova's objects, because these load one
+server at a time. Changes are made through Nova's objects.
 """
 
 # Nova's objects get their names only when the process registers them.
@@ -27,8 +27,8 @@ _AT_ONCE = 500
 
 
 def naming(text: str, servers: Collection[str]) -> list[str]:
-    """Return those of the servers of which a flavor is stored that has the
-    text in it: two queries for hundreds of servers."""
+    """Return the servers with a stored flavor that contains the text, by two
+    queries per 500 servers."""
     uuids = sorted(servers)
     found: set[str] = set()
     for first in range(0, len(uuids), _AT_ONCE):
@@ -39,8 +39,8 @@ def naming(text: str, servers: Collection[str]) -> list[str]:
 
 
 def hinted(hint: str, value: str, servers: Collection[str]) -> set[str]:
-    """Return those of the servers that were asked for with the hint: one
-    query for hundreds of servers."""
+    """Return the servers whose request had the hint, by one query per 500
+    servers."""
     uuids = sorted(servers)
     found: set[str] = set()
     for first in range(0, len(uuids), _AT_ONCE):
@@ -55,7 +55,7 @@ def _hinted(hint: str, value: str, uuids: list[str]) -> list[str]:
         rows = context.session.execute(
             sa.select(spec.instance_uuid, spec.spec).where(
                 spec.instance_uuid.in_(uuids),
-                # Most that have it anywhere have it as the hint.
+                # A rough filter: the hint itself is compared below.
                 spec.spec.contains(value, autoescape=True),
             )
         ).all()
@@ -63,7 +63,7 @@ def _hinted(hint: str, value: str, uuids: list[str]) -> list[str]:
 
 
 def _hint(row: sa.Row[tuple[str, str]], hint: str) -> list[str]:
-    """Return the values of a hint; Nova stores a list, also of one."""
+    """Return the values of a hint; Nova stores a list even for one value."""
     stored = jsonutils.loads(row.spec)['nova_object.data']
     return (stored.get('scheduler_hints') or {}).get(hint) or []
 
@@ -99,7 +99,7 @@ def _in_requests(text: str, uuids: list[str]) -> list[str]:
 
 
 def forget(server: str, keys: Collection[str]) -> None:
-    """Take extra specs off what is stored of the server's flavor.
+    """Remove extra specs from the stored flavors of a server.
 
     :raises: InstanceMappingNotFound, InstanceNotFound, RequestSpecNotFound:
         Nova's own
@@ -120,7 +120,7 @@ def forget(server: str, keys: Collection[str]) -> None:
 
 
 def _drop(flavor: objects.Flavor, keys: Collection[str]) -> bool:
-    """Return whether it had any of them."""
+    """Remove extra specs; return whether the flavor had any of them."""
     if not flavor.extra_specs.keys() & keys:
         return False
     flavor.extra_specs = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to Nova to change servers, many at once.
 
-Through Nova's own compute API, in an administrator's context, by which
-locked servers are no exception. Nova is asked, and not waited for.
+They use Nova's own compute API in an administrator's context, so that locks on
+servers do not matter. They do not wait until Nova is done.
 """
 
 from collections.abc import Callable
@@ -29,35 +29,34 @@ LOG = log.getLogger(__name__)
 
 
 LOOK = datetime.timedelta(seconds=1)
-"""No two looks at the same host are closer."""
+"""For so long the state of a host's nova-compute is cached."""
 
 NO_TIME = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-"""Looks are counted from it where no time is given."""
+"""The origin of times for the cache, if the caller gives none."""
 
 Clock = Callable[[], datetime.datetime | None]
 
 
 class Failed(Exception):
-    """It is no use to ask again; in words for the owner."""
+    """An action has failed for good; with a message for the owner."""
 
 
 class Nova:
-    """Nova's compute API, with checks whether it can be asked for something
-    now."""
+    """Nova's compute API, with checks whether a server can be changed now."""
 
     def __init__(self, hosts: ports.Hosts) -> None:
         self._hosts = hosts
         self._seen: dict[
             str, tuple[datetime.datetime, ports.ComputeService | None]
         ] = {}
-        """Host -> the time of the last look at it, and its nova-compute; None
-        where its cell did not answer."""
+        """Host -> when it was read last, and its nova-compute, which is None
+        if the cell did not answer."""
         self._asking = threading.Lock()
 
     def get(
         self, context: nova_context.RequestContext, uuid: str
     ) -> objects.Instance:
-        """Return the server, and have the context be of its cell."""
+        """Return the server; the context is targeted to its cell."""
         return self.compute_api.get(
             context,
             uuid,
@@ -74,13 +73,13 @@ class Nova:
     def busy(
         self, instance: objects.Instance, now: datetime.datetime | None
     ) -> str | None:
-        """Return why nothing can be asked of the server now."""
+        """Return why the server can't be changed now; None if it can."""
         if instance.task_state is not None:
             return f'it is still {instance.task_state}'
         if not instance.host:
             return 'it has no host yet'
-        # What is asked of a host that is down is never answered, and the
-        # server is stuck with it.
+        # A host that is down never handles the request, and the server would
+        # be stuck in its task state.
         if not self.host_is_up(instance.host, now):
             return 'its host is down'
         return None
@@ -90,15 +89,17 @@ class Nova:
         return service is not None and service.is_heard
 
     def host_is_silent(self, host: str, now: datetime.datetime | None) -> bool:
-        """Return whether guests may run on the host, and nobody can be asked
-        about them."""
+        """Return whether guests may still run on the host, while nobody can
+        tell."""
         service = self._look(host, now)
         return service is None or service.is_silent
 
     def _look(
         self, host: str, now: datetime.datetime | None
     ) -> ports.ComputeService | None:
-        """Ask once for all servers of a host that are looked at together."""
+        """Return the host's nova-compute, from the cache if it was just read:
+        for all servers of a host that are changed together, it is read once.
+        """
         moment = now or NO_TIME + datetime.timedelta(seconds=time.monotonic())
         with self._asking:
             asked_at, service = self._seen.get(host, (None, None))
@@ -121,11 +122,11 @@ class Nova:
 
 
 class _Fenced:
-    """In place of Nova's service group, for deletions: a host is down if
-    somebody says so, and not because it was not heard in time.
+    """Replaces Nova's service group for deletions: a host counts as down only
+    if it is forced down, and not because it has not reported in time.
 
-    Nova looks again after us. Where it finds that a host is not heard it
-    would delete its servers from the database alone.
+    Nova checks the host again after us. If it finds that the host has not
+    reported, it would delete the server in the database only.
     """
 
     @staticmethod
@@ -143,10 +144,10 @@ def _deleting(image_api: images.Images) -> api.API:
 class Request:
     """A request to Nova for several servers.
 
-    :ivar key: each of them is asked once for it.
-    :ivar hosts: the hosts that they are to leave, if any.
-    :ivar clock: tells the time by which hosts are up; None: Nova's own clock
-        does.
+    :ivar key: the key with which each server is asked for once.
+    :ivar hosts: the hosts that the servers are to leave, if any.
+    :ivar clock: returns the time for the check whether hosts are up; None:
+        use Nova's own clock.
     """
 
     key: ports.RequestKey
@@ -155,14 +156,14 @@ class Request:
 
 
 Step = Callable[[Request, str], str | None]
-"""Asks Nova to change the server with this UUID; returns what it waits for,
-or why it will not, and raises Failed where it is no use to wait."""
+"""Asks Nova to change the server with this UUID. Returns what the server waits
+for, or why Nova refuses; raises Failed if waiting is of no use."""
 
 
 def running(now: datetime.datetime | None) -> Clock:
-    """Return a clock that shows this time, and goes on from it.
+    """Return a clock that starts at this time.
 
-    To ask for many servers takes long, and a host may fail meanwhile.
+    Requests for many servers take long, and a host may fail meanwhile.
     """
     begun = time.monotonic()
 
@@ -174,8 +175,8 @@ def running(now: datetime.datetime | None) -> Clock:
 
 
 class Awaited:
-    """A method of the port: Nova is asked to change servers, and tells which
-    of them wait, and which have failed."""
+    """A method of the port that asks Nova to change servers, and returns which
+    of them wait and which have failed."""
 
     def __init__(self, step: Step) -> None:
         self._step = step
@@ -194,8 +195,8 @@ class Awaited:
 
 
 class Asked:
-    """A method of the port: Nova is asked to change servers, and tells why
-    it will not."""
+    """A method of the port that asks Nova to change servers, and returns the
+    reasons why some of them are not changed."""
 
     def __init__(self, step: Step) -> None:
         self._awaited = Awaited(step)
@@ -211,7 +212,7 @@ class Asked:
 
 
 def reasons(outcome: ports.Outcome) -> Mapping[str, str]:
-    """Return server UUID -> why it is not as it was asked to be."""
+    """Return server UUID -> why the server waits, or has failed."""
     return {**outcome.waiting, **outcome.failed}
 
 
@@ -221,9 +222,9 @@ def each(
     check: ports.Check,
 ) -> ports.Outcome:
     """Call function with each server's UUID; it returns what the server
-    waits for, and raises where it is no use to wait.
+    waits for, and raises an error if waiting is of no use.
 
-    One server, and what is wrong with it, must not keep the others.
+    An error of one server does not hold up the others.
     """
     waiting, failed = {}, {}
 
@@ -244,14 +245,16 @@ def each(
             if reason is not None:
                 waiting[uuid] = reason
 
-    # One that is being moved is on two hosts.
+    # A server that is being moved is listed on two hosts.
     parallel.each(ask, sorted({server.uuid for server in servers}))
     return ports.Outcome(waiting, failed)
 
 
 def _said(error: Exception) -> str:
-    """Return what the server's owner reads of an error: no name of a host,
-    and a compute host that is asked on the way fails in any words."""
+    """Return the text of an error for the server's owner.
+
+    It must not name hosts. Errors other than Nova's own may come from a
+    compute host, with any text, so they are not shown."""
     if isinstance(error, nova_exception.NovaException) and not any(
         'host' in name or 'node' in name for name in error.kwargs
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers on hosts that could be drained, and where they could go."""
+"""Servers on hosts that could be drained, and the hosts with room for them."""
 
 # Nova's objects get their names only when the process registers them.
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nova_reservations.objects import amounts
 LOG = log.getLogger(__name__)
 
 DEVICES = ('VGPU', 'PGPU', 'FPGA', 'PCI_DEVICE', 'SRIOV_NET_VF')
-"""Resource classes of which each unit is a device, or a part of one."""
+"""Prefixes of resource classes whose units are devices, or parts of them."""
 
 
 def servers_on(
@@ -56,18 +56,18 @@ class RoomFinder:
     def find_room(
         self, servers: Collection[ports.Server], now: datetime.datetime
     ) -> ports.Room:
-        """Return where placement would let Nova's scheduler put the servers.
+        """Return the hosts on which placement has room for the servers.
 
-        Not what Nova's filters say after that: what they refuse fails, and
-        is left where it is.
+        Nova's filters are not run here. If they refuse all hosts, the move
+        fails, and the server stays where it is.
         """
-        # One that is being moved is seen on two hosts.
+        # A server that is being moved is listed on two hosts.
         uuids = sorted({server.uuid for server in servers})
         asked = dict(zip(uuids, parallel.each(_ask, uuids), strict=True))
         roots = sorted(
             {root for _, found in asked.values() for root in found.roots}
         )
-        # Nothing is moved into a cell that does not answer.
+        # Hosts in a cell that does not answer are left out.
         nodes = cells.ask(cells.everywhere(roots), _nodes).found
         services = self._hosts.compute_services(
             now, {node.host for node in nodes}
@@ -77,7 +77,7 @@ class RoomFinder:
             for node in nodes
             if node.host in services and services[node.host].is_working
         }
-        # Nova moves servers within their cells.
+        # Servers are only moved within their cell.
         cells_of = self._hosts.cells_of(
             {*names.values(), *(server.host for server in servers)}
         )
@@ -105,8 +105,8 @@ class RoomFinder:
 def _least(
     rooms: Iterable[tuple[str, amounts.Amounts]],
 ) -> dict[str, amounts.Amounts]:
-    """Return the least that was seen of each class on each host: it may have
-    changed from one answer to the next."""
+    """Return the least free amounts of each host: they may have changed from
+    one answer to the next."""
     least: dict[str, amounts.Amounts] = {}
     for host, room in rooms:
         least[host] = room.lesser(least.get(host, amounts.NOTHING))
@@ -174,11 +174,11 @@ NOWHERE = placement.Candidates((), {})
 
 @errors.translated()
 def _ask(uuid: str) -> tuple[amounts.Amounts, placement.Candidates]:
-    """Return what the server needs, and where placement has it."""
+    """Return what the server needs, and its allocation candidates."""
     context = nova_context.get_admin_context()
     try:
         spec = nova_objects.RequestSpec.get_by_instance_uuid(context, uuid)
-        # As Nova's conductor does before it moves a server.
+        # nova-conductor does the same before it moves a server.
         spec.reset_forced_destinations()
         spec.requested_destination = None
         request_filter.process_reqspec(context, spec)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots of servers; servers are saved, suspended and unshelved."""
+"""Requests to snapshot, save, suspend and unshelve servers."""
 
 from nova import context as nova_context
 from nova import objects
@@ -28,14 +28,15 @@ AT_REST = actions.ON_A_SHELF | {
     vm_states.STOPPED,
     vm_states.SOFT_DELETED,
 }
-"""Does not run, and need not be suspended."""
+"""States of a server that does not run, so it need not be suspended."""
 
 NOT_TO_BE_COPIED = frozenset({vm_states.SHELVED_OFFLOADED, vm_states.ERROR})
-"""Nova refuses it, and no host need be waited for: there may be none."""
+"""States in which Nova refuses a snapshot. A server in such a state may have
+no host, so it is not waited for."""
 
 
 class Shelving:
-    """Each method asks for one server; it returns what that waits for."""
+    """Each method acts on one server; it returns what the server waits for."""
 
     def __init__(self, nova: requests.Nova) -> None:
         self._nova = nova
@@ -44,8 +45,9 @@ class Shelving:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if utils.is_volume_backed_instance(context, instance):
-            # Its snapshots would be the service's, in Cinder, where the
-            # project can neither use nor delete them.
+            # Cinder would give its snapshots to the project of the service
+            # user, where the server's project can neither use nor delete
+            # them.
             raise requests.Failed(
                 'its disk is a volume, which outlives the server'
             )
@@ -72,7 +74,8 @@ class Shelving:
                 context, instance, image['properties'][images.REQUEST]
             )
         ):
-            # Made by a worker that was killed before it told the host.
+            # A worker has created the image, and was killed before it sent
+            # the request to the host.
             self._nova.compute_api.image_api.delete(context, image['id'])
             instance_actions.end_task(instance, pending)
         elif instance.task_state in SNAPSHOTTING:
@@ -96,7 +99,7 @@ class Shelving:
         context = credentials.context()
         instance = self._nova.get(context, uuid)
         if instance.vm_state == vm_states.SOFT_DELETED:
-            # Its user wants nothing of it.
+            # Its user has deleted it, so nothing of it is saved.
             return None
         if instance.vm_state == vm_states.BUILDING:
             return 'is being built'
@@ -139,8 +142,8 @@ class Shelving:
             case vm_states.RESIZED:
                 self._nova.compute_api.confirm_resize(context, instance)
             case vm_states.PAUSED:
-                # It keeps the host's memory, and can be suspended only while
-                # it runs.
+                # A paused server occupies memory of the host. It can be
+                # suspended only while it runs.
                 self._nova.compute_api.unpause(context, instance)
             case vm_states.RESCUED:
                 self._nova.compute_api.unrescue(context, instance)
@@ -171,7 +174,8 @@ class Shelving:
         if instance.vm_state not in actions.ON_A_SHELF:
             return None
         if instance.vm_state == vm_states.SHELVED_OFFLOADED and instance.host:
-            # Nova forgets its host a moment later, which must not be another.
+            # Nova clears the host a moment after it sets the state. That must
+            # not happen after the server was unshelved to another host.
             return 'it is still leaving its host'
         if not instance_actions.begin(
             context, instance, request.key, 'unshelve'
@@ -182,7 +186,8 @@ class Shelving:
                 == 'schedule_instances'
                 else 'Nova has failed at it'
             )
-        # Its quota is its project's, not that of the service.
+        # The server counts towards the quota of its own project, not that of
+        # the service user.
         context.project_id = instance.project_id
         context.user_id = instance.user_id
         self._nova.compute_api.unshelve(context, instance)
@@ -192,7 +197,7 @@ class Shelving:
 def _keep_volumes(
     context: nova_context.RequestContext, instance: objects.Instance
 ) -> None:
-    """Keep the volumes beyond the server, as images of it would be kept."""
+    """Make the volumes outlive the server, as its images do."""
     for mapping in objects.BlockDeviceMappingList.get_by_instance_uuid(
         context, instance.uuid
     ):
