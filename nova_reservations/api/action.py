@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A row of the table of routes, and the table."""
+"""The types of the table of routes, and of its entries."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from nova_reservations.api import validation
 class Action:
     """The action of one method at one path, with its schemas.
 
-    :ivar run: gets the request, what the path names, and ``query``,
-        ``headers`` and ``body`` where there is a schema for it.
-    :ivar headers: those that it takes beside the ones of every request.
-    :ivar status: of the answer, unless it is a refusal.
-    :ivar refusals: statuses of those that not every request may get.
+    :ivar run: gets the request, the values in the path, and ``query``,
+        ``headers`` and ``body`` if there are schemas for them.
+    :ivar headers: the schema of headers beside those of every request.
+    :ivar status: the status of the answer, unless it is a refusal.
+    :ivar refusals: statuses of refusals that not every action has.
     """
 
     run: Callable[..., dict[str, Any] | listing.Listing | None]

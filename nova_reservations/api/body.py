@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The body of a request to the lease API, as far as HTTP goes."""
+"""The body of a request to the lease API, on the level of HTTP."""
 
 import webob
 import webob.exc
@@ -17,7 +17,7 @@ def read(request: webob.Request) -> bytes:
         raise webob.exc.HTTPBadRequest(
             f"Content type '{request.content_type}' isn't supported"
         )
-    # The length need not be told, and what is told need not be true.
+    # Content-Length may be missing, and it may be wrong.
     body: bytes = b''
     if (request.content_length or 0) <= MAX_BYTES:
         body = request.body_file.read(MAX_BYTES + 1)

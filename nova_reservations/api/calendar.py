@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of a project's calendar, of hosts as of other resources."""
+"""Pages of a project's calendar, for hosts and for other resources."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from nova_reservations.objects import interval
 from nova_reservations.planner import bars
 
 LENGTH = datetime.timedelta(days=28)
-"""How much is shown when no end is given."""
+"""The length of the calendar if the request gives no end."""
 
 
 def page(
@@ -27,8 +27,8 @@ def page(
 ) -> dict[str, Any]:
     """Return a page as the caller's project may see it.
 
-    :param key: what the answer calls what is shown: hosts, resources
-    :param promised: shows what leases have without a place yet
+    :param key: the key of the items in the answer: hosts or resources
+    :param promised: shows a bar of leases that have no resources assigned yet
     :raises: InvalidInput
     """
     project_id = req.context.project_id

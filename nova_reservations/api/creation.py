@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leases that somebody may create, and for which projects."""
+"""Checks which leases a user may create, and for which projects."""
 
 from collections.abc import Collection
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ from nova_reservations.policies import leases as policies
 
 
 def project_of(context: Any, asked: str | None) -> str:
-    """Return the project that a lease is asked for.
+    """Return the project for which a lease is requested.
 
     :param asked: the project that the request names, if it names one
     :raises: PolicyNotAuthorized
-    :raises: webob.exc.HTTPBadRequest if keystone says that there is none
+    :raises: webob.exc.HTTPBadRequest if keystone does not know the project
     """
     own: str = context.project_id
     if asked in (None, own):
@@ -37,8 +37,9 @@ def project_of(context: Any, asked: str | None) -> str:
 
 
 def check_resource_types(context: Any, names: Iterable[str]) -> None:
-    """:param names: of types that are switched on
+    """Check that the caller may reserve these types of resource.
 
+    :param names: names of types that are switched on
     :raises: PolicyNotAuthorized
     """
     _check(context, sorted(set(names)))
@@ -52,7 +53,8 @@ def check_lease_types(
 
 
 def _check(context: Any, kinds: Iterable[str]) -> None:
-    # As it is for whoever creates: for whom has a rule of its own.
+    # The target is the caller's project: another policy rule decides for
+    # which other projects it may create leases.
     target = {'project_id': context.project_id}
     for kind in kinds:
         context.can(policies.create_of(kind), target=target)
@@ -70,7 +72,7 @@ def check_types(
     )
     types = {asked.lease_type or lease_requests.lease_type(asked, now)}
     if repeated and asked.lease_type is None:
-        # As the ones after the first are.
+        # All leases of the series but the first are scheduled.
         types.add(states.LeaseType.SCHEDULED)
     check_lease_types(context, types)
 
@@ -93,7 +95,7 @@ def end_of(
 def new_reservation(
     req: api_request.LeaseRequest, item: dict[str, Any]
 ) -> lease_requests.NewReservation:
-    """Return what is asked of a new reservation.
+    """Return the request for a new reservation, after checking it.
 
     :raises: InvalidInput; PolicyNotAuthorized if it names a cell
     """
@@ -114,20 +116,23 @@ def new_reservation(
 def check_cell(
     req: api_request.LeaseRequest, asked: Mapping[str, Any]
 ) -> None:
-    """Refuse who may not know cells, and names one."""
+    """Refuse requirements that name a cell, if the caller may not see cells.
+
+    :raises: PolicyNotAuthorized
+    """
     sources = map(asked.get, ('hypervisor_properties', 'resource_properties'))
     try:
         wanted = requirements.parse(*sources)
     except exception.InvalidInput:
-        # The resource type may understand it, or tells why it does not.
+        # The resource type parses it by its own rules, or refuses it.
         return
     if 'cell' in requirements.keys(wanted):
         req.context.can(policies.CELL)
 
 
 def review(req: api_request.LeaseRequest) -> parts.Review:
-    """Return what refuses parts of reservations that the caller could not ask
-    for by themselves."""
+    """Return a check that refuses parts of reservations that the caller could
+    not request by themselves."""
 
     def check(resource_type: str, asked: Mapping[str, Any]) -> None:
         new_reservation(req, {**asked, 'resource_type': resource_type})

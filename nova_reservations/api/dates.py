@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dates and durations as requests and answers write them: UTC, seconds."""
+"""Formats of dates and durations in requests and answers: in UTC, with whole
+seconds."""
 
 import datetime
 import re
@@ -14,7 +15,7 @@ _DATE = re.compile(
     r'(:[0-9]{2}(\.[0-9]{1,6})?)?'
     r'(Z|[+-][0-9]{2}:?[0-9]{2})?'
 )
-# As python-blazarclient writes them; a bare number is seconds.
+# The format of python-blazarclient; a number without a unit is seconds.
 _SHORT_DURATION = re.compile(r'([0-9]{1,9})([smhd]?)')
 _UNITS = {
     '': 'seconds',
@@ -23,7 +24,7 @@ _UNITS = {
     'h': 'hours',
     'd': 'days',
 }
-# ISO 8601 without years and months, whose lengths differ.
+# ISO 8601, without years and months because their lengths vary.
 _ISO_DURATION = re.compile(
     r'P(?=.)(?:(?P<weeks>[0-9]{1,9})W)?(?:(?P<days>[0-9]{1,9})D)?'
     r'(?:T(?=.)(?:(?P<hours>[0-9]{1,9})H)?(?:(?P<minutes>[0-9]{1,9})M)?'
@@ -32,7 +33,7 @@ _ISO_DURATION = re.compile(
 
 
 def parse(text: str, now: datetime.datetime) -> datetime.datetime:
-    """Return an aware date in UTC; one without offset is in UTC already.
+    """Return an aware date in UTC; a text without offset means UTC.
 
     :raises: InvalidInput
     """
@@ -54,7 +55,7 @@ def parse(text: str, now: datetime.datetime) -> datetime.datetime:
 
 
 def parse_duration(text: int | str) -> datetime.timedelta:
-    """Return the length of seconds, of ``90m`` or of ``PT1H30M``.
+    """Parse a duration: a number of seconds, ``90m``, or ``PT1H30M``.
 
     :raises: InvalidInput
     """
@@ -79,7 +80,7 @@ def parse_duration(text: int | str) -> datetime.timedelta:
 def after(
     start: datetime.datetime, duration: datetime.timedelta
 ) -> datetime.datetime:
-    """:raises: InvalidInput if that is later than any date may be"""
+    """:raises: InvalidInput if the end is later than any date may be"""
     try:
         return _bounded(start + duration)
     except (ValueError, OverflowError) as error:
@@ -101,11 +102,13 @@ def _bounded(date: datetime.datetime) -> datetime.datetime:
 
 
 def show(date: datetime.datetime) -> str:
-    """As Blazar's clients parse it: 2050-12-26T12:00:00.000000."""
-    # The database keeps no fractions; lists show very many of these.
+    """Return the format that Blazar's clients parse:
+    2050-12-26T12:00:00.000000."""
+    # The database keeps no fractions. Slicing is fast, which matters because
+    # lists show very many dates.
     return date.isoformat()[:19] + '.000000'
 
 
 def show_stamp(date: datetime.datetime | None) -> str | None:
-    """As Blazar shows when rows were written: 2050-12-26 12:00:00."""
+    """Return the format of Blazar's created_at: 2050-12-26 12:00:00."""
     return None if date is None else date.isoformat(' ')[:19]

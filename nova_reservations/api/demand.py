@@ -28,7 +28,7 @@ def index(
             project_id=query.get('project_id'),
             start=start,
             end=end,
-            # One more than wanted tells whether there is a next page.
+            # One more than requested: it tells whether there is a next page.
             limit=limit + 1,
             marker=int(query['marker']) if 'marker' in query else None,
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of a request to the lease API: to its action and back."""
+"""Dispatch of a request to the lease API to its action."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,10 +27,10 @@ def answer(
     path: str,
     services: Callable[[], bootstrap.Services],
 ) -> webob.Response:
-    """Answer a request to what is below the mount.
+    """Answer a request to a path below the mount.
 
-    :param project_id: of the URL, if it has one
-    :param path: what follows the mount, without the query
+    :param project_id: the project in the URL, if it has one
+    :param path: the part of the path after the mount
     """
     try:
         _check_project(request, project_id)
@@ -39,7 +39,7 @@ def answer(
         return faults.response(error, None)
     try:
         response = _answer(request, path, services)
-    # The shape of an error is part of the API, even of one that is a bug.
+    # The format of errors is part of the API, even for unexpected ones.
     except Exception as error:
         response = faults.response(
             error, request.environ['nova.context'].request_id
@@ -76,10 +76,10 @@ def _answer(
 
 
 def _checked(request: webob.Request, action: Action) -> dict[str, Any]:
-    """Return the query, headers and the body, as far as the action takes
-    them.
+    """Return the query, the headers and the body, as far as the action takes
+    them, after checking them.
 
-    :raises: InvalidInput, and what body.read() raises
+    :raises: InvalidInput, and the errors of body.read()
     """
     parsed: dict[str, Any] = {}
     schema = action.query or _NO_QUERY

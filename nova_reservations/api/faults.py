@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every refusal as HTTP; the only place that knows status codes of them."""
+"""HTTP answers for refusals; only this module knows their status codes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,11 +42,11 @@ STATUS: Mapping[type[Exception], int] = {
     exception.CellUnavailable: 503,
     exception.LimitsUnknown: 503,
 }
-"""Subclasses have the status of the class that they are made from."""
+"""Exception -> status; subclasses have the status of their base class."""
 
 
 def status(error: Exception) -> int:
-    """Return 500 for what no request may bring about."""
+    """Return the status of an error; 500 for errors that are bugs."""
     for cause in type(error).__mro__:
         if cause in STATUS:
             return STATUS[cause]
@@ -54,9 +54,9 @@ def status(error: Exception) -> int:
 
 
 def response(error: Exception, request_id: str | None) -> webob.Response:
-    """Say it in the shape that clients of leases read."""
+    """Return the answer in the format of the lease API."""
     if isinstance(error, webob.exc.HTTPException):
-        # Not the lease's matter, but the request's: URL, method, size.
+        # The request itself is wrong: its URL, method or size.
         return _json(
             error.status_int,
             error.headers,
@@ -90,7 +90,7 @@ def response(error: Exception, request_id: str | None) -> webob.Response:
 
 
 def _times(error: Exception) -> dict[str, str]:
-    """Return when what is refused would be accepted, as far as is known."""
+    """Return dates with which the request would be accepted, if known."""
     if not isinstance(error, exception.NotEnoughResources):
         return {}
     return {
@@ -103,7 +103,7 @@ def _times(error: Exception) -> dict[str, str]:
 def nova_fault(
     error: exception.ReservationsError | nova_exception.PolicyNotAuthorized,
 ) -> wsgi.Fault:
-    """Say it in the shape that clients of Nova read."""
+    """Return the answer in the format of Nova's API."""
     code = status(error)
     fault = webob.exc.status_map[code](explanation=_said(error))
     fault.headers.update(_headers(code))
@@ -111,7 +111,7 @@ def nova_fault(
 
 
 def _said(error: Exception) -> str:
-    """Return what the user reads; an operator reads the cause in the log."""
+    """Return the message for the user; log the cause for the operator."""
     if status(error) == 503:
         LOG.error('A request was refused: %s', error)
     if isinstance(error, exception.ReservationsError):

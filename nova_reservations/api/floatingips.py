@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses that can be leased as floating IPs.
 
-They belong to no project: who leases sees which there are in the networks of
-Neutron that the project sees, and not who has them.
+They belong to no project. Users see the addresses of the external networks
+that their project sees, but not who has leased them.
 """
 
 from typing import Any
@@ -71,15 +71,16 @@ def _check(req: api_request.LeaseRequest, policy: str) -> None:
 
 
 def _seen_by(req: api_request.LeaseRequest) -> str | None:
-    """Return the project whose networks are shown alone; None: all are."""
+    """Return the project to whose networks the list is limited; None: all
+    networks are shown."""
     if req.context.can(policies.ALL_NETWORKS, fatal=False):
         return None
-    # A token of no project must not see more for that.
+    # A token without a project must not see all networks.
     return req.context.project_id or ''
 
 
 def _key_of(floatingip_id: str) -> str:
-    """:raises: NotFound for what can't be the id of one"""
+    """:raises: NotFound for a text that can't be an id"""
     if not objects.is_id(floatingip_id):
         raise exception.NotFound(kind='Floating IP', id=floatingip_id)
     return floatingip_id

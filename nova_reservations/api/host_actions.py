@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions of operators on a host, in bodies such as Nova's."""
+"""Actions of operators on a host, with bodies like those of Nova's actions."""
 
 from collections.abc import Mapping
 import datetime

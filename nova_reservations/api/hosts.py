@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts: enrolment by operators, and lists with their facts.
 
-Hosts belong to no project. The rules are checked with the caller's project, so
-that an operator may open some of them to a persona of projects.
+Hosts belong to no project. Policy rules are checked with the caller's project
+as the target, so that an operator can open some of them to members or readers.
 """
 
 from collections.abc import Collection
@@ -31,10 +31,10 @@ from nova_reservations.policies import hosts as policies
 DEFAULT_STEP = datetime.timedelta(hours=1)
 MIN_STEP = datetime.timedelta(minutes=1)
 FLAVOR = 'flavor:instance'
-"""The type of resource whose slots are counted."""
+"""The resource type whose slots are counted."""
 
 _INSTANT = datetime.timedelta(seconds=1)
-"""All dates are of whole seconds."""
+"""The shortest window, because all dates are in whole seconds."""
 
 
 def index(
@@ -46,7 +46,7 @@ def index(
         objects.HostQuery(
             name=query.get('name'),
             availability_zone=query.get('availability_zone'),
-            # One more than wanted tells whether there is a next page.
+            # One more than requested: it tells whether there is a next page.
             limit=None if limit is None else limit + 1,
             marker=int(query['marker']) if 'marker' in query else None,
             sort_key=query.get('sort_key', 'id'),
@@ -160,8 +160,8 @@ def list_allocations(
     name_key: str,
     resource_ids: Collection[int] | None = None,
 ) -> listing.Listing:
-    """:param name_key: of the name of each resource
-    :param resource_ids: those that are listed; None: all
+    """:param name_key: the key of the resource's name in the answer
+    :param resource_ids: the resources to list; None: all
     """
     now = req.now()
     asked = _allocation_query(query, now)
@@ -171,7 +171,7 @@ def list_allocations(
         dataclasses.replace(
             asked,
             resource_ids=resource_ids,
-            # One more than wanted tells whether there is a next page.
+            # One more than requested: it tells whether there is a next page.
             limit=None if limit is None else limit + 1,
             marker=int(query.get('marker', 0)),
         ),
@@ -207,7 +207,7 @@ def _shown(
             ),
         }
         for key, found in page.items()
-        # One may have been removed since its id was read.
+        # A resource may have been removed since its id was read.
         if key in known
     ]
 
@@ -249,7 +249,7 @@ def allocation(
     asked = _allocation_query(query, now)
     key = key_of(host_id)
     hosts = req.services.hosts
-    # Whether there is such a host.
+    # Raises NotFound if there is no such host.
     hosts.get(key)
     held = hosts.allocations.of(key, now, asked)
     page = {key: held}
@@ -317,7 +317,7 @@ CAPACITY = Action(
 def steps(
     query: Mapping[str, str], now: datetime.datetime
 ) -> tuple[datetime.datetime, datetime.datetime, datetime.timedelta]:
-    """Return the start, the end and the step that capacity is told of.
+    """Return the start, the end and the step of a capacity request.
 
     :raises: InvalidInput
     """
@@ -333,8 +333,8 @@ def steps(
 
 
 def _counted(query: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the reservation of which is told how often it fits; None: of any
-    host.
+    """Return the reservation to be counted: capacity tells how often it fits.
+    Empty: hosts are counted without requirements.
 
     :raises: InvalidInput
     """
@@ -405,7 +405,7 @@ UPDATE_PROPERTY = Action(
 
 
 def key_of(host_id: str) -> int:
-    """:raises: NotFound for what can't be the number of a host"""
+    """:raises: NotFound for a text that can't be the number of a host"""
     if not (host_id.isascii() and host_id.isdigit() and len(host_id) < 10):
         raise exception.NotFound(kind='Host', id=host_id)
     return int(host_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases: requests of users, in the terms of the engine."""
+"""Leases: translation of users' requests into the terms of the engine."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -30,7 +30,7 @@ from nova_reservations.objects import states
 from nova_reservations.policies import leases as policies
 
 ShowAll = Callable[[Collection[objects.Lease]], list[dict[str, Any]]]
-"""Returns what is shown of a page of leases."""
+"""Returns the view of a page of leases."""
 
 
 def index(
@@ -57,7 +57,7 @@ def index(
 def _shared_with(
     project_id: str, req: api_request.LeaseRequest, query: dict[str, Any]
 ) -> listing.Listing:
-    """List what others share with the project.
+    """List the leases that others share with the project.
 
     :raises: PolicyNotAuthorized, InvalidInput
     """
@@ -78,7 +78,7 @@ def _listed(
     return listing.Listing(
         'leases',
         (show_all(page) for page in found),
-        # One more is asked for.
+        # The query asks for one more.
         None if wanted.limit is None else wanted.limit - 1,
         lambda last: req.next_link(query, last['id']),
     )
@@ -94,10 +94,10 @@ _BOUNDS = {
     'end_after': 'end_after',
     'changes-since': 'changed_since',
 }
-"""Parameters that are dates, and what a query of leases calls them."""
+"""Query parameters that are dates -> their names in LeaseQuery."""
 
 _SELECTIVE = frozenset({'deleted', 'limit', 'status', 'name', *_BOUNDS})
-"""Filters by which a client may look for leases that ended long ago."""
+"""Filters with which leases that ended long ago are listed, too."""
 
 
 def _lease_query(
@@ -119,7 +119,7 @@ def _lease_query(
             sorted({states.Lease(each) for each in query.get('status', ())})
         ),
         name=query.get('name'),
-        # One more than wanted tells whether there is a next page.
+        # One more than requested: it tells whether there is a next page.
         limit=int(query['limit']) + 1 if 'limit' in query else None,
         marker=query.get('marker'),
         sort_key=query.get('sort_key', 'created_at'),
@@ -132,7 +132,8 @@ def _lease_query(
 def _deleted(
     query: Mapping[str, Any], req: api_request.LeaseRequest
 ) -> bool | None:
-    """Return which leases a query wants, as to whether they were deleted.
+    """Return True to list deleted leases only, False to leave them out, None
+    to list both.
 
     :raises: PolicyNotAuthorized
     """
@@ -141,7 +142,7 @@ def _deleted(
         return True
     if 'deleted' in query or 'changes-since' not in query:
         return False
-    # As in Nova. Others are told of what is there.
+    # As in Nova, changes-since includes deleted ones for administrators.
     return None if req.context.can(policies.DELETED, fatal=False) else False
 
 
@@ -156,7 +157,7 @@ def show(req: api_request.LeaseRequest, lease_id: str) -> dict[str, Any]:
         target={'project_id': lease.project_id},
         fatal=False,
     )
-    # Only here: for a list, Nova would be asked for each.
+    # Not in lists: Nova is queried for each reservation.
     for reservation, shown in zip(
         lease.reservations, answer['lease']['reservations'], strict=True
     ):
@@ -172,7 +173,7 @@ SHOW = Action(show, response=schemas.SHOW_RESPONSE, refusals=(404,))
 def _visible_once(
     req: api_request.LeaseRequest, lease_id: str
 ) -> objects.Lease:
-    """Return the lease if the caller may see it, also one that was deleted.
+    """Return the lease if the caller may see it, even if it was deleted.
 
     :raises: NotFound
     """
@@ -247,7 +248,7 @@ def _key(
     body: Mapping[str, Any],
 ) -> objects.IdempotencyKey | None:
     key = headers.get(schemas.IDEMPOTENCY_KEY)
-    # A dry run makes nothing that could be made twice.
+    # A dry run creates nothing, so it can be repeated without a key.
     if key is None or _is_dry_run(query):
         return None
     return objects.IdempotencyKey.of(
@@ -343,7 +344,7 @@ UPDATE = Action(
 def _changed_reservations(
     req: api_request.LeaseRequest, lease: objects.Lease, items: Any
 ) -> dict[str, dict[str, Any]]:
-    """Return reservation id -> the changes that are asked for."""
+    """Return reservation id -> the requested changes."""
     types = req.services.leases.types
     known = {item.id: item for item in lease.reservations}
     changes: dict[str, dict[str, Any]] = {}
@@ -357,7 +358,7 @@ def _changed_reservations(
                 f'Reservation {reservation_id} is named twice'
             )
         if reservation_id not in known:
-            # The engine says so, of all of them.
+            # The engine refuses all unknown reservations together.
             changes[reservation_id] = asked
             continue
         resource_type = known[reservation_id].resource_type
@@ -391,7 +392,7 @@ DELETE = Action(delete, 204, refusals=(404, 409))
 def visible(req: api_request.LeaseRequest, lease_id: str) -> objects.Lease:
     """Return the lease if the caller may see it.
 
-    :raises: NotFound; also for what only another project may see
+    :raises: NotFound; also for a lease that only another project may see
     """
     if not uuidutils.is_uuid_like(lease_id):
         raise exception.NotFound(kind='Lease', id=lease_id)
@@ -450,7 +451,7 @@ def _details(
     types = req.services.leases.types
 
     def details(reservation: objects.Reservation) -> Mapping[str, Any]:
-        # A type may have been switched off after the lease was made.
+        # A type may have been switched off since the lease was created.
         kind = types.get(reservation.resource_type)
         return kind.show(reservation) if kind else reservation.params
 

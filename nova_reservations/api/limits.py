@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a project, and what it has of them, as Nova shows its own."""
+"""Limits of a project and their usage, in the format of Nova's limits."""
 
 import datetime
 from typing import Any
@@ -62,7 +62,7 @@ SHOW = Action(show, query=schemas.SHOW, response=schemas.SHOW_RESPONSE)
 
 
 def _number(limit: int | None) -> int:
-    """Return a limit as Nova shows it."""
+    """Return a limit in Nova's format: -1 is unlimited."""
     return -1 if limit is None else limit
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists that are sent as they are read, however long they are."""
+"""Lists of any length, which are sent while they are read."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ class Listing:
     """The answer of an action that lists.
 
     :ivar name: the key of the list.
-    :ivar pages: the items, a page at a time. Where there is a limit, one
-        item beyond it says that there are more.
-    :ivar links: returns the links to what comes after an item.
+    :ivar pages: the items, page by page. If there is a limit, one item beyond
+        the limit means that there are more.
+    :ivar links: returns the links to the list after an item.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Listing:
 
 
 def response(status: int, listing: Listing) -> webob.Response:
-    """Answer with a list: at once if it is short, else as it is read.
+    """Answer with a list: as a whole if it is short, else while it is read.
 
-    What fails before there is much to send is raised, and becomes a status.
-    Later it can only break the answer off: clients see no end of it.
+    An error in the first pages is raised, and becomes a status. A later error
+    can only break off the answer, so that clients get incomplete JSON.
     """
     texts = _texts(listing)
-    # A page, and the end of the list.
+    # A short list has two pieces: one page, and the end of the list.
     begun = list(itertools.islice(texts, 3))
     answer = webob.Response(
         status=status, content_type='application/json', charset='UTF-8'
@@ -77,9 +77,9 @@ def _links(listing: Listing, told: int, last: Item | None) -> str:
 
 
 def _sent(begun: list[str], texts: Iterator[str]) -> Iterator[bytes]:
-    """Encode items as they are read.
+    """Encode items while they are read.
 
-    A server asks no more once its client is gone.
+    The WSGI server stops to iterate when the client is gone.
     """
     try:
         for text in itertools.chain(begun, texts):

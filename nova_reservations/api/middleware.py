@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paste filter ``reservations``: our part of Nova's API.
 
-It stands right after keystonecontext, in the pipelines of both /v2 and
-/v2.1, and is the door of two rooms: the lease API has an application of its
-own, and requests that may have Nova make or move a server pass a gate. Any
-other request costs it two comparisons.
+It comes right after keystonecontext in the pipelines of both /v2 and /v2.1.
+Requests to the lease API go to an application of our own. Requests that may
+make Nova create or move a server pass a gate. All other requests go straight
+to Nova, at the cost of two comparisons.
 """
 
 from collections.abc import Callable
@@ -28,14 +28,14 @@ from nova_reservations.api.servers import create
 from nova_reservations.api.servers import default_lease
 from nova_reservations.api.servers import gate
 
-# As Nova's own router has it, with a project's id or without.
+# Like in Nova's own router, the path may begin with a project id.
 _LEASES = re.compile(
     f'/(?:(?P<project_id>[0-9a-f-]+)/)?{routes.MOUNT[1:]}(?P<path>/.*)?',
     re.DOTALL,
 )
 
-# Nova reads no body of others. A PUT is one because of Nova's router, which
-# takes it for a POST if the query says _method=POST.
+# Requests with other methods have no body for Nova. PUT is included because
+# Nova's router treats it as a POST if the query has _method=POST.
 _WITH_BODY = frozenset({'POST', 'PUT'})
 
 
@@ -57,7 +57,8 @@ class Reservations(wsgi.Middleware):
         self._building = threading.Lock()
 
     def services(self) -> bootstrap.Services:
-        """Built at the first need, which is after any fork."""
+        """Return the services, which are built at the first use: after any
+        fork."""
         with self._building:
             if self._services is None:
                 self._services = bootstrap.build(nova.conf.CONF)
@@ -72,7 +73,7 @@ class Reservations(wsgi.Middleware):
             answer = dispatch.answer(
                 wsgi.Request(environ),
                 match['project_id'],
-                # WSGI has bytes in its strings.
+                # Strings of WSGI are bytes, decoded as latin-1.
                 (match['path'] or '')
                 .encode('latin-1')
                 .decode(errors='replace'),

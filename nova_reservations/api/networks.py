@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments of physical networks that can be leased as networks, as
-Chameleon's Blazar and its clients have them: for operators alone."""
+"""Segments of physical networks that can be leased as networks; for operators
+only, in the format of Chameleon's Blazar and its clients."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ DELETE = Action(delete, 204, refusals=(404, 409))
 
 
 def _key_of(network_id: str) -> str:
-    """:raises: NotFound for what can't be the id of one"""
+    """:raises: NotFound for a text that can't be an id"""
     if not objects.is_id(network_id):
         raise exception.NotFound(kind='Network', id=network_id)
     return network_id

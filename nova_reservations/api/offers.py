@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows in which a lease would be accepted, in the terms of the engine."""
+"""Offers: windows in which a lease would be accepted."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from nova_reservations.engine import lease_offers
 from nova_reservations.policies import leases as policies
 
 DEFAULT = 5
-"""Offers of an answer, unless the request says how many."""
+"""The number of offers if the request gives none."""
 
 
 def find(
@@ -23,7 +23,7 @@ def find(
     now = req.now()
     start = dates.parse(body.get('start_after', 'now'), now)
     duration = dates.parse_duration(body['duration'])
-    # It must be a date, too.
+    # Check that the end of the first window is a valid date.
     dates.after(start, duration)
     found = req.services.leases.offers.find(
         lease_offers.Wanted(

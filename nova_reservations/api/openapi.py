@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lease API as an OpenAPI document.
 
-It is made of the routes with their schemas, of the types of resource and of
-the policies, and so tells what the code does.
+It is generated from the routes with their schemas, the resource types and the
+policies, so that it always matches the code.
 """
 
 from collections.abc import Iterable
@@ -76,18 +76,18 @@ _HEADERS = {
     },
 }
 
-# Python's anchors -> those of JSON Schema, which are JavaScript's.
+# Anchors of Python's patterns -> anchors of JSON Schema, as in JavaScript.
 _ANCHORS = {r'\A': '^', r'\Z': '$'}
 
-# All that is looked at belongs to the class.
+# Classes will do, because only class attributes are used.
 Types: TypeAlias = Mapping[str, base.ResourceType | type[base.ResourceType]]
 
 
 def document(url: str, routes: Routes, types: Types) -> dict[str, Any]:
     """Return the document.
 
-    :param url: where the paths of the routes begin.
-    :param types: name -> type of resource.
+    :param url: the base URL of the paths of the routes.
+    :param types: name -> resource type.
     """
     writer = _Writer(routes, types)
     return {
@@ -120,15 +120,15 @@ def document(url: str, routes: Routes, types: Types) -> dict[str, Any]:
                     'name': 'X-Auth-Token',
                 }
             },
-            # The last, because all of the above add to it.
+            # This must be last, because everything above adds to it.
             'schemas': writer.schemas,
         },
     }
 
 
 class _Writer:
-    """:ivar schemas: title -> those that have one, and so are written once
-    and referred to."""
+    """:ivar schemas: title -> schema, of schemas with a title: these are
+    written once, and referenced elsewhere."""
 
     def __init__(self, routes: Routes, types: Types) -> None:
         self.routes = routes
@@ -149,7 +149,7 @@ class _Writer:
     def _types(
         self, item: dict[str, Any], types: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        """Replace an item's schema by one for each type."""
+        """Write the schema of a reservation as one alternative per type."""
         self.schemas[item['title']] = {
             'anyOf': [
                 self._inside(_merged(item, name, schema))
@@ -228,7 +228,7 @@ class _Writer:
         return answer
 
     def _links(self, path: str, noun: str) -> dict[str, Any]:
-        """Return links to the actions on what an action has created."""
+        """Return links to the actions on the object that was created."""
         return {
             _operation_id(below, method): {
                 'operationId': _operation_id(below, method),

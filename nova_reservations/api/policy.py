@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our rules, in Nova's enforcer and so in Nova's policy.yaml."""
+"""Our policy rules in Nova's enforcer, and so in Nova's policy.yaml."""
 
 from collections.abc import Callable
 import itertools
@@ -13,10 +13,11 @@ from nova_reservations import policies
 
 
 def register() -> None:
-    """Make the rules known; again is harmless.
+    """Register the rules; may be called again.
 
-    Nova builds its enforcer at its first need, and anew after a reset, from
-    what it lists then; one that exists already is told here.
+    Nova creates its enforcer at the first use, and again after a reset, from
+    the rules that it lists at that time. If an enforcer exists already, the
+    rules are added to it here.
     """
     if not isinstance(nova_policies.list_rules, wrapt.FunctionWrapper):
         wrapt.wrap_function_wrapper(nova_policies, 'list_rules', _with_ours)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations that are shared with other projects: for owners, and for those
-others.
+"""Access of other projects to shared reservations.
 
 Decision 0042: doc/source/decisions/0042-shared-by-name
 """
@@ -42,7 +41,7 @@ def action(
         change = service.add
     else:
         req.context.can(policies.ACCESS_REMOVE, target=target)
-        # Keystone may know the project no more.
+        # The project is not verified: it may be deleted in keystone.
         change = service.remove
     return _shown(
         change(lease_id, asked['reservation_id'], asked['project'], req.now())

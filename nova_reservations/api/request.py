@@ -18,9 +18,8 @@ from nova_reservations import bootstrap
 class LeaseRequest:
     """A request as an action gets it.
 
-    :ivar path: of the request, below the mount.
-    :ivar build: returns the services; they are not there before they are
-        needed.
+    :ivar path: the path of the request, below the mount.
+    :ivar build: returns the services, which are created at the first use.
     """
 
     request: webob.Request
@@ -33,14 +32,14 @@ class LeaseRequest:
 
     @property
     def context(self) -> Any:
-        """Nova's RequestContext, from the filters outside of ours."""
+        """Nova's RequestContext, which filters before ours have made."""
         return self.request.environ['nova.context']
 
     def now(self) -> datetime.datetime:
         """Return the time by which leases start and end.
 
-        What is planned must not be by a wrong clock. To look, and to delete,
-        any will do.
+        Leases must not be planned by a wrong clock, so POST and PUT check the
+        clock. For reading and deleting, the database's time is enough.
 
         :raises: ClocksDisagree, DatabaseUnavailable
         """
@@ -50,9 +49,9 @@ class LeaseRequest:
 
     @property
     def url(self) -> str:
-        """Return the request's URL without its query, as clients reach it."""
+        """Return the request's URL, without its query, as clients see it."""
         url: str = self.request.path_url
-        # What an operator tells Nova about a proxy holds for us.
+        # Nova's option for a proxy in front of its API applies to us, too.
         prefix = nova.conf.CONF.api.compute_link_prefix
         if prefix:
             return prefix.rstrip('/') + urllib.parse.urlsplit(url).path
@@ -60,16 +59,16 @@ class LeaseRequest:
 
     @property
     def mount(self) -> str:
-        """Return the URL that the paths of the routes are below.
+        """Return the base URL of the paths of the routes.
 
-        Only for requests to paths that name nothing.
+        Only for requests to paths without values.
         """
         return self.url.removesuffix(self.path)
 
     def next_link(
         self, query: Mapping[str, Any], marker: str
     ) -> list[dict[str, str]]:
-        """Return the link to the page that begins after marker."""
+        """Return the link to the page after the marker."""
         parameters = urllib.parse.urlencode(
             {**query, 'marker': marker}, doseq=True
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that are no hosts: operators say what there is, and members see
-how much of it is free.
+"""Resources other than hosts: operators add them, and members see how much of
+them is free.
 
-They belong to no project; the rules are checked as those of hosts are.
+They belong to no project; policy rules are checked as for hosts.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ def index(
         objects.ResourceQuery(
             query['resource_type'],
             query.get('name'),
-            # One more than wanted tells whether there is a next page.
+            # One more than requested: it tells whether there is a next page.
             limit=None if limit is None else limit + 1,
             marker=int(query.get('marker', 0)),
         )
@@ -197,7 +197,7 @@ PROPERTIES = Action(
 
 
 def _key_of(resource_id: str) -> int:
-    """:raises: NotFound for what can't be the number of a resource"""
+    """:raises: NotFound for a text that can't be the number of a resource"""
     if not (
         resource_id.isascii()
         and resource_id.isdigit()

@@ -83,7 +83,8 @@ _TABLE = (
     ('PUT', '/v1/resources/{resource_id}', resources.UPDATE),
     ('DELETE', '/v1/resources/{resource_id}', resources.DELETE),
 )
-"""Below the mount; the first path that matches counts."""
+"""Method, path below the mount, and action; the first path that matches
+counts."""
 
 
 def _by_path() -> Routes:

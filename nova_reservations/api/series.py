@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Series of leases; ``leases.create`` makes them."""
+"""Series of leases, which ``leases.create`` creates."""
 
 from typing import Any
 
@@ -41,10 +41,10 @@ DELETE = Action(delete, response=schemas.DELETE_RESPONSE, refusals=(404,))
 def _visible(
     req: api_request.LeaseRequest, series_id: str
 ) -> list[objects.Lease]:
-    """Return the leases of the series if the caller may see them: they are
-    all of one project.
+    """Return the leases of the series if the caller may see them; all belong
+    to the same project.
 
-    :raises: NotFound; also for what only another project may see
+    :raises: NotFound; also for a series that only another project may see
     """
     missing = exception.NotFound(kind='Series', id=series_id)
     if not uuidutils.is_uuid_like(series_id):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases of which others share a reservation with the caller's project.
+"""Leases of others with reservations that are shared with the caller's
+project.
 
 Decision 0042: doc/source/decisions/0042-shared-by-name
 """
@@ -21,7 +22,7 @@ from nova_reservations.policies import leases as policies
 def check_listed(
     req: api_request.LeaseRequest, query: Mapping[str, Any]
 ) -> None:
-    """Check that the caller may list them.
+    """Check that the caller may list shared leases.
 
     :raises: PolicyNotAuthorized, InvalidInput
     """
@@ -37,8 +38,8 @@ def check_listed(
 def view_of(
     req: api_request.LeaseRequest,
 ) -> Callable[[Collection[objects.Lease]], list[dict[str, Any]]]:
-    """Return the view of such leases; one that is shared no more is left
-    out."""
+    """Return the view of shared leases; a lease that is no longer shared is
+    left out."""
 
     def show_all(found: Collection[objects.Lease]) -> list[dict[str, Any]]:
         shared = req.services.sharing.shared_with(
@@ -56,7 +57,7 @@ def view_of(
 def show(
     req: api_request.LeaseRequest, lease_id: str, missing: exception.NotFound
 ) -> dict[str, Any]:
-    """Return what the caller's project sees of a lease of another one.
+    """Return the view of another project's lease for the caller's project.
 
     :raises: missing, if nothing of it is shared with the project
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Usage: what leases held and used in a window of time, and what it costs."""
+"""Usage: what leases held and used in a window of time, and its cost."""
 
 import datetime
 
@@ -31,7 +31,7 @@ def index(
             now,
             project_id,
             query.get('marker'),
-            # One more than wanted tells whether there is a next page.
+            # One more than requested: it tells whether there is a next page.
             None if limit is None else limit + 1,
         )
     )
@@ -49,7 +49,7 @@ INDEX = Action(index, query=schemas.INDEX, response=schemas.INDEX_RESPONSE)
 def _project(
     req: api_request.LeaseRequest, query: dict[str, str]
 ) -> str | None:
-    """Return the project that is asked for; None: all."""
+    """Return the project of the report; None: all projects."""
     own = req.context.project_id
     req.context.can(policies.SHOW, target={'project_id': own})
     project_id = query.get('project_id')
@@ -67,8 +67,8 @@ def _project(
 def _window(
     query: dict[str, str], now: datetime.datetime
 ) -> interval.Interval:
-    """Return what is asked for: by default this month until now, or the month
-    of the end.
+    """Return the window of the report. By default it ends now, and starts
+    with the month of its end.
 
     :raises: InvalidInput
     """

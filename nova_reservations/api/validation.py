@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a request, before anything else looks at it."""
+"""Checks of a request, before anything else uses it."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ MAX_DEPTH = 32
 MAX_QUERY_FIELDS = 32
 MAX_MESSAGE = 500
 
-# What PostgreSQL can't store, and what UTF-8 can't write.
+# NUL, which PostgreSQL can't store, and surrogates, which UTF-8 can't encode.
 _UNSTORABLE = re.compile('[\x00\ud800-\udfff]')
 
 
@@ -28,7 +28,7 @@ def _is_integer(_checker: Any, instance: Any) -> bool:
 
 _Validator = validators.extend(
     jsonschema.Draft202012Validator,
-    # JSON Schema takes 1.0 for an integer.
+    # In JSON Schema 1.0 is an integer, too; here it is refused.
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
         'integer', _is_integer
     ),
@@ -38,11 +38,11 @@ _Validator = validators.extend(
 class Schema:
     """A JSON Schema, Draft 2020-12.
 
-    The ``description`` of what has a ``pattern`` says in words what the
-    pattern asks for; ``not`` is for what may not be there at all.
+    Where there is a ``pattern``, the ``description`` has it in words, for the
+    error message. ``not`` is used for properties that can't be set at all.
 
-    :ivar repeatable: names of its properties that are arrays: in a query they
-        are given several times.
+    :ivar repeatable: names of the properties that are arrays; in a query they
+        may be given several times.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Schema:
         )
 
     def check(self, instance: Any) -> None:
-        """:raises: InvalidInput with the reason that helps most"""
+        """:raises: InvalidInput with the most relevant error"""
         error = exceptions.best_match(self._validator.iter_errors(instance))
         if error is not None:
             raise exception.InvalidInput(_explain(error)[:MAX_MESSAGE])
@@ -85,7 +85,8 @@ def _explain(error: exceptions.ValidationError) -> str:
 
 
 def parse_json(text: bytes) -> Any:
-    """Read what every reader would read the same way, and a database store.
+    """Parse JSON, and refuse what parsers read differently (such as duplicate
+    keys), or what a database can't store.
 
     :raises: InvalidInput
     """

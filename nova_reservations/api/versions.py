@@ -17,7 +17,7 @@ _SERVICE = 'reservation'
 
 
 def check(request: webob.Request) -> None:
-    """See that the request asks for a version that there is, or for none.
+    """Check that the request asks for an existing version, or for none.
 
     :raises: webob.exc.HTTPBadRequest, webob.exc.HTTPNotAcceptable
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of the first requests' work that can be done at load.
+"""Work of the first requests that can be done when the application is loaded.
 
-nova-api loads its application in a master, which then forks its workers.
-Only what opens nothing and starts no thread may be done before that; all
-workers have it then.
+nova-api loads its application in a master process, which then forks its
+workers, so that all workers profit from this work. Nothing here may open a
+connection or start a thread, because these do not survive the fork.
 """
 
 import functools
@@ -14,12 +14,12 @@ from nova_reservations.db import models
 
 @functools.cache
 def warm_up() -> None:
-    """Do it, once in a process.
+    """Configure the database models, and collect garbage; once in a process.
 
-    Nova's modules leave so many objects that the collector goes through all
-    of them soon after, in the middle of a request, which takes longer than
-    ten requests. When it has done so, it does again when there are a quarter
-    more.
+    Nova's modules leave so many objects that a full garbage collection would
+    soon run in the middle of a request, and take longer than ten requests.
+    After this collection the next full one only runs when there are a quarter
+    more objects.
     """
     models.configure()
     gc.collect()

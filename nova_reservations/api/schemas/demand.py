@@ -3,7 +3,7 @@ from nova_reservations.api import validation
 from nova_reservations.api.schemas import parameters
 
 MOST = 1000
-"""The refusals of one answer, at most, and by default."""
+"""The maximum, and default, number of refusals in one answer."""
 
 _ID = {
     'type': 'string',

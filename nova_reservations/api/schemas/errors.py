@@ -5,7 +5,7 @@ from nova_reservations.api.schemas import parameters
 _CODE = {'type': 'integer', 'minimum': 400, 'maximum': 599}
 _MESSAGE = {'type': 'string', 'minLength': 1}
 
-# As Blazar has them: of what was asked for, and of the request itself.
+# Both formats of Blazar: errors of the operation, and of the request itself.
 RESPONSE = validation.Schema(
     {
         'title': 'Refusal',

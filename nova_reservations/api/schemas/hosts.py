@@ -37,15 +37,15 @@ FACTS = {
     'created_at': parameters.SHOWN_STAMP,
     'updated_at': parameters.SHOWN_STAMP,
 }
-"""The fields of a host beside the operator's properties, which are flat in
-the same object and so can't have these names."""
+"""The fields of a host. The operator's properties are in the same object, so
+they can't have these names."""
 
 _NEVER: dict[str, Any] = {'not': {}}
 PROPERTY_NAME = {
     'type': 'string',
     'maxLength': 64,
     'pattern': r'\A[\w.:-]+\Z',
-    # What requirements read as something else.
+    # Requirements use these names for facts of the host.
     'not': {
         'pattern': r'\A(region|free_memory_mb|free_disk_gb'
         r'|(trait|inventory|capabilities):.*)\Z'
@@ -57,7 +57,7 @@ PROPERTY_NAME = {
 PROPERTY = {
     'type': ['string', 'number', 'boolean'],
     'maxLength': 1024,
-    # A number that JSON can write may still be more than a double holds.
+    # JSON can have numbers that exceed a double.
     'minimum': -(2**63),
     'maximum': 2**63,
 }
@@ -105,7 +105,7 @@ UPDATE = validation.Schema(
         'type': 'object',
         'properties': {**dict.fromkeys(FACTS, _NEVER), 'name': _NEVER},
         'propertyNames': PROPERTY_NAME,
-        # null unsets.
+        # null removes the property.
         'additionalProperties': {
             **PROPERTY,
             'type': ['string', 'number', 'boolean', 'null'],
@@ -146,7 +146,7 @@ ALLOCATIONS = validation.Schema(
 )
 
 CALENDAR_HOSTS = 100
-"""The hosts of one answer, at most, and by default."""
+"""The maximum, and default, number of hosts in one answer."""
 
 CALENDAR = validation.Schema(
     parameters.optional(

@@ -74,7 +74,7 @@ DRY_RUN = validation.Schema(
 
 _BEFORE_END_DATE = {**parameters.DATE, 'type': ['string', 'null']}
 
-# What each type of resource asks for beside these is in its own schema.
+# Each resource type has a schema of its own for its other properties.
 NEW_RESERVATION: dict[str, Any] = {
     'title': 'NewReservation',
     'type': 'object',
@@ -90,7 +90,7 @@ CHANGED_RESERVATION: dict[str, Any] = {
     'properties': {
         'id': parameters.UUID,
         'resource_type': {'type': 'string', 'maxLength': 64},
-        # The owner has taken note that they were.
+        # The owner acknowledges that resources were changed.
         'resources_changed': {'enum': [False]},
     },
     'required': ['id'],
@@ -166,7 +166,8 @@ CREATE = validation.Schema(
                 'items': NEW_RESERVATION,
             },
             repeat=_REPEAT,
-            # Blazar's clients send it; the events of a lease are our matter.
+            # Blazar's clients send events. They are ignored, because the
+            # engine makes the events of a lease.
             events={'type': 'array'},
         ),
         'required': ['name', 'start_date'],
@@ -182,9 +183,9 @@ LEASE_PARAMS = validation.Schema(
             end=parameters.DATE,
             end_date=parameters.DATE,
             before_end_date=_BEFORE_END_DATE,
-            # Those who wrote it for Blazar sent it.
+            # Sent by users who wrote the hint for Blazar.
             reservations={},
-            # The schema of their type of resource is theirs.
+            # The schema of the resource type checks these.
             before_end={},
             on_end={},
             guaranteed={},
@@ -192,7 +193,7 @@ LEASE_PARAMS = validation.Schema(
         'required': ['name'],
     }
 )
-"""The JSON text in the hint of that name."""
+"""The schema of the JSON text in the hint ``lease_params``."""
 
 UPDATE = validation.Schema(
     {
@@ -207,7 +208,8 @@ UPDATE = validation.Schema(
                 'maxItems': parts.MOST_RESERVATIONS,
                 'items': CHANGED_RESERVATION,
             },
-            # By itself: what has failed, for what is free now.
+            # Replaces failed resources by free ones; no other change can be
+            # combined with it.
             replace_failed={'enum': [True]},
             events={'type': 'array'},
         ),
@@ -239,7 +241,7 @@ _ALWAYS = parameters.exactly(
     updated_at=parameters.SHOWN_STAMP,
 )
 
-# Where one lease is shown, and not in lists: Nova is asked for it.
+# Only if one lease is shown, and not in lists, because Nova is queried.
 _USE = {
     'used': {
         'type': 'integer',
@@ -269,7 +271,7 @@ _USE = {
     },
 }
 
-# Of a part, and only of that.
+# Only parts of reservations have these.
 _IF_PART = {
     'part_of': {
         **parameters.UUID,
@@ -288,7 +290,7 @@ _RESERVATION = {
     'title': 'Reservation',
     **_ALWAYS,
     'properties': {**_ALWAYS['properties'], **_USE, **_IF_PART},
-    # What each type of resource shows beside these.
+    # Each resource type adds properties of its own.
     'additionalProperties': True,
 }
 
@@ -322,7 +324,7 @@ _LEASE = parameters.exactly(
     events={'type': 'array', 'items': _EVENT},
 )
 
-# Of a lease that was deleted, and only of that.
+# Only deleted leases have these.
 _IF_DELETED = {
     'deleted': {'enum': [True]},
     'deleted_at': parameters.SHOWN_STAMP,
@@ -349,7 +351,7 @@ SHARED_LEASE = {
         },
     ),
 }
-"""What others see of a lease that shares something with them."""
+"""A lease as other projects see it, with which it is shared."""
 
 INDEX_RESPONSE = validation.Schema(
     {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of schemas that several nouns share."""
+"""Parts of schemas that several resources of the API share."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ LIMIT = {
 SORT_DIR = {'enum': ['asc', 'desc']}
 BOOLEAN = {'enum': ['True', 'true', '1', 'False', 'false', '0']}
 
-# In answers.
+# The format of dates in answers.
 SHOWN_DATE = {
     'type': 'string',
     'pattern': r'\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\Z',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schemas of resource types, each compiled once in a process.
 
-A type may set them when it is made, from its options.
+A type may set its schemas when it is created, by its options.
 """
 
 import functools

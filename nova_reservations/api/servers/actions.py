@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves of servers that go past the scheduler, and so past every lease, and
-resizes to flavors of others: refused where a lease is concerned.
+"""Checks of server actions that could break a lease: moves that bypass the
+scheduler, and resizes to flavors of reservations.
 
-They are judged where Nova's controllers call Nova's compute API. By then Nova
-has checked its policy and the owner of the server: a user who may not move a
-server is answered by Nova alone, and learns nothing of leases.
+The checks run where Nova's controllers call Nova's compute API. By then Nova
+has checked its policy and the owner of the server. So a user who may not move
+a server is answered by Nova alone, and learns nothing about leases.
 """
 
 from collections.abc import Callable
@@ -42,16 +42,17 @@ class _Judge:
 
     @contextlib.contextmanager
     def services(self) -> Iterator[bootstrap.Services]:
-        """Give what moves are judged by; what it raises refuses the move."""
+        """Yield the services; an error inside of this context refuses the
+        move."""
         try:
             yield self._services()
         except exception.ReservationsError as error:
             self.refusal = error
-            # Nova's controllers let this one pass, and none of ours.
+            # Nova's controllers let this exception pass, but not ours.
             raise webob.exc.HTTPConflict from error
 
 
-# There is none where the engine moves servers.
+# None if the engine itself moves servers: such moves are not checked.
 _judge: contextvars.ContextVar[_Judge | None] = contextvars.ContextVar(
     'nova_reservations_judge', default=None
 )
@@ -62,7 +63,7 @@ def ask(
     application: Any,
     services: Callable[[], bootstrap.Services],
 ) -> webob.Response:
-    """Return Nova's answer to the request, whose moves are judged.
+    """Return Nova's answer to the request; moves in it are checked.
 
     :raises: InvalidState, CloudUnavailable, DatabaseUnavailable
     """
@@ -79,8 +80,8 @@ def ask(
 
 @functools.cache
 def install() -> None:
-    """Wrap the methods of Nova's API that move servers, once per process:
-    moves are judged there.
+    """Wrap the methods of Nova's compute API that move servers by the checks,
+    once per process.
 
     Decision 0025: doc/source/decisions/0025-nobody-else-is-named
     """
@@ -109,9 +110,10 @@ def _evacuate(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
 def _check_forced(
     judge: _Judge, asked: dict[str, Any], target: str | None
 ) -> None:
-    """Refuse to move a leased server, or any onto a leased host, unseen."""
-    # Where the scheduler shall be asked, ``force`` is False. Microversions
-    # that never ask it about a host that they name do not have it.
+    """Refuse moves that bypass the scheduler, of leased servers, and of any
+    servers from or to hosts of the pool."""
+    # ``force`` is False if the scheduler is to check the host. Older
+    # microversions do not have it, and never check the host that they name.
     if not target or asked['force'] is False:
         return
     instance = asked['instance']
@@ -132,7 +134,7 @@ def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
     asked = hooks.arguments(wrapped, args, kwargs)
     flavor_id = asked['flavor_id']
     if flavor_id is None:
-        # A cold migration, about which the scheduler is asked.
+        # A cold migration, which the scheduler checks.
         return wrapped(*args, **kwargs)
     with judge.services() as services:
         hidden = _is_of_others(flavor_id, asked, services)
@@ -140,8 +142,9 @@ def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
             _check_resize(flavor_id, asked, services)
     if not hidden:
         return wrapped(*args, **kwargs)
-    # Nova does not ask whose a flavor is when a server is resized. What it
-    # answers about a flavor that is not there depends on the server, too.
+    # At a resize Nova does not check who may use the flavor. To hide the
+    # flavor, let Nova itself answer about one that does not exist: its answer
+    # depends on the server, too.
     missing = {'flavor_id': uuidutils.generate_uuid()}
     try:
         return wrapped(**asked | missing)
@@ -152,7 +155,7 @@ def _resize(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
 def _is_of_others(
     flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
 ) -> bool:
-    """Return whether it is the flavor of a reservation that the server's
+    """Return whether the flavor is that of a reservation that the server's
     project may not use."""
     access = _access(flavor_id, services)
     return access is not None and not access.is_for(
@@ -163,8 +166,8 @@ def _is_of_others(
 def _check_resize(
     flavor_id: str, asked: dict[str, Any], services: bootstrap.Services
 ) -> None:
-    """Refuse a flavor that does not fit into the place that a server was
-    guaranteed, and a slot of its project that it can't have.
+    """Refuse a flavor that does not fit into the server's guaranteed place,
+    and the flavor of a reservation that the server can't join.
 
     :raises: InvalidState
     """
@@ -202,7 +205,7 @@ def _lease_of(
             asked['context'], instance.uuid
         )
     except nova_exception.RequestSpecNotFound:
-        # Nova says so.
+        # Nova will refuse the request itself.
         return None
     access = _access(
         spec.get_scheduler_hint(scheduler_hints.RESERVATION), services
@@ -219,7 +222,7 @@ def _lease_of(
 def _access(
     reservation_id: Any, services: bootstrap.Services
 ) -> objects.Access | None:
-    # Hints of servers that are older than this filter may be anything.
+    # A server that is older than this check may have any text as its hint.
     if not objects.is_id(reservation_id):
         return None
     return services.access.find(reservation_id)

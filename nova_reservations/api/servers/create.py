@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are made with a lease of their own: both, or neither.
+"""Servers that are created with a lease of their own: both, or neither.
 
-Nova gets the request in the middle of ours. Each server that it creates in
-this thread is recorded with the lease before.
+Nova handles its request in the middle of ours. Before Nova creates a server in
+this thread, the server is recorded with the lease.
 """
 
 from collections.abc import Callable
@@ -54,15 +54,15 @@ def install() -> None:
 def _before(
     wrapped: Callable[..., None], _: Any, args: Any, kwargs: Any
 ) -> None:
-    # Nova's transaction has not begun.
+    # Nova has not begun its transaction yet.
     announce(hooks.arguments(wrapped, args, kwargs)['rs'].instance_uuid)
     wrapped(*args, **kwargs)
 
 
 def announce(server_uuid: str) -> None:
-    """Record the server that Nova creates next, in this thread.
+    """Record the server that Nova is about to create in this thread.
 
-    :raises: ReservationsError if it must not
+    :raises: ReservationsError if Nova must not create it
     """
     record = _record.get()
     if record is not None:
@@ -76,10 +76,10 @@ def make(
     application: Any,
     services: bootstrap.Services,
 ) -> webob.Response:
-    """Return Nova's answer to the request, whose servers have a lease.
+    """Return Nova's answer to a request for servers that get a lease.
 
-    :param body: of the request, as Nova would read it
-    :param terms: of the body and the time, returns what lease that is
+    :param body: the body of the request, as Nova would parse it
+    :param terms: gets the body and the time, and returns the lease
     :raises: InvalidInput, InvalidState, NotEnoughResources, Contended,
         ClocksDisagree, CloudRefused, CloudUnavailable, DatabaseUnavailable,
         PolicyNotAuthorized
@@ -127,8 +127,9 @@ def _asked(
 
 
 def _what_for(body: Any) -> dict[str, Any]:
-    """Return which servers the body asks for, as far as that matters to the
-    place that they take; what Nova's own schema refuses is left to it.
+    """Return the flavor, the number and the zone of the servers in the body,
+    which decide on their place. Errors that Nova's own schema refuses are left
+    to Nova.
 
     :raises: InvalidInput
     """
@@ -139,14 +140,14 @@ def _what_for(body: Any) -> dict[str, Any]:
         )
     server = body['server']
     zone = server.get('availability_zone') or CONF.default_schedule_zone
-    # Both are looked up before Nova has seen them.
+    # Both are looked up in the database before Nova has checked them.
     validation.check_storable([flavor, zone])
     return {
         'flavor_id': flavor,
         'amount': max(
             _count(server.get('min_count')), _count(server.get('max_count'))
         ),
-        # Those who may name a host of it, too.
+        # Administrators may give zone:host:node.
         'availability_zone': zone.partition(':')[0]
         if isinstance(zone, str)
         else None,
@@ -161,7 +162,7 @@ def _count(given: Any) -> int:
 
 
 class _Making:
-    """:ivar refusal: why we have refused what Nova was about to make."""
+    """:ivar refusal: why we have refused a server that Nova was to create."""
 
     def __init__(
         self, services: bootstrap.Services, lease: objects.Lease
@@ -199,7 +200,7 @@ class _Making:
         try:
             self._leases.record(self._lease.id, server_uuid, self._now())
         except exception.ReservationsError as error:
-            # Nova would only say that something has failed.
+            # Kept, because Nova would only answer that something has failed.
             self.refusal = error
             raise
 
@@ -210,7 +211,7 @@ class _Making:
             self.refusal = error
             self._refuse()
         except exception.ReservationsError as error:
-            # A worker will find out that there are servers.
+            # A worker will see that the servers exist, and resolve this.
             LOG.error(
                 'Lease %s is not accepted yet: %s', self._lease.id, error
             )
@@ -219,5 +220,5 @@ class _Making:
         try:
             self._leases.refuse(self._lease.id, self._now())
         except exception.ReservationsError as error:
-            # A worker will find out that there are none.
+            # A worker will see that there are no servers, and resolve this.
             LOG.error('Lease %s is not deleted yet: %s', self._lease.id, error)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease of servers that ask for none, in a cloud where each has one.
+"""The default lease of servers that ask for none, in a cloud where each server
+must have a lease.
 
-It is the same as by the hint ``lease_params``. Servers in a reservation have a
-lease already.
+It is like a lease by the hint ``lease_params``. Servers in a reservation have
+a lease already, so they get no default lease.
 """
 
 import datetime
@@ -21,11 +22,11 @@ from nova_reservations.engine import access
 _UNNAMED = 'server'
 
 _ANY_TIME = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
-"""Any ``now`` will do to see whether a text is a date."""
+"""A time for dates.parse(), when only the format of a date is checked."""
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """Check that the configured lease can be had.
+    """Check that the configured default lease is possible.
 
     :raises: ImpossibleDefaults
     """
@@ -57,10 +58,10 @@ def is_due(
     conf: cfg.ConfigOpts,
     access: access.Access,
 ) -> bool:
-    """Return whether the servers that the body asks for get a lease.
+    """Return whether the servers in the body get the default lease.
 
-    :param body: of the request, as Nova would read it; what Nova's own schema
-        refuses is left to it.
+    :param body: the body of the request, as Nova would parse it; errors that
+        Nova's own schema refuses are left to Nova.
     :raises: InvalidInput
     """
     group = conf.reservations
@@ -68,7 +69,7 @@ def is_due(
         not group.default_reservation
         or project_id in group.default_reservation_exempt_projects
         or not scheduler_hints.can_be_put(body)
-        # It is in the lease that it asks for.
+        # The server asks for a lease itself.
         or scheduler_hints.given(body)
     ):
         return False
@@ -81,7 +82,7 @@ def is_due(
 def terms(
     body: Any, now: datetime.datetime, conf: cfg.ConfigOpts
 ) -> lease_params.Terms:
-    """Return the lease that the body's servers get.
+    """Return the default lease for the servers in the body.
 
     :raises: InvalidInput
     """
@@ -106,7 +107,7 @@ def _length(group: Any) -> datetime.timedelta:
 
 
 def _name(body: dict[str, Any]) -> str:
-    """Return the server's name, which Nova has not looked at yet.
+    """Return the server's name, which Nova has not checked yet.
 
     :raises: InvalidInput
     """

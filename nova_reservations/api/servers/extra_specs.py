@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extra specs of ours that Nova's API accepts; it asks for them by the
-entry point nova.api.extra_spec_validators."""
+"""Validators of our extra specs, which Nova's API loads by the entry point
+nova.api.extra_spec_validators."""
 
 from nova.api.validation.extra_specs import base
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to Nova that may make or move a server, before Nova sees them."""
+"""The gate before Nova, for requests that may create or move a server."""
 
 from collections.abc import Callable
 import functools
@@ -24,7 +24,7 @@ from nova_reservations.api.servers import lease_params
 from nova_reservations.api.servers import scheduler_hints
 from nova_reservations.policies import leases as policies
 
-# As Nova's own router has it, with a project's id or without.
+# Like in Nova's own router, the path may begin with a project id.
 _CREATE = re.compile('/(?:[0-9a-f-]+/)?(?:servers|os-volumes_boot)$')
 
 
@@ -33,7 +33,8 @@ def answer(
     application: Any,
     services: Callable[[], bootstrap.Services],
 ) -> Any:
-    """Return the application that answers the request: Nova, or a refusal.
+    """Return the WSGI application that answers the request: Nova, an answer of
+    Nova, or a refusal.
 
     :param application: Nova
     """
@@ -67,7 +68,7 @@ def _create(
         scheduler_hints.check(body, context.project_id, services.access)
     except exception.ReservationsError:
         if not _may_create(context):
-            # Nova says so, and no more.
+            # Nova refuses it; our reason would tell about leases.
             return application
         raise
     terms: Any
@@ -79,7 +80,7 @@ def _create(
     elif default_lease.is_due(
         body, context.project_id, options, services.access
     ):
-        # No policy is asked: this is the operator's will.
+        # No policy is checked, because the operator has configured it.
         terms = functools.partial(default_lease.terms, conf=options)
     else:
         return application
@@ -95,7 +96,7 @@ def _may_create(context: Any) -> bool:
 
 
 def _parsed(body: bytes) -> Any:
-    """Read the body as Nova does; None where Nova will refuse it."""
+    """Parse the body as Nova does; None if Nova will refuse it."""
     try:
         return jsonutils.loads(body)
     except (ValueError, RecursionError):

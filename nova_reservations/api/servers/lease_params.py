@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hint ``lease_params``: the lease that servers are asked for with.
+"""The scheduler hint ``lease_params``, by which a request for servers also
+asks for their lease.
 
-It is a JSON text, for hints are texts.
+Its value is a JSON text, because hints are texts.
 """
 
 from collections.abc import Mapping
@@ -22,11 +23,12 @@ MAX_LENGTH = 16384
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """The lease that a server asks for with itself.
+    """The lease that a request for servers asks for.
 
-    :ivar before_end: when its owner is warned; None: as configured.
-    :ivar asked: of its reservation; has passed no schema.
-    :ivar by_default: the server has not asked for it.
+    :ivar before_end: when the owner is warned; None: as configured.
+    :ivar asked: the params of its reservation, not yet checked by a schema.
+    :ivar by_default: whether it is the default lease, which the request did
+        not ask for.
     """
 
     name: str
@@ -38,7 +40,7 @@ class Terms:
 
 
 def asked(body: Any, now: datetime.datetime) -> Terms:
-    """Return the lease that the body asks for by the hint.
+    """Return the lease for which the body asks with the hint.
 
     :raises: InvalidInput
     """

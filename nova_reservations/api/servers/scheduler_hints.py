@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hints by which a new server asks for a lease, refused here where the
-scheduler would only fail to find a host."""
+"""The scheduler hints by which a new server asks for a lease.
+
+Wrong hints are refused here, with a reason: the scheduler could only fail to
+find a host."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,16 +11,16 @@ from nova_reservations import exception
 from nova_reservations import objects
 from nova_reservations.engine import access
 
-# Nova takes the first of these that is there.
+# Nova uses the first of these keys that a body has.
 KEYS = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 RESERVATION = 'reservation'
 LEASE = 'lease_params'
-"""By which a server comes with a lease of its own."""
+"""The hint of a server that comes with a lease of its own."""
 
 
 def may_ask(body: bytes) -> bool:
-    """Return whether the body is worth parsing; JSON can spell a key with
-    escapes."""
+    """Return whether the body may have our hints, without parsing it. Keys in
+    JSON can be written with escapes."""
     return (
         b'scheduler_hints' in body
         and (b'reservation' in body or b'lease_params' in body)
@@ -28,8 +30,8 @@ def may_ask(body: bytes) -> bool:
 def check(body: Any, project_id: str, access: access.Access) -> None:
     """Refuse a reservation that the new server could not use.
 
-    :param body: of the request, parsed as Nova does; what Nova's own schema
-        refuses is left to it.
+    :param body: the body of the request, as Nova would parse it; errors that
+        Nova's own schema refuses are left to Nova.
     :raises: InvalidInput, NotFound, InvalidState, NotEnoughResources
     """
     reservation_id = asked(body)
@@ -49,10 +51,9 @@ def flavor(body: Mapping[str, Any]) -> str | None:
 
 
 def given(body: Any) -> dict[str, Any]:
-    """Return the hints of the body, as they are in it; none of them, unless
-    one is ours.
+    """Return all hints in the body if one of them is ours; else none.
 
-    :raises: InvalidInput if it is not clear what is asked for
+    :raises: InvalidInput if the hints are ambiguous
     """
     if not isinstance(body, dict):
         return {}
@@ -74,7 +75,7 @@ def given(body: Any) -> dict[str, Any]:
 
 
 def can_be_put(body: Any) -> bool:
-    """Return whether Nova may take the body, as far as put() needs it."""
+    """Return whether the body is well formed, as far as put() needs it."""
     return (
         isinstance(body, dict)
         and isinstance(body.get('server'), dict)
@@ -83,13 +84,13 @@ def can_be_put(body: Any) -> bool:
 
 
 def put(body: dict[str, Any], name: str, value: str) -> None:
-    """Add a hint to the body, whose hints are none or well formed."""
+    """Add a hint to a body that has no hints or well-formed ones."""
     key = next((key for key in KEYS if key in body), KEYS[0])
     body.setdefault(key, {})[name] = value
 
 
 def only(value: Any) -> Any:
-    """Return the value of a hint; Nova takes it alone, or in a list."""
+    """Return the value of a hint; Nova accepts it alone, or in a list."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 

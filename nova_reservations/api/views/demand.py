@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refused asks, as administrators read them."""
+"""Refused requests, as administrators see them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _SHOWN = (
     'disk_gb',
     'affinity',
 )
-"""Params that tell how much of what was asked for."""
+"""Params that describe the size of a request."""
 
 
 def show(refusal: refusals.Refusal) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses that can be leased, as Blazar's clients read them."""
+"""Addresses that can be leased, in the format of Blazar."""
 
 from typing import Any
 

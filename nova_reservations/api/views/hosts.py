@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts as Blazar's clients read them, and their capacity over time."""
+"""Hosts in the format of Blazar, and their capacity over time."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -26,13 +26,13 @@ def show(host: objects.Host) -> dict[str, Any]:
         'service_name': facts.service_host,
         'memory_mb': facts.memory_mb,
         'local_gb': facts.local_gb,
-        # Never set in Blazar either; clients expect the keys.
+        # Blazar never sets these either, but clients expect the keys.
         'status': None,
         'trust_id': None,
         'availability_zone': facts.availability_zone,
         'cell': facts.cell or None,
-        # As in Blazar, a host that has failed is not until it is back; nor
-        # is one that is disabled.
+        # As in Blazar, a host that has failed is not reservable until it
+        # recovers. A disabled host is not reservable either.
         'reservable': host.bookable,
         'status_reason': host.status_reason,
         'created_at': dates.show_stamp(host.created_at),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases as Blazar's clients read them, and why a lease is in its state."""
+"""Leases in the format of Blazar, with the reason of their status."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -16,10 +16,10 @@ def show(
     in_full: bool,
     position: int | None = None,
 ) -> dict[str, Any]:
-    """:param details: what a reservation's type shows of it.
+    """:param details: returns what a reservation's type shows of it.
 
-    :param in_full: whether its reason may name what is of others.
-    :param position: its number among those that wait; None: it does not.
+    :param in_full: whether the reason may name things of other projects.
+    :param position: the lease's position in the queue; None: it is not queued.
     """
     reason = lease.status_reason
     if in_full and lease.status_detail is not None:
@@ -34,7 +34,7 @@ def show(
         'end_date': dates.show(lease.end_date),
         'lease_type': lease.lease_type,
         'max_retries': lease.max_retries,
-        # Nothing here acts by trust; clients expect the key.
+        # Trusts are not used here, but clients expect the key.
         'trust_id': None,
         'status': lease.status,
         'status_reason': reason,
@@ -63,9 +63,9 @@ def _deleted(lease: objects.Lease) -> dict[str, Any]:
 def show_shared(
     lease: objects.Lease, reservation_ids: Collection[str]
 ) -> dict[str, Any]:
-    """Return what another project sees of a lease.
+    """Return the view of a lease for another project.
 
-    :param reservation_ids: of those that are shared with it
+    :param reservation_ids: the reservations that are shared with the project
     """
     return {
         'id': lease.id,
@@ -81,7 +81,7 @@ def _reservation(reservation: objects.Reservation) -> dict[str, Any]:
     return {
         'id': reservation.id,
         'lease_id': reservation.lease_id,
-        # Blazar keeps a second row per reservation; we have the one.
+        # In Blazar this is the id of a second row, which we do not have.
         'resource_id': reservation.id,
         'resource_type': reservation.resource_type,
         'status': reservation.status,

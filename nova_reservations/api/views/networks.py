@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments that can be leased, as Chameleon's clients read them."""
+"""Network segments that can be leased, in the format of Chameleon's Blazar."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that are no hosts, and their capacity over time."""
+"""Resources other than hosts, and their capacity over time."""
 
 from collections.abc import Iterable
 from typing import Any

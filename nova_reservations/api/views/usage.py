@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Usage, as Nova's os-simple-tenant-usage shows that of servers."""
+"""Usage of leases, in the format of Nova's os-simple-tenant-usage."""
 
 from collections.abc import Mapping
 import decimal
@@ -16,7 +16,7 @@ _HOUR = 3600
 def show(
     usage: reports.ProjectUsage, window: interval.Interval, is_detailed: bool
 ) -> dict[str, Any]:
-    """:param window: as it was asked for"""
+    """:param window: the requested window"""
     reserved = usage.sums('reserved')
     shown = {
         'tenant_id': usage.project_id,
@@ -69,5 +69,5 @@ def _hours(seconds: int) -> float:
 
 
 def _amount(amount: decimal.Decimal | None) -> str | None:
-    """Return an amount as text: a number would be rounded once more."""
+    """Return an amount as text: a JSON number would be rounded again."""
     return None if amount is None else f'{amount:f}'
