@@ -19,7 +19,7 @@ from nova_reservations.engine import replay
 from nova_reservations.objects import refusal
 
 MOST_HOSTS = 10_000
-"""Hosts that may be tried beside the pool."""
+"""The maximum number of hosts that can be added for a replay."""
 
 _Find = Callable[[bootstrap.Services, str], objects.Host]
 
@@ -27,7 +27,7 @@ _Find = Callable[[bootstrap.Services, str], objects.Host]
 def add_parser(
     group: Any, add: Callable[..., argparse.ArgumentParser], find: _Find
 ) -> argparse.ArgumentParser:
-    """:param find: returns the host of a name"""
+    """:param find: returns the host with a given name"""
     parser = add(
         group,
         'replay',
@@ -68,7 +68,7 @@ def _count(text: str) -> int:
 
 
 def day(text: str) -> datetime.datetime:
-    """Return the begin, in UTC, of a day of the command line.
+    """Parse a day of the command line; return its beginning in UTC.
 
     :raises: argparse.ArgumentTypeError
     """

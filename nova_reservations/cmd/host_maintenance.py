@@ -15,8 +15,8 @@ from nova_reservations.api import dates
 from nova_reservations.engine import maintenance
 
 OPERATORS = 'operators'
-"""Whose the leases of windows are that this command makes: of no project of
-keystone."""
+"""The owner of the maintenance leases that this command creates; it is no
+project of keystone."""
 
 _Find = Callable[[bootstrap.Services, str], objects.Host]
 _TEXTS = {
@@ -32,7 +32,7 @@ _TEXTS = {
 def add_parsers(
     group: Any, add_parser: Callable[..., Any], find: _Find
 ) -> None:
-    """:param find: returns the host of a name"""
+    """:param find: returns the host with a given name"""
     for action, text in _TEXTS.items():
         parser = add_parser(
             group,

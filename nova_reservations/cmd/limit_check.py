@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of limits: of those that keystone has, and of names of
-what nothing here can hold."""
+"""The upgrade check of limits: of keystone's unified limits, and of limits on
+resources that do not exist here."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -18,11 +18,12 @@ from nova_reservations.conf import limits as options
 from nova_reservations.objects import limits
 
 SEE_ALL = frozenset({'admin', 'service'})
-"""Roles in a project with which a keystone of late shows limits of all."""
+"""Roles in a project with which recent versions of keystone show the limits of
+all projects."""
 
 Leasable = Mapping[str, Collection[str]]
-"""Type of resources that can be leased -> the resource classes that there are
-of it."""
+"""Resource type that can be leased -> the resource classes of its resources.
+"""
 
 NOT_SYSTEM = 'The user of [oslo_limit] has no token of the scope system'
 GRANT = (
@@ -32,7 +33,7 @@ GRANT = (
 
 
 def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Say why limits are not known, or not those of all projects."""
+    """Yield why limits can't be read, or only those of some projects."""
     if conf.reservations.limits != options.UNIFIED:
         return
     group = cfg.CONF.oslo_limit
@@ -65,7 +66,8 @@ def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def of_nothing(names: Iterable[str], leasable: Leasable) -> Iterator[str]:
-    """Say which names of limits of others than hosts are those of nothing."""
+    """Yield names of limits on resources other than hosts for which there is
+    no such resource."""
     known = [
         *leasable,
         *(
@@ -89,9 +91,9 @@ def of_nothing(names: Iterable[str], leasable: Leasable) -> Iterator[str]:
 def warnings(
     conf: cfg.ConfigOpts, leasable: Callable[[], Leasable | None]
 ) -> Iterator[str]:
-    """Say what an operator should look at, where nothing has failed.
+    """Yield things that an operator should look at, though nothing fails.
 
-    :param leasable: returns None if nobody knows
+    :param leasable: returns None if the resources can't be read
     """
     if conf.reservations.limits != options.UNIFIED:
         return
@@ -135,6 +137,6 @@ def warnings(
 
 
 def _access(enforcer: limit.Enforcer) -> Any:
-    """Return what keystone knows of the token that it is asked with."""
+    """Return the scope and roles of the token with which keystone is asked."""
     session: Any = enforcer.connection.session
     return session.auth.get_access(session)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``nova-reservations-manage``: the database, the hosts, metrics, an audit.
 
-Everything it does may be repeated: what is done already is left as it is.
+All commands may be repeated: they leave alone what is done already.
 """
 
 import argparse
@@ -35,14 +35,14 @@ from nova_reservations.engine import findings
 from nova_reservations.engine import mass_failure
 
 PAUSE = 5
-"""Seconds between two looks of an audit, or at a host that waits."""
+"""Seconds between two runs of an audit, or two checks of a waiting host."""
 
 PATIENCE = datetime.timedelta(seconds=10)
-"""Until it is said that what a host waits for has taken too long."""
+"""The time beyond build_wait after which waiting for a host is given up."""
 
 
 _ON_TABLES = frozenset({'audit', 'demand', 'heal', 'host', 'resource'})
-"""Commands that want the tables to be there."""
+"""Commands that need the tables of the database."""
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def run(conf: cfg.ConfigOpts, services: bootstrap.Services) -> int:
-    """Do what the command line says; return the exit code.
+    """Run the command of the command line; return the exit code.
 
     :raises: SchemaTooOld, and any ReservationsError
     """
@@ -190,7 +190,7 @@ def _property(text: str) -> tuple[str, str]:
     try:
         if not found:
             raise exception.InvalidInput('NAME=VALUE is wanted')
-        # The same names and values as over the API.
+        # The API accepts the same names and values.
         validation.check_storable({name: value})
         schemas.UPDATE.check({name: value})
     except exception.InvalidInput as error:
@@ -222,7 +222,8 @@ def _db_version(services: bootstrap.Services, arguments: Any) -> int:
 
 
 def _audit(services: bootstrap.Services, arguments: Any) -> int:
-    # By a wrong one leases would be found late that are not.
+    # Check the clock: by a wrong one, leases would wrongly be reported as
+    # late.
     services.clock.now()
     auditor = audit.Audit(services.database, services.hosts.cloud)
     found = auditor.lasting(lambda: time.sleep(PAUSE))
@@ -246,7 +247,7 @@ def _report(
     name: str,
     findings: Sequence[findings.Finding],
 ) -> None:
-    """Print problems, or keep them for the one object that is printed."""
+    """Print problems as text, or collect them for the JSON object."""
     report[name] = [finding.problem for finding in findings]
     if arguments.format == 'text':
         for problem in report[name]:
@@ -283,7 +284,7 @@ def _wait_for(
     deadline = services.clock.now() + patience + PATIENCE
     while not host.reservable and services.clock.now() < deadline:
         time.sleep(PAUSE)
-        # Also where no nova-scheduler does it.
+        # Do it here, because there may be no nova-scheduler that does.
         services.hosts.enrolment.complete_all(services.clock.now())
         host = services.hosts.get(host.id)
     name = host.facts.service_host
@@ -301,9 +302,9 @@ def _enrol(
     properties: Mapping[str, str],
     waiting: list[objects.Host],
 ) -> str:
-    """Return what to say.
+    """Enrol a host; return the message for the operator.
 
-    :param waiting: gets the host if it is not reservable yet
+    :param waiting: the host is added to it if it is not reservable yet
     """
     now = services.clock.now()
     try:
@@ -368,7 +369,7 @@ def _find(services: bootstrap.Services, name: str) -> objects.Host:
 
 
 def _each(arguments: Any, act: Callable[[str], str]) -> int:
-    """Act on each name, whether others fail or not; return the exit code."""
+    """Act on each name, even if others fail; return the exit code."""
     said: list[dict[str, str]] = []
     for name in arguments.names:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nova-reservations-manage metrics``, as Prometheus reads them."""
+"""``nova-reservations-manage metrics``: metrics in Prometheus' format."""
 
 import argparse
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from nova_reservations.db import migration
 from nova_reservations.engine import service_metrics
 
 SUFFIX = '.prom'
-"""Of the files that the textfile collector of node_exporter reads."""
+"""The suffix of files that node_exporter's textfile collector reads."""
 
 
 def add_parser(commands: Any, parser: Callable[..., Any]) -> None:
@@ -45,7 +45,7 @@ def _textfile(text: str) -> str:
 
 
 def show(services: bootstrap.Services, arguments: Any) -> int:
-    """:raises: SchemaTooOld, after that was written for Prometheus
+    """:raises: SchemaTooOld, after a metric of that was written
     :raises: DatabaseUnavailable
     """
     old = migration.state(services.database) is migration.State.OLD
@@ -63,7 +63,7 @@ def show(services: bootstrap.Services, arguments: Any) -> int:
 def page(
     readings: service_metrics.Readings,
 ) -> prometheus_client.CollectorRegistry:
-    """Return what prints these readings, in the order of the table."""
+    """Return a registry with these readings, in the order of METRICS."""
     registered = prometheus_client.CollectorRegistry()
     registered.register(_Page(readings))
     return registered

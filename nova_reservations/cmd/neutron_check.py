@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of Neutron, where something of it can be leased."""
+"""The upgrade check of Neutron, for clouds where floating IPs or networks can
+be leased."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ _USER = (
 
 
 def failures(cloud: ports.Cloud, leased: Collection[str]) -> Iterator[str]:
-    """Say why floating IPs and networks can't be made for projects.
+    """Yield why floating IPs and networks can't be created for projects.
 
-    :param leased: types of resources that can be leased
+    :param leased: the resource types that can be leased
     """
     try:
         if address.FLOATING_IP in leased:

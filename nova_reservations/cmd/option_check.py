@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of what nova.conf has in [reservations]."""
+"""The upgrade check of the section [reservations] of nova.conf."""
 
 from collections.abc import Iterator
 import difflib
@@ -13,12 +13,12 @@ from nova_reservations.conf import reservations
 GROUP = reservations.GROUP.name
 
 SIMILAR = 0.8
-"""How much a section must be like ours to be one that is misspelt: there are
-sections of other packages, which nobody has registered here."""
+"""The similarity from which on a section counts as ours, misspelt. Sections of
+other packages are not registered in this process, so they are unknown, too."""
 
 
 def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Say of each option that can't have the value that it has."""
+    """Yield an error for each option with an invalid value."""
     for option in reservations.OPTS:
         try:
             _ = conf[GROUP][option.dest]
@@ -27,8 +27,8 @@ def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Name what is read by nobody, which oslo.config passes over: a limit
-    that is misspelt limits nothing."""
+    """Yield options and sections that nobody reads. oslo.config ignores these
+    silently, so that for example a misspelt limit would limit nothing."""
     known = _names()
     for name in sorted(_written(conf) - known):
         near = difflib.get_close_matches(name, known, 1)
@@ -37,7 +37,7 @@ def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:
         )
     ours = {group.name for group, _ in configuration.list_opts()}
     for section in sorted(_sections(conf)):
-        # As oslo.config finds it.
+        # oslo.config finds sections like this, too.
         if section.lower() in ours or section in conf:
             continue
         near = difflib.get_close_matches(section.lower(), ours, 1, SIMILAR)
@@ -46,7 +46,7 @@ def warnings(conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def _names() -> set[str]:
-    """Return the names of all options, also of those that were renamed."""
+    """Return the names of all options, and the old names of renamed ones."""
     return {
         name
         for option in reservations.OPTS
@@ -58,18 +58,19 @@ def _names() -> set[str]:
 
 
 def _written(conf: cfg.ConfigOpts) -> set[str]:
-    """Return the names that the files of the configuration have there."""
+    """Return the names of options that the configuration files have in our
+    section."""
     return {
         name
         for section, options in _sections(conf).items()
-        # As oslo.config finds it.
+        # oslo.config ignores the case of sections, too.
         if section.lower() == GROUP
         for name in options
     }
 
 
 def _sections(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
-    """Return what the files of the configuration have, by section."""
+    """Return section -> option -> values in the configuration files."""
     sections: dict[str, dict[str, list[str]]] = {}
     for path in _files(conf):
         cfg.ConfigParser(str(path), sections).parse()

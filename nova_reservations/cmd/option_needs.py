@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of options that can be as they are, each by itself, and
-together do nothing, or keep something from working."""
+"""The upgrade check of combinations of options: each value is valid by itself,
+but together they have no effect, or keep something from working."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from nova_reservations.objects import usage_reports
 
 FLAT = 'flat'
 BY_CLASS = ('reserved', 'used')
-"""The ratings that are shipped and read rating_prices."""
+"""The shipped ratings that use rating_prices."""
 
 EXTERNAL = 'external_service'
 
@@ -27,7 +27,7 @@ _OF_ACTION = {
     'webhook': ('webhook_addresses', 'webhook_secret'),
     'email': ('email_server', 'email_from', 'email_to'),
 }
-"""Action before the end -> the options that it can do nothing without."""
+"""Event action -> the options that it requires."""
 
 _CUSTOM = os_resource_classes.CUSTOM_NAMESPACE
 _ALWAYS = {
@@ -35,7 +35,7 @@ _ALWAYS = {
     usage.SLOTS,
     usage_reports.SERVERS,
 }
-"""The classes that usage may have on any cloud, beside those of its own."""
+"""The classes that usage may have in any cloud, beside the cloud's own."""
 
 
 _OF_ALL_PROJECTS = (
@@ -46,13 +46,13 @@ _OF_ALL_PROJECTS = (
     'max_reserved_slots',
     'max_waiting_leases',
 )
-"""The options that nobody reads where keystone has the limits of projects."""
+"""The options that are not read if keystone has the limits of projects."""
 
 
 def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Say what can't work; all values have to be possible ones.
+    """Yield combinations that can't work; each value must be valid.
 
-    The words name options and not their values, which may be secrets.
+    The messages name options and not their values, which may be secrets.
     """
     group = conf.reservations
     if not group.resource_types:
@@ -94,7 +94,7 @@ def failures(conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def names_resources(conf: cfg.ConfigOpts) -> bool:
-    """Return whether anything that is said depends on what can be leased."""
+    """Return whether a warning depends on what can be leased."""
     group = conf.reservations
     return bool(group.rating_prices or group.max_reserved_resources)
 
@@ -102,9 +102,9 @@ def names_resources(conf: cfg.ConfigOpts) -> bool:
 def warnings(
     conf: cfg.ConfigOpts, leasable: limit_check.Leasable | None
 ) -> Iterator[str]:
-    """Say what has no effect.
+    """Yield options that have no effect.
 
-    :param leasable: what can be leased here; None: nobody knows
+    :param leasable: what can be leased here; None: it is not known
     """
     group = conf.reservations
     if group.rating == FLAT and not float(group.rating_flat_price):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a command, and how it fails: the same for all commands."""
+"""The start of a command's process, and its errors, for all commands."""
 
 from collections.abc import Iterator
 import contextlib
@@ -14,7 +14,7 @@ import oslo_messaging
 from nova_reservations import conf as options
 from nova_reservations import exception
 
-# What an operator does not want to read beside the answer.
+# Keeps messages away that an operator does not need beside the answer.
 _LOG_LEVELS = (
     'alembic=WARNING',
     'nova=ERROR',
@@ -28,16 +28,16 @@ _LOG_LEVELS = (
 def start(conf: cfg.ConfigOpts) -> None:
     """Read the command line and nova.conf, as Nova's own commands do.
 
-    :param conf: Nova's
+    :param conf: Nova's configuration
     :raises: cfg.Error if a file can't be read, or a value is not allowed
-    :raises: oslo_messaging.MessagingException if transport_url is none
+    :raises: oslo_messaging.MessagingException if transport_url is no URL
     """
     options.register_opts(conf)
     config.parse_args(sys.argv)
     log.set_defaults(
         default_log_levels=[*log.get_default_log_levels(), *_LOG_LEVELS]
     )
-    # Not to stdout, which may be read by a program.
+    # Log to stderr, because a program may read stdout.
     conf.set_default('use_stderr', True)
     log.setup(conf, 'nova')
     objects.register_all()
@@ -45,7 +45,7 @@ def start(conf: cfg.ConfigOpts) -> None:
 
 @contextlib.contextmanager
 def reporting(conf: cfg.ConfigOpts, exit_code: int) -> Iterator[None]:
-    """Exit with a line on stderr where an operator has to do something."""
+    """Exit with a line on stderr for errors that an operator has to fix."""
     try:
         yield
     except exception.DatabaseUnavailable as error:
@@ -61,7 +61,7 @@ def reporting(conf: cfg.ConfigOpts, exit_code: int) -> Iterator[None]:
 
 
 def where_connection(conf: cfg.ConfigOpts) -> str:
-    """Tell where to look if the database can't be used."""
+    """Return a hint where the connection to the database is configured."""
     files = conf.config_file
     return (
         'See [reservations] connection, or if there is none [api_database] '

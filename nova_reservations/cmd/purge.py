@@ -16,7 +16,7 @@ def add_parser(
     add_parser: Callable[..., Any],
     day: Callable[[str], datetime.datetime],
 ) -> None:
-    """:param day: reads a day"""
+    """:param day: parses a day"""
     parser = add_parser(
         group,
         'purge',

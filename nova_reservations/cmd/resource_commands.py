@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nova-reservations-manage resource``: what there is beside hosts."""
+"""``nova-reservations-manage resource``: resources other than hosts."""
 
 import argparse
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _AddParser = Callable[..., argparse.ArgumentParser]
 def add_parsers(
     group: Any, add_parser: _AddParser, read_property: Any
 ) -> None:
-    """:param read_property: returns the name and value of a property"""
+    """:param read_property: parses a property into its name and value"""
     listing = add_parser(group, 'list', 'list those of a type', _list)
     listing.add_argument('type', metavar='TYPE', help='as its plugin names it')
     for name, text, act in (
@@ -139,7 +139,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 
 def _add(services: bootstrap.Services, arguments: Any) -> int:
-    """As hosts: what is there already gets what is given."""
+    """Add a resource; like "host add", update one that exists already."""
 
     def act() -> int:
         validation.check_storable([arguments.type, arguments.resource])
@@ -237,7 +237,7 @@ def _remove(services: bootstrap.Services, arguments: Any) -> int:
 
 
 def _told(name: str, act: Callable[[], int]) -> int:
-    """Return the exit code; say why something was refused."""
+    """Return the exit code; print the reason of a refusal."""
     try:
         return act()
     except exception.ReservationsError as error:

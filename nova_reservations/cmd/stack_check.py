@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of Heat, where stacks can be leased."""
+"""The upgrade check of Heat, for clouds where stacks can be leased."""
 
 from collections.abc import Collection
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from nova_reservations.plugins.resource_types import stack_tokens
 
 
 def failures(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:
-    """Say why no stack is made, wherever it is.
+    """Yield why stacks can't be created in any project.
 
-    :param types: that are switched on
+    :param types: the resource types that are switched on
     """
     if stack_audit.STACK not in types:
         return
@@ -48,7 +48,7 @@ def failures(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:
 
 
 def warnings(cloud: ports.Cloud, types: Collection[str]) -> Iterator[str]:
-    """Say in which projects no stack is made."""
+    """Yield a warning if stacks can't be created in most projects."""
     if stack_audit.STACK in types and not cloud.stacks.inherited_roles():
         yield (
             'The user in [service_user] has no role that projects inherit, '

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nova-reservations-status upgrade check``: whether all is as it must be.
+"""``nova-reservations-status upgrade check``: checks of the installation.
 
-Like nova-status it exits with 0, 1 (a warning), 2 (a failure) or 255 (it
-could not look). Each finding says what to do about it.
+Like nova-status it exits with 0, 1 (a warning), 2 (a failure) or 255 (the
+checks could not run). Each finding says what to do about it.
 """
 
 from collections import Counter
@@ -53,10 +53,10 @@ PASTE_FILTER = 'nova_reservations.api.middleware:Reservations.factory'
 FILTER = 'reservations'
 CONTEXT = 'keystonecontext'
 APPLICATION = 'osapi_compute_app_v21'
-"""The application that every pipeline of the compute API ends in."""
+"""The application at the end of each pipeline of the compute API."""
 
 MANY = 10
-"""No more findings of a check are listed than this."""
+"""The maximum number of findings that are listed of one check."""
 
 WIDTH = 80
 
@@ -66,13 +66,13 @@ def main() -> int:
     with process.reporting(conf, exit_code=255):
         upgradecheck.register_cli_options(conf, Checks(conf))
         process.start(conf)
-        # Where it looks for --json.
+        # upgradecheck reads --json from there.
         upgradecheck.CONF = conf
         return upgradecheck.run(conf)
 
 
 def _with_database(check: Callable[['Checks'], Result]) -> Any:
-    """Make a check fail by its result where it can't ask the database."""
+    """Make a check return an error as its result if the database fails."""
 
     @functools.wraps(check)
     def result(self: 'Checks') -> Result:
@@ -93,7 +93,7 @@ def _with_database(check: Callable[['Checks'], Result]) -> Any:
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """:param services: in place of those that conf describes"""
+    """:param services: used in place of services that are built from conf"""
 
     def __init__(
         self,
@@ -117,7 +117,8 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'{error}. Install a version of nova-reservations that was '
                 'made for this Nova.',
             )
-        # Other machines may have another Nova, or no plugins of ours.
+        # Only warnings: other machines may have another Nova, or none of our
+        # plugins.
         return _result(
             Code.WARNING,
             [
@@ -128,7 +129,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def options(self) -> Result:
-        # What they have together is looked at where each is possible.
+        # Combinations are only checked if each option is valid.
         failed = [*option_check.failures(self.conf)] or [
             *option_needs.failures(self.conf)
         ]
@@ -171,7 +172,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return _result(Code.FAILURE, findings)
 
     def resources(self) -> Result:
-        """Say what scheduler_consumers relies on in vain."""
+        """Check that everything that scheduler_consumers needs is there."""
         if not self.conf.scheduler_consumers:
             return Result(Code.SUCCESS)
         found = handler.find(self.conf)
@@ -212,7 +213,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def api(self) -> Result:
         name = self.conf.wsgi.api_paste_config
         if 'OS_NOVA_CONFIG_DIR' in os.environ:
-            # Nova's WSGI application looks nowhere else.
+            # Then Nova's WSGI application searches this directory only.
             path: str | None = os.path.join(
                 os.environ['OS_NOVA_CONFIG_DIR'], name
             )
@@ -301,7 +302,8 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @_with_database
     def uninstalling(self) -> Result:
-        """Tell what opens to everybody when the extension goes; no more."""
+        """Report, always with success, what would be open to everybody without
+        the extension."""
         hosts = sum(
             host.role == states.Role.POOL
             for host in self.services.hosts.find(objects.HostQuery())
@@ -333,7 +335,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def volumes(self) -> Result:
-        """Say whether volumes can be made in projects, and kept."""
+        """Check whether volumes can be created in projects, and be kept."""
         hosts = self.services.hosts
         if pools.VOLUME not in resource_types.of_resources(hosts.types):
             return Result(Code.SUCCESS)
@@ -359,7 +361,7 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def limits(self) -> Result:
-        """Ask keystone for limits, where it has them."""
+        """Check keystone's limits, if these are used."""
         if self.options().code == Code.FAILURE:
             return Result(
                 Code.WARNING, 'Not checked: [reservations] has to be right.'
@@ -372,9 +374,9 @@ class Checks(upgradecheck.UpgradeCommands):
         )
 
     def _leasable(self) -> limit_check.Leasable | None:
-        """Return the types of what can be leased here, and the classes that
-        resources of each have, but for hosts; None if the database does not
-        tell."""
+        """Return the resource types that can be leased here -> the classes of
+        their resources, which are left out for hosts; None if the database
+        can't be read."""
         if self.database().code != Code.SUCCESS:
             return None
         types = resource_types.of_resources(self.services.hosts.types)
@@ -396,7 +398,7 @@ class Checks(upgradecheck.UpgradeCommands):
         return audit.Audit(self.services.database, self.services.hosts.cloud)
 
     def _get_details(self, result: Result) -> str | None:
-        """Wrap each line by itself, which the original makes one of."""
+        """Wrap each line by itself; the original would join all lines."""
         if result.details is None:
             return None
         return '\n'.join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The upgrade check of Cinder, where volumes can be leased."""
+"""The upgrade check of Cinder, for clouds where volumes can be leased."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from nova_reservations import ports
 
 
 def failures(cloud: ports.Cloud, conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Say why no volume is made, or kept as it is wanted."""
+    """Yield why volumes can't be created, or kept at the end."""
     try:
         cloud.volumes.acts_everywhere()
         known = {each.name for each in cloud.volumes.find_types()}
@@ -26,7 +26,7 @@ def failures(cloud: ports.Cloud, conf: cfg.ConfigOpts) -> Iterator[str]:
 
 
 def warnings(cloud: ports.Cloud) -> Iterator[str]:
-    """Say in which projects no volume is made."""
+    """Yield a warning if volumes can't be created in most projects."""
     if not cloud.volumes.acts_everywhere():
         yield (
             'The user in [service_user] has no role that projects inherit, '

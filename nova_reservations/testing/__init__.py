@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Doubles for the tests of plugins: a cloud in memory, and a clock by hand.
+"""Fakes for the tests of plugins: a cloud in memory, and a manual clock.
 
-``region.Region`` is the engine with all its use cases, as ``bootstrap`` puts
-it together, on an SQLite database and a ``fake_cloud.FakeCloud``. Its time
-goes on when a test says so, and its workers do what is due then::
+``region.Region`` is the whole engine, as ``bootstrap`` assembles it, on an
+SQLite database and a ``fake_cloud.FakeCloud``. A test moves its time forward,
+and then its workers do what is due::
 
     factory = region.Factory(tmp_path)
     ours = factory('host1', 'host2', types={'virtual:moon': Moon})
@@ -11,7 +11,7 @@ goes on when a test says so, and its workers do what is due then::
     ours.forward(until=10)
     assert ours.status(lease) == 'ACTIVE'
 
-``steps.Steps`` counts what a region writes, and can have it killed before
-any of it: a plugin must get on from there. ``options`` has the options'
-defaults. All of it needs what the package itself needs, and nothing else.
+``steps.Steps`` counts the writes of a region, and can kill a worker before any
+of them: a plugin must go on from there. ``options`` has the defaults of the
+options. This package has no requirements beyond those of the main package.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses that can be leased in a region for tests."""
+"""Helpers for tests that lease addresses in a region."""
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -31,7 +31,7 @@ def enrol(region: regions.Region, *last: int) -> None:
 def asked(
     amount: int, *required: int, **more: object
 ) -> tuple[str, dict[str, object]]:
-    """Return what a lease asks for."""
+    """Return the type and params of a reservation of addresses."""
     return addresses.FLOATING_IP, {
         'network_id': fake_networks.EXTERNAL,
         'amount': amount,
@@ -41,7 +41,7 @@ def asked(
 
 
 def there(region: regions.Region) -> dict[int, str]:
-    """Return the last number -> the project of all floating IPs."""
+    """Return last number of the address -> project, of all floating IPs."""
     return {
         int(each.address.rpartition('.')[2]): each.project_id
         for each in region.cloud.floating_ips.values()
@@ -49,7 +49,7 @@ def there(region: regions.Region) -> dict[int, str]:
 
 
 def take(region: regions.Region, last: int, project_id: str = 'other') -> str:
-    """Create a floating IP by no lease; return its id."""
+    """Create a floating IP outside of any lease; return its id."""
     made = ports.FloatingIP(
         id=f'floating ip {last} of {project_id}',
         project_id=project_id,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of a region in which something has happened.
+"""Copies of a region after a story, that is, after some events in it.
 
-To copy one takes a fraction of what it takes to have that happen again.
+A copy takes a fraction of the time that the story takes.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Story = Callable[[regions.Region], objects.Lease]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kinds:
-    """The types of resources of a region, by name, and their monitors."""
+    """The resource types of a region, by name, and the monitors."""
 
     types: tuple[tuple[str, type[base.ResourceType]], ...]
     monitors: tuple[type[monitor.Monitor], ...]
@@ -45,10 +45,10 @@ HOSTS = Kinds(((objects.HOST, host.PhysicalHost),), (compute.ComputeMonitor,))
 def after(
     factory: regions.Factory, story: Story, *names: str, kinds: Kinds = HOSTS
 ) -> tuple[regions.Region, objects.Lease]:
-    """Return a region with hosts of these names after a story, and the lease
-    that this has returned: what another process finds there.
+    """Return a region with these hosts after a story, as another process would
+    find it, and the lease that the story has returned.
 
-    :param story: what it changes is data of the region; none of its methods
+    :param story: it may only change data of the region, and no methods
     """
     moment, lease = _moment(story, names, kinds)
     region = _Copy(factory.file(), moment, kinds)
@@ -78,7 +78,7 @@ def _moment(
 
 
 class _Moment:
-    """All that a closed region is to other processes, and its clock."""
+    """The state of a closed region that other processes see, and its clock."""
 
     def __init__(self, region: regions.Region) -> None:
         self.content = _file(region.database.url).read_bytes()
@@ -114,7 +114,7 @@ class _Copy(regions.Region):
 
 
 def _state(cloud: fake_state.State) -> dict[str, Any]:
-    """Return what of a cloud is data."""
+    """Return the attributes of a cloud that are data."""
     plain = fake_state.State({})
     return {
         name: value

@@ -110,7 +110,7 @@ class FakeAggregates:
         return changes
 
     def _change(self, name: str) -> ports.GenerationChanges:
-        """Count a change of the host's provider, as placement does."""
+        """Increment the generation of a host's provider, as placement does."""
         known = self._state.known.get(name)
         if known is None:
             return {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud in memory, for tests of what does not need a real Nova.
+"""A cloud in memory, for tests that do not need a real Nova.
 
-It keeps the promises of ``ports.Cloud``: all that it does may be repeated.
+It fulfils the contract of ``ports.Cloud``: all its methods may be repeated.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ NAMESPACE = uuid.UUID('8f6ab0b0-6f9c-4c1e-9a35-9b6fe4a1f0de')
 
 
 def facts(name: str, **changes: Any) -> objects.HostFacts:
-    """Return what a fresh host of the cloud tells of itself."""
+    """Return the facts of a new host of the cloud."""
     plain = objects.HostFacts(
         uuid=str(uuid.uuid5(NAMESPACE, name)),
         service_host=name,
@@ -50,7 +50,7 @@ def facts(name: str, **changes: Any) -> objects.HostFacts:
 
 
 class FakeCloud(fake_state.State):
-    """The state, which tests read and change, with the parts of the port."""
+    """The state, which tests read and change, and the parts of ports.Cloud."""
 
     def __init__(self, *names: str) -> None:
         super().__init__({name: facts(name) for name in names})

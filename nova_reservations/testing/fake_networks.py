@@ -15,8 +15,7 @@ SUBNET = 'a2fa9b7e-8451-4868-85f4-92ee7c77eed6'
 
 
 def external(**changes: Any) -> ports.Network:
-    """Return an external network in which nothing above .100 is given to
-    anybody."""
+    """Return an external network whose allocation pool ends before .100."""
     plain = ports.Network(
         EXTERNAL,
         external=True,

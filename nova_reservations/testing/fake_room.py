@@ -11,7 +11,7 @@ from nova_reservations.testing import fake_state
 def find(
     state: fake_state.State, servers: Collection[ports.Server]
 ) -> ports.Room:
-    """Return it; each server needs a VCPU."""
+    """Return the room for servers that need a VCPU each."""
     open_hosts = [
         host
         for host in state.ordinary_hosts()

@@ -105,13 +105,13 @@ class FakeServers:
     def _each(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Iterator[ports.Server]:
-        """Yield them as they are now, without those that are gone."""
+        """Yield the current state of the servers that still exist."""
         for server in servers:
             check()
             yield from self.find_servers([server.uuid]).values()
 
     def _busy(self, server: ports.Server) -> str | None:
-        """Return why nothing can be asked of the server now."""
+        """Return why the server can't be changed now; None if it can."""
         service = self._state.services.get(server.host)
         if server.task is not None:
             return f'it is still {server.task}'
@@ -122,7 +122,7 @@ class FakeServers:
         return None
 
     def gone_servers(self, servers: Collection[str]) -> frozenset[str]:
-        # Of those in a cell that does not answer it is not known.
+        # Servers in a cell that does not answer are not known to be gone.
         return frozenset(servers) - self._all().keys()
 
     def let_in(
@@ -329,7 +329,7 @@ class FakeServers:
         return ports.Outcome(waiting, failed)
 
     def _is_made(self, server: ports.Server, key: ports.RequestKey) -> bool:
-        """Return whether there is an image by this attempt or another."""
+        """Return whether there is an image of the server by any attempt."""
         return (server.uuid, key.reason) in {
             (uuid, made.reason) for uuid, made in self._state.images
         }
@@ -438,9 +438,10 @@ class FakeServers:
     def evacuate(
         self, servers: Collection[ports.Server], check: ports.Check
     ) -> Mapping[str, str]:
-        """Put them on the first host of an aggregate that theirs was in, into
-        the first slot of their reservation that is free or, if their host is
-        not enrolled, on the first such host that works."""
+        """Move each server to the first host with a free slot of its
+        reservation. Without slots, move it to the first host of an aggregate
+        that has its old host no more; if the old host is not enrolled, to the
+        first working host that is not enrolled either."""
         refused = {}
         for server in self._each(servers, check):
             self._state.write('evacuate')

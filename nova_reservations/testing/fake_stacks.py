@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stacks of a cloud in memory, whose Heat knows of functions no more than
-``get_param``, and of groups that they have a count."""
+"""The stacks of a cloud in memory. Its Heat knows no function but
+``get_param``, and only the count of groups."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -116,7 +116,7 @@ class FakeStacks:
             self.finish()
 
     def finish(self, status: str = 'COMPLETE', reason: str = '') -> None:
-        """Do all that Heat was asked for, or have it fail."""
+        """Finish everything that Heat was asked for, or make it fail."""
         for name, stack in [*self._state.stacks_made.items()]:
             if (stack.action, status) == ('DELETE', 'COMPLETE'):
                 del self._state.stacks_made[name]
@@ -146,7 +146,7 @@ def _resources(
 
 
 def _resolved(value: Any, parameters: Mapping[str, Any]) -> Any:
-    """Return a value; None: it is not known before there is a stack."""
+    """Return a value; None: it is not known before the stack exists."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
     [(function, argument)] = value.items()

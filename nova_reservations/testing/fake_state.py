@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a cloud in memory, and what tests do to it."""
+"""The state of a cloud in memory, with methods by which tests change it."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -23,76 +23,77 @@ _TASKS = {
     'suspending': 'suspended',
     'unshelving': 'active',
 }
-"""Task -> the state that it ends in."""
+"""Task state -> the state in which it ends."""
 
 FAILED = 'Nova has failed at it, and is asked again within a minute'
 
 RETRY = datetime.timedelta(minutes=1)
 
 CELL = 'a cell'
-"""The cell of hosts of which nothing else is said."""
+"""The cell of all hosts that are not in State.cells."""
 
 
 class State:
     """The state of a cloud in memory; its parts read and change it.
 
-    :ivar before: called with the name of each write before it is made;
-        a test may raise from it, as a kill or a failure would.
-    :ivar instances: UUID -> server, of those on hosts.
+    :ivar before: called with the name of each write before the write; a test
+        can raise from it to simulate a kill or a failure.
+    :ivar instances: UUID -> server, of servers on hosts.
     :ivar aggregate_hosts: reservation id -> the hosts of its aggregate.
-    :ivar signed: aggregate -> the database that it says it is of.
-    :ivar hints: server -> the reservation that it was created in.
-    :ivar unmirrored: (host, aggregate) that placement does not know of.
-    :ivar slow_servers: what is asked of them takes until finish_tasks().
+    :ivar signed: aggregate -> the database in its metadata.
+    :ivar hints: server -> the reservation in which it was created.
+    :ivar unmirrored: (host, aggregate) pairs that placement lacks.
+    :ivar slow_servers: servers whose tasks last until finish_tasks().
     :ivar refusals: server -> why it can not be shelved.
     :ivar shelved: servers that are on no host.
-    :ivar migrated: servers that are outside of the pool now.
-    :ivar elsewhere: UUID -> server, of these.
-    :ivar homeless: servers that find no place there.
-    :ivar images: (server, why) of the snapshots that there are.
-    :ivar broken: servers of which no snapshot can be made.
-    :ivar undeletable: servers at whose deletion their hosts fail.
+    :ivar migrated: servers that were migrated out of the pool.
+    :ivar elsewhere: UUID -> server, of migrated servers.
+    :ivar homeless: servers that no host outside of the pool has room for.
+    :ivar images: (server, key) of the existing snapshots.
+    :ivar broken: servers that can not be saved, shelved or moved.
+    :ivar undeletable: servers whose deletion fails on their hosts.
     :ivar preparing: servers that are about to be migrated, whatever else is
         done to them.
-    :ivar failed_deletions: server -> when that was asked for last.
+    :ivar failed_deletions: server -> when its deletion has failed last.
     :ivar trusted: whether there are credentials to act for projects.
     :ivar services: service host -> its nova-compute, if it does not work.
-    :ivar cells: service host -> its cell, if not that of all others.
+    :ivar cells: service host -> its cell, if that is not CELL.
     :ivar silent: cells that do not answer.
-    :ivar members: what is in the aggregate of drainable hosts; None: none.
-    :ivar particulars: server -> what is told of it beside its state.
-    :ivar moved: (server, from where) of those that were moved for leases.
-    :ivar at_rest: UUID -> server, of those that are on a shelf.
-    :ivar unbuilt: UUID -> server, of those that Nova has put on no host yet,
+    :ivar members: the hosts in the aggregate of drainable hosts; None: there
+        is no such aggregate.
+    :ivar particulars: server -> fields of PlacedServer beside its state.
+    :ivar moved: (server, old host) of servers that were moved for leases.
+    :ivar at_rest: UUID -> server, of shelved servers.
+    :ivar unbuilt: UUID -> server, of servers that Nova has put on no host yet,
         or could not.
-    :ivar rooms: host -> how many more can be unshelved there.
+    :ivar rooms: host -> how many more servers can be unshelved there.
     :ivar room: how many servers each host outside of the pool has room for.
-    :ivar flavor_projects: flavor -> who may use it, if it is not public.
+    :ivar flavor_projects: flavor -> its projects, if it is not public.
     :ivar classes: reservation id -> host -> slots.
     :ivar tenancy: server -> the reservation whose flavor it has, or in
-        which it was guaranteed a place.
-    :ivar foreign: classes that others have made.
+        which it has a guaranteed place.
+    :ivar foreign: resource classes that others have created.
     :ivar stuck: reservation id -> consumers that never give their slots up.
-    :ivar networks_known: id -> network of Neutron's.
-    :ivar network_projects: network -> who sees it, if not everybody does.
-    :ivar floating_ips: id -> floating IP, whoever's it is.
-    :ivar network_ports: (network, address) -> the port that has it.
-    :ivar segment_networks: id -> network on a segment, whoever's it is.
-    :ivar tenant_ports: id -> port, by the network that it is in.
+    :ivar networks_known: id -> network of Neutron.
+    :ivar network_projects: network -> the projects that see it, if not all.
+    :ivar floating_ips: id -> floating IP, of any project.
+    :ivar network_ports: (network, address) -> the port with that address.
+    :ivar segment_networks: id -> network on a segment, of any project.
+    :ivar tenant_ports: network id -> port id -> port.
     :ivar vlan_ranges: physical network -> the VLANs that Neutron gives to
-        anybody; None: it does not tell.
+        anybody; None: Neutron does not tell.
     :ivar unreached: physical networks whose agents are all dead.
     :ivar stuck_ports: ids of ports that something else needs.
-    :ivar without_quota: projects that may have no more floating IPs, nor
+    :ivar without_quota: projects without quota for more floating IPs or
         networks.
     :ivar neutron_is_silent: whether Neutron does not answer.
-    :ivar is_administrator: whether Neutron takes us for one.
-    :ivar stacks_made: name -> stack, whoever's it is.
-    :ivar stack_templates: name -> the template that it was made of.
+    :ivar is_administrator: whether we are an administrator to Neutron.
+    :ivar stacks_made: name -> stack, of any project.
+    :ivar stack_templates: name of a stack -> its template.
     :ivar heat_is_silent: whether Heat does not answer.
-    :ivar heat_is_quick: whether Heat does at once what it is asked for.
-    :ivar without_role: projects that there are no tokens of.
-    :ivar roles: those of the tokens of all others.
+    :ivar heat_is_quick: whether Heat finishes each request at once.
+    :ivar without_role: projects for which we get no tokens.
+    :ivar roles: the roles of our tokens for all other projects.
     :ivar catalog: the types of services in these tokens.
     """
 
@@ -203,9 +204,9 @@ class State:
     def boot(
         self, host: str, project_id: str, server: str | None = None
     ) -> str:
-        """Put a server on a host, whatever the scheduler would say.
+        """Put a server on a host, without a scheduler.
 
-        In a reservation of its project's that has the host, if there is one.
+        If its project has a reservation with that host, it is in this one.
         """
         server = self.intrude(host, project_id, server)
         for reservation_id, members in self.aggregate_hosts.items():
@@ -219,7 +220,7 @@ class State:
     def intrude(
         self, host: str, project_id: str, server: str | None = None
     ) -> str:
-        """Put a server on a host, by no reservation."""
+        """Put a server on a host outside of any reservation."""
         server = server or str(uuid.uuid4())
         self.instances[server] = ports.Server(
             server, project_id, host, 'active'
@@ -227,7 +228,7 @@ class State:
         return server
 
     def build(self, server: str, project_id: str, state: str) -> None:
-        """Add a server that has no host yet, or found none."""
+        """Add a server that has no host yet, or for which there was none."""
         self.unbuilt[server] = ports.Server(
             server,
             project_id,
@@ -252,8 +253,7 @@ class State:
         self.slow_servers.clear()
 
     def finish_moves(self) -> None:
-        """Finish the moves of servers that are slow, unless they are
-        broken."""
+        """Finish the moves of slow servers, unless they are broken."""
         for server in list(self.instances.values()):
             if server.task == 'migrating' and server.uuid in self.broken:
                 self.instances[server.uuid] = dataclasses.replace(
@@ -266,7 +266,7 @@ class State:
     def fail(
         self, host: str, disabled: bool = False, forced_down: bool = False
     ) -> None:
-        """Let a host fail: if not on purpose, it no longer reports."""
+        """Make a host fail: unless it is disabled, it no longer reports."""
         self.services[host] = ports.ComputeService(
             up=disabled, disabled=disabled, forced_down=forced_down
         )
@@ -275,7 +275,7 @@ class State:
         self.services.pop(host, None)
 
     def free_slots(self, reservation_id: str) -> list[str]:
-        """Return the hosts on which a server of it would land."""
+        """Return the hosts that have free slots of the reservation."""
         return [
             host
             for host, slots in sorted(self.classes[reservation_id].items())
@@ -284,7 +284,7 @@ class State:
         ]
 
     def held_on(self, reservation_id: str, host: str) -> int:
-        """Return how many slots of the reservation servers hold there."""
+        """Return how many slots of the reservation servers hold on a host."""
         return sum(
             1
             for server in self.instances.values()
@@ -320,7 +320,7 @@ class State:
     def delete(
         self, server: ports.Server, now: datetime.datetime | None
     ) -> None:
-        """Delete a server, or have its host fail at that."""
+        """Delete a server, or have its host fail to delete it."""
         self.write('delete server')
         if server.uuid not in self.undeletable:
             self.begin(server, 'deleting')
@@ -352,8 +352,8 @@ class State:
             )
 
     def move(self, server: ports.Server) -> None:
-        """Move it to where the scheduler would have it: within its
-        reservation, or out of the pool."""
+        """Move a server as the scheduler would: within its reservation, or
+        to a host outside of the pool."""
         members = self.aggregate_hosts.get(self.hints.get(server.uuid, ''))
         targets = set(members or set(self.known) - self.marked)
         targets.discard(server.host)

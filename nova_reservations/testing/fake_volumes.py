@@ -15,7 +15,7 @@ from nova_reservations.testing import fake_state
 _BEFORE = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 
 BUSY = frozenset({'creating', 'deleting'})
-"""States that Cinder leaves by itself."""
+"""Statuses that pass by themselves."""
 
 
 def pool(name: str, total_gb: int | None = 100) -> ports.VolumePool:
@@ -27,9 +27,9 @@ def pool(name: str, total_gb: int | None = 100) -> ports.VolumePool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Made:
-    """:ivar type_name: of its volume type.
+    """:ivar type_name: the name of its volume type.
 
-    :ivar pool: where Cinder has put it.
+    :ivar pool: the pool in which Cinder has put it.
     """
 
     volume: ports.Volume
@@ -39,29 +39,29 @@ class Made:
 
 
 class FakeVolumes:
-    """A Cinder: its own, and what tests do to it.
+    """A Cinder in memory, with methods by which tests change it.
 
     :ivar pools: name -> pool.
     :ivar types: name -> type.
     :ivar access: name of a type -> the projects that may use it.
-    :ivar quotas: name of a type -> what may be had by it.
-    :ivar made: id -> volume, in the order in which they were made.
+    :ivar quotas: name of a type -> the quota for its volumes.
+    :ivar made: id -> volume, in the order of creation.
     :ivar without_role: projects in which nothing can be created.
-    :ivar without_quota: projects that may have no more volumes.
+    :ivar without_quota: projects without quota for more volumes.
     :ivar backups: ID of a volume -> its backups.
     :ivar has_backup_service: whether backups can be made.
     :ivar groups: ID -> group of volumes.
     :ivar grouped: IDs of groups that have volumes, and are not deleted.
-    :ivar undeletable: IDs of groups at whose deletion the backend fails.
+    :ivar undeletable: IDs of groups whose deletion fails in the backend.
     :ivar snapshots: ID of a volume -> its snapshots, with which it can not be
         moved.
     :ivar immovable: IDs of volumes that can not be moved anywhere.
-    :ivar copies: what is moved is copied: what it leaves behind in its pool
-        is deleted until the next finish().
-    :ivar clock: what time it is in Cinder.
-    :ivar slow: what is created, or deleted, takes until finish().
-    :ivar broken: what is created fails.
-    :ivar is_silent: Cinder does not answer.
+    :ivar copies: whether moved volumes are copied: then the source stays in
+        the old pool, in status deleting, until the next finish().
+    :ivar clock: returns the time of Cinder.
+    :ivar slow: whether creations and deletions last until finish().
+    :ivar broken: whether creations fail.
+    :ivar is_silent: whether Cinder does not answer.
     """
 
     def __init__(self, state: fake_state.State) -> None:
@@ -89,7 +89,7 @@ class FakeVolumes:
         self._wanted: dict[str, str] = {}
 
     def finish(self) -> None:
-        """Finish what is being created, or deleted."""
+        """Finish everything that is being created, deleted or retyped."""
         for key, made in list(self.made.items()):
             if made.volume.status == 'creating':
                 self.set_status(key, 'available')
@@ -120,7 +120,7 @@ class FakeVolumes:
             )
 
     def _where(self, type_name: str) -> str | None:
-        """Return a pool to which a type leads."""
+        """Return a pool to which a volume type leads."""
         wanted = self.types.get(type_name)
         for name, each in self.pools.items():
             if wanted is not None and wanted.may_lead_to(each):
@@ -137,7 +137,7 @@ class FakeVolumes:
         ]
 
     def attach(self, key: str, *servers: str) -> None:
-        """Attach a volume to servers; to none: detach it."""
+        """Attach a volume to servers; without servers, detach it."""
         self._change(
             key, status='in-use' if servers else 'available', servers=servers
         )
@@ -145,7 +145,7 @@ class FakeVolumes:
     def add_type(
         self, name: str, is_public: bool = True, **specs: str
     ) -> None:
-        """Add a type that is none of ours, or change it."""
+        """Add or change a volume type that is not ours."""
         self.types[name] = ports.VolumeType(
             f'id of {name}', name, is_public, specs
         )
@@ -219,7 +219,7 @@ class FakeVolumes:
         ]
 
     def _shown(self, made: Made) -> ports.Volume:
-        """Return a volume with what its type says of it."""
+        """Return a volume with the fields that follow from its type."""
         its = self.types[made.type_name]
         return dataclasses.replace(
             made.volume,
@@ -243,7 +243,7 @@ class FakeVolumes:
     def add_group(
         self, key: str, project_id: str, *type_names: str
     ) -> ports.VolumeGroup:
-        """Make a group; Cinder asks nobody for access to its types."""
+        """Create a group; Cinder does not check access to its types."""
         ids = frozenset(self.types[name].id for name in type_names)
         self.groups[key] = ports.VolumeGroup(key, project_id, ids, 'available')
         return self.groups[key]
@@ -292,7 +292,7 @@ class FakeVolumes:
     def make(
         self, project_id: str, type_name: str, size_gb: int, name: str = ''
     ) -> None:
-        """Create a volume, as the project asks for it.
+        """Create a volume on a request of the project.
 
         :raises: CloudRefused
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options as they are where ``nova.conf`` has none of ours."""
+"""Options with their defaults, as if ``nova.conf`` had none of ours."""
 
 import dataclasses
 from typing import Any
@@ -11,7 +11,7 @@ from nova_reservations.engine import settings
 
 
 def defaults() -> cfg.ConfigOpts:
-    """Return our options, each with its default; no file is read."""
+    """Return our options with their defaults; no file is read."""
     options = cfg.ConfigOpts()
     conf.register_opts(options)
     options([], default_config_files=[], default_config_dirs=[])
@@ -19,5 +19,5 @@ def defaults() -> cfg.ConfigOpts:
 
 
 def engine_settings(**changes: Any) -> settings.Settings:
-    """Return the defaults of the engine's options, but for the changes."""
+    """Return the engine's default settings with some changes."""
     return dataclasses.replace(settings.Settings.of(defaults()), **changes)

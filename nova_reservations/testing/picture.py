@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A region as it is compared with itself: without times and versions."""
+"""Pictures of a region that can be compared: without times and versions."""
 
 import dataclasses
 from typing import Any
@@ -14,7 +14,7 @@ from nova_reservations.testing import fake_state
 
 
 def without_times(lease: objects.Lease) -> dict[str, Any]:
-    """Return a lease without what differs from run to run."""
+    """Return a lease without the fields that differ from run to run."""
     picture = dataclasses.asdict(lease)
     for name in ('version', 'attempt', 'due_at', 'updated_at'):
         del picture[name]
@@ -27,7 +27,8 @@ def without_times(lease: objects.Lease) -> dict[str, Any]:
 
 
 def in_neutron(cloud: fake_state.State) -> list[tuple[str, ...]]:
-    """Return (place, project, reservation) of all that leases may have."""
+    """Return (place, project, reservation) of all objects in Neutron that
+    leases may have."""
     made: list[tuple[str, ports.Made]] = [
         *((each.address, each) for each in cloud.floating_ips.values()),
         *(
@@ -56,8 +57,8 @@ def held(database: api.Database) -> list[tuple[str, int, bool]]:
 
 
 def recorded(database: api.Database) -> list[tuple[Any, ...]]:
-    """Return what leases have by the record. What they had differs by how long
-    it was until somebody went on."""
+    """Return what leases have now by the record of usage. Earlier usage is
+    left out: it depends on how long it took until a worker went on."""
     with database.reader() as session:
         return sorted(
             (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools that can be leased in a region for tests, and volumes in them."""
+"""Helpers for tests that lease storage pools and volumes in a region."""
 
 from nova_reservations import objects
 from nova_reservations.objects import pool as pools
@@ -24,8 +24,8 @@ FAST, SLOW = 'storage@files#fast', 'storage@files#slow'
 
 
 def enrol(region: regions.Region, *names: str) -> None:
-    """Add pools of 100 GiB; the volume_type of each is its name in its
-    backend."""
+    """Add pools of 100 GiB; the property volume_type of each is the part of
+    its name after the #."""
     for name in names:
         region.cloud.volumes.pools[name] = fake_volumes.pool(name)
         region.resources.add(
@@ -39,12 +39,12 @@ def enrol(region: regions.Region, *names: str) -> None:
 def asked(
     size_gb: int, amount: int = 1, **more: object
 ) -> tuple[str, dict[str, object]]:
-    """Return volumes that a lease asks for."""
+    """Return the type and params of a reservation of volumes."""
     return pools.VOLUME, {'size_gb': size_gb, 'amount': amount, **more}
 
 
 def whole(amount: int = 1, **more: object) -> tuple[str, dict[str, object]]:
-    """Return whole pools that a lease asks for."""
+    """Return the type and params of a reservation of whole pools."""
     return STORAGE, {'amount': amount, **more}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A region for tests: our engine on a cloud in memory, and a clock by hand.
+"""A region for tests: our engine on a cloud in memory, with a manual clock.
 
-Each worker is a process of its own as far as the engine can tell: they have
-only the database and the cloud in common.
+To the engine each worker is like a process of its own: workers share only the
+database and the cloud.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ _SELDOM_AND_AT_ONCE: dict[str, Any] = {
     'down_after': datetime.timedelta(0),
     'settle': datetime.timedelta(0),
 }
-"""Periodic tasks run when a test says so, and nothing is waited for."""
+"""Periodic tasks run only when a test says so, and no delay is waited for."""
 
 
 def minutes(count: float) -> datetime.timedelta:
@@ -61,8 +61,7 @@ def minutes(count: float) -> datetime.timedelta:
 
 
 class Database(api.Database):
-    """:ivar before: called before each transaction that writes, by the
-    thread that is about to."""
+    """:ivar before: called before each writing transaction, in its thread."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -76,14 +75,14 @@ class Database(api.Database):
 
 
 class Region:
-    """:ivar now: the time; nothing else makes it go on.
+    """:ivar now: the time; only tests and forward() change it.
 
     :ivar notes: (event type, payload) of all notifications.
 
-    :param names: of the hosts that there are, all of them enrolled
-    :param enrolled: whether the database has them already
-    :param overrides: of our options, by name
-    :param changes: of the engine's settings
+    :param names: the names of the hosts, which are all enrolled
+    :param enrolled: whether the database has these hosts already
+    :param overrides: changes of our options, by name
+    :param changes: changes of the engine's settings
     """
 
     def __init__(
@@ -101,7 +100,7 @@ class Region:
         self.cloud = fake_cloud.FakeCloud(*names)
         self.cloud.volumes.clock = lambda: self.now
         self.database = Database(url)
-        # Made here, it is no step of what is tried.
+        # Created now, so that it is no step of the story under test.
         identity.of(self.database)
         self.opts = options.defaults()
         for name, value in (overrides or {}).items():
@@ -185,7 +184,7 @@ class Region:
         project: str = 'lessee',
         **asked: Any,
     ) -> objects.Lease:
-        """Lease hosts from and until so many minutes from now on."""
+        """Lease hosts; start and end are minutes from now on."""
         item = {'min': minimum, 'max': maximum or minimum, **asked}
         return self.lease_of(
             (objects.HOST, item), start=start, end=end, project=project
@@ -200,7 +199,7 @@ class Region:
         before_end: float | None = None,
         **more: Any,
     ) -> objects.Lease:
-        """:param more: of a new lease, such as its type"""
+        """:param more: other fields of NewLease, such as lease_type"""
         return self.leases.create(
             lease_requests.NewLease(
                 name='a lease',
@@ -229,7 +228,7 @@ class Region:
         project: str = 'lessee',
         **asked: Any,
     ) -> objects.Lease:
-        """Lease hosts now, or as soon as they can be had."""
+        """Lease hosts now, or as soon as they are free."""
         item = {'min': minimum, 'max': minimum, **asked}
         return self.lease_of(
             (objects.HOST, item),
@@ -242,7 +241,7 @@ class Region:
         )
 
     def donate(self, *names: str, servers: int = 1) -> None:
-        """Make hosts drainable, each with so many servers of some project."""
+        """Add drainable hosts, each with so many servers of some project."""
         self.cloud.members = (self.cloud.members or set()) | set(names)
         for name in names:
             self.add_host(name, enrol=False)
@@ -258,7 +257,7 @@ class Region:
         project: str = 'lessee',
         **asked: Any,
     ) -> objects.Lease:
-        """Lease hosts now, also if others have to be emptied for it."""
+        """Lease hosts now, even if drainable ones have to be emptied."""
         return self.lease_of(
             (objects.HOST, {'min': minimum, 'max': minimum, **asked}),
             end=end if duration is None else duration,
@@ -273,8 +272,8 @@ class Region:
         return self.see(lease)
 
     def change(self, lease: objects.Lease, **changes: Any) -> objects.Lease:
-        """Update a lease: dates are minutes from now on, the rest is asked
-        of its only reservation."""
+        """Update a lease: dates are minutes from now on, and other changes are
+        those of its only reservation."""
         dates: dict[str, Any] = {
             key: self.now + minutes(changes.pop(key))
             for key in ('start', 'end', 'before_end')
@@ -294,7 +293,7 @@ class Region:
         )
 
     def acknowledge(self, lease: objects.Lease) -> None:
-        """Know that resources of the lease were changed."""
+        """Acknowledge that resources of the lease were changed."""
         self.leases.update(
             lease.id,
             lease_requests.LeaseChanges(
@@ -307,7 +306,7 @@ class Region:
         self.leases.delete(lease.id, self.now)
 
     def fails(self, step: str, error: Exception, times: int = 1) -> None:
-        """Let a write to the cloud fail, the first times that it is made."""
+        """Make a write to the cloud fail the first so many times."""
         left = [error] * times
 
         def before(made: str) -> None:
@@ -330,7 +329,7 @@ class Region:
         return worker
 
     def work(self, worker: workers.Worker | None = None) -> None:
-        """Do all that is due at this instant."""
+        """Do everything that is due at this instant."""
         worker = worker or self._anybody()
         while self._is_due():
             worker.tick(self.now)
@@ -347,7 +346,7 @@ class Region:
             tasks.hurry(session, task, self.now)
 
     def look(self) -> None:
-        """Let the monitors look, and do all that follows at this instant."""
+        """Poll the monitors, and do everything that is due then."""
         self.monitoring.poll(self.now)
         self.healing.check_replaced(self.now)
         self.work()
@@ -358,8 +357,8 @@ class Region:
     def forward(
         self, *, until: float, by: workers.Worker | None = None
     ) -> None:
-        """Let time pass until so many minutes after noon; what becomes due
-        is done at its second."""
+        """Let time pass until so many minutes after noon; everything that
+        becomes due is done at its second."""
         target = NOON + minutes(until)
         while True:
             self.work(by)
@@ -387,7 +386,7 @@ class Region:
         return str(self.see(lease).status)
 
     def hosts_of(self, lease: objects.Lease) -> set[str]:
-        """Return the hosts that the lease holds: not those released."""
+        """Return the hosts that the lease holds, without released ones."""
         with self.database.reader() as session:
             return set(
                 session.scalars(
@@ -409,7 +408,7 @@ class Region:
             )
 
     def fenced(self) -> set[str]:
-        """Return drainable hosts that are taken, or not given back yet."""
+        """Return drainable hosts that leases have, or have not given back."""
         with self.database.reader() as session:
             return {
                 drainable.resource.name
@@ -428,8 +427,8 @@ class Region:
         ]
 
     def picture(self) -> dict[str, Any]:
-        """Return all that may differ at the end if work is done twice, or
-        not at all; when it was done is left out."""
+        """Return everything that would differ if work was done twice, or not
+        at all; times are left out."""
         return {
             'leases': {
                 lease.id: picture.without_times(lease)
@@ -457,15 +456,15 @@ class Region:
 
 @functools.cache
 def _with_hosts(*names: str) -> bytes:
-    """Return a database of SQLite in which these hosts are enrolled.
+    """Return the file of an SQLite database with these hosts enrolled.
 
-    Made once in a process: to enrol hosts takes longer than most of what is
-    tried with them.
+    It is made once per process, because enrolling hosts takes longer than most
+    tests with them.
     """
     with tempfile.TemporaryDirectory() as directory:
         file = pathlib.Path(directory, 'enrolled.db')
         region = Region(template.copy_to(file), *names)
-        # When they are due next depends on a region's options.
+        # When tasks are due next depends on the options of a region.
         with region.database.writer() as session:
             session.execute(sa.update(models.Task).values(due_at=NOON))
         region.close()
@@ -487,7 +486,7 @@ class Factory:
         return region
 
     def file(self) -> pathlib.Path:
-        """Return where the database of the next may be."""
+        """Return a path for the database of the next region."""
         return self.directory / f'{len(self.made)}.db'
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that can be leased in a region for tests."""
+"""Helpers for tests that lease networks in a region."""
 
 from nova_reservations import objects
 from nova_reservations import ports
@@ -32,7 +32,7 @@ def enrol(region: regions.Region, *vlans: int) -> None:
 def asked(
     vlan: int | None = None, **more: object
 ) -> tuple[str, dict[str, object]]:
-    """Return what a lease asks for."""
+    """Return the type and params of a reservation of a network."""
     wanted = '' if vlan is None else f'["==", "$segment_id", "{vlan}"]'
     return segment.NETWORK, {
         'network_name': 'lab',
@@ -42,7 +42,7 @@ def asked(
 
 
 def there(region: regions.Region) -> dict[int, str]:
-    """Return VLAN -> the project of all networks."""
+    """Return VLAN -> project, of all networks."""
     return {
         each.segment.vlan: each.project_id
         for each in region.cloud.segment_networks.values()
@@ -50,7 +50,7 @@ def there(region: regions.Region) -> dict[int, str]:
 
 
 def take(region: regions.Region, vlan: int, project_id: str = 'other') -> str:
-    """Create a network by no lease; return its id."""
+    """Create a network outside of any lease; return its id."""
     made = ports.SegmentNetwork(
         id=f'network {vlan} of {project_id}',
         project_id=project_id,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of stacks that can be leased in a region for tests."""
+"""Helpers for tests that lease stacks in a region."""
 
 from collections.abc import Mapping
 import json
@@ -32,7 +32,7 @@ Resources = Mapping[str, Mapping[str, Any]]
 
 
 def switch_on(region: regions.Region, *types: str) -> None:
-    """Have the options name the types, and flavors be there: small and
+    """Set the resource types in the options, and add flavors small and
     big."""
     region.opts.set_override('resource_types', [*types], 'reservations')
     for name, vcpus in ('small', 1), ('big', 8):
@@ -86,5 +86,5 @@ def template(resources: Resources, **sections: Any) -> str:
 
 
 def asked(resources: Resources, **more: Any) -> tuple[str, dict[str, Any]]:
-    """Return what a lease asks for."""
+    """Return the type and params of a reservation of a stack."""
     return STACK, {'template': template(resources), **more}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of a region, counted, so that something happens before one of them."""
+"""Steps of a region, which are counted, so that a test can act before one."""
 
 import threading
 
@@ -7,12 +7,12 @@ from nova_reservations.testing import region as regions
 
 
 class Killed(BaseException):
-    """A worker that is killed: nothing handles it, nothing runs after it."""
+    """The kill of a worker: nothing handles it, and nothing runs after it."""
 
 
 class Steps:
-    """Counts the steps of a region: its transactions that write, and the
-    writes to its cloud; and does something before one of them."""
+    """Counts the steps of a region, and acts before one of them. Steps are
+    its writing transactions, and the writes to its cloud."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of SQLite with our tables: copies of one, which each process makes
-once, for that takes a while."""
+"""SQLite files with our tables. Each process creates the tables once, which
+takes a while, and then copies the file."""
 
 import functools
 import pathlib
@@ -11,7 +11,7 @@ from nova_reservations.db import migration
 
 
 def copy_to(file: pathlib.Path) -> str:
-    """Write a database that has nothing but our tables; return its URL."""
+    """Write a database with our tables, which are empty; return its URL."""
     file.write_bytes(_content())
     return f'sqlite:///{file}'
 
