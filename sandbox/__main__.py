@@ -131,7 +131,7 @@ def _run(arguments: argparse.Namespace) -> int:
     names = arguments.names if arguments.command else ['host-lease']
     own = stories.CONF.keys() | stories.REAL.keys()
     plain = [name for name in names if name not in own]
-    # Those that want another configuration have a cloud for themselves.
+    # Stories that need another configuration get a cloud of their own.
     others = [[name] for name in names if name in own]
     groups = [plain, *others] if plain else others
     return max(_run_on_one_cloud(group, arguments) for group in groups)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver of Neutron that binds each port, wherever it is to be."""
+"""A mechanism driver of Neutron that binds each port on any host."""
 
 from neutron_lib.plugins.ml2 import api
 

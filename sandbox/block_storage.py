@@ -18,30 +18,31 @@ _LOCK = threading.Lock()
 
 
 def configure(layout: lo.Layout) -> None:
-    """Have the API, which is imported next, use threads and its file."""
+    """Make the API, which is imported next, use threads and its own
+    configuration file."""
     monkey_patch.patch('threading')
     sys.argv.append(f'--config-file={layout.etc}/cinder.conf')
 
 
 def start() -> None:
-    """Start the service of the backend, the one of backups, and the scheduler,
-    which waits for what these tell."""
+    """Start the services of the backend and of backups, and the scheduler,
+    which waits for the reports of the other two."""
     from cinder.common import constants
     from cinder.service import Service
     import os_brick
     from os_brick.initiator import connector
 
     os_brick.setup(CONF)
-    # All volumes are files. What else a host could attach it tells only who
-    # may become root.
+    # All volumes are files. The other connectors are left out, because they
+    # need root to tell what a host can attach.
     connector.unix_connector_list[:] = [
         'os_brick.initiator.connectors.local.LocalConnector'
     ]
     (backend,) = CONF.enabled_backends
 
     class Reporting(Service):
-        """One of several of a process: a Service reports as the one that was
-        made last."""
+        """One of several services in this process. A plain Service would
+        report as the one that was created last."""
 
         def report_state(self) -> None:
             with _LOCK:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual host of RabbitMQ, for as long as the sandbox lasts.
 
-Queues have the same names in every Nova: two in one virtual host get each
-other's messages, and what one that is long gone has declared in another way
-keeps the next one from declaring it.
+Queues have the same names in every Nova. So two Novas in one virtual host
+would get each other's messages. A queue that an earlier Nova has declared with
+other options keeps the next one from declaring it.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ import sqlalchemy.engine
 
 from sandbox import person
 
-#: Of Nova's exchanges and queues those that every Nova has.
+#: An exchange and a queue that every Nova has.
 _EXCHANGE = 'nova'
 _QUEUE = 'conductor'
 
@@ -32,12 +32,13 @@ make a virtual host for the sandbox, and name it in --transport-url:
 def lent(transport_url: str, name: str, alone: bool = True) -> Iterator[str]:
     """Yield the URL of a virtual host that nobody else uses.
 
-    It is made, and in the end deleted, where the broker is on this machine
-    and its rabbitmqctl may do that. Otherwise it is the one given, in which
-    nothing of another Nova may be.
+    It is created, and deleted in the end, if the broker is on this machine and
+    rabbitmqctl works. Otherwise it is the one of the URL, in which there must
+    be nothing of another Nova.
 
-    :param transport_url: none for a Nova that is a single process
-    :param alone: whether it may be the one given: that of others it is not
+    :param transport_url: empty for a Nova that is a single process
+    :param alone: whether the virtual host of the URL may be used; not if
+        several are needed
     :raises Unexpected: if it can't be used, with what to do
     """
     if not transport_url:
@@ -85,7 +86,7 @@ def _control(*command: str) -> bool:
 
 
 def _look(url: sqlalchemy.engine.URL) -> None:
-    """See that Nova can work there, and that none does or did."""
+    """Check that Nova can use it, and that no other Nova does or did."""
     try:
         with amqp.Connection(
             f'{url.host or "127.0.0.1"}:{url.port or 5672}',
@@ -112,9 +113,10 @@ def _look(url: sqlalchemy.engine.URL) -> None:
 
 
 def _found(connection: amqp.Connection) -> str | None:
-    """Return what another Nova has there; what is refused closes a channel.
+    """Return what another Nova has there, or None.
 
-    Nothing is left behind: what is declared is there already.
+    Nothing is created: only existing objects are declared. Each declaration
+    uses a new channel, because a refusal closes the channel.
     """
     try:
         connection.channel().queue_declare(_QUEUE, passive=True)
@@ -127,7 +129,7 @@ def _found(connection: amqp.Connection) -> str | None:
     except amqp.exceptions.NotFound:
         return None
     try:
-        # As [oslo_messaging_rabbit] amqp_auto_delete has it.
+        # The options that [oslo_messaging_rabbit] amqp_auto_delete results in.
         connection.channel().exchange_declare(
             _EXCHANGE, 'topic', durable=False, auto_delete=True
         )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of a Nova that has several, each with a database and a message bus
-that can be taken away from it alone."""
+"""The cells of a Nova with several cells. The connections of each cell to its
+database and its message bus can be cut, without those of the others."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -16,7 +16,8 @@ from sandbox import proxies
 
 @dataclasses.dataclass(frozen=True)
 class Wires:
-    """The lines by which all reach a cell, its own programs too."""
+    """The connections by which all programs, including the cell's own, reach a
+    cell."""
 
     database: proxies.Wire
     bus: proxies.Wire
@@ -26,14 +27,14 @@ class Wires:
 def lent(
     count: int, name: str, database_url: str, transport_url: str
 ) -> Iterator[tuple[tuple[lo.Cell, ...], Mapping[str, Wires]]]:
-    """Yield so many cells, and the wires of each by its name.
+    """Yield so many cells, and name of a cell -> its wires.
 
-    One alone has nothing of its own, and no wires.
+    A single cell has no database or bus of its own, and no wires.
 
-    :param name: of the sandbox
-    :param database_url: of the server that their databases are made on
-    :param transport_url: of the broker that their virtual hosts are made on
-    :raises Unexpected: if these can't be made
+    :param name: the name of the sandbox
+    :param database_url: the server on which their databases are created
+    :param transport_url: the broker on which their virtual hosts are created
+    :raises Unexpected: if these can't be created
     """
     if count == 1:
         yield lo.ONE_CELL, {}
@@ -71,7 +72,7 @@ def _wire(url: str, port: int) -> Iterator[proxies.Wire]:
 
 
 def through(wire: proxies.Wire, url: str) -> str:
-    """Return the URL of a server for those who go through a wire to it."""
+    """Return the URL by which a server is reached through a wire."""
     return (
         sqlalchemy.engine.make_url(url)
         .set(host='127.0.0.1', port=wire.port)

@@ -27,7 +27,7 @@ from sandbox import layout as lo
 from sandbox import person
 from sandbox import story
 
-#: Seconds that the services have to come up, and to go.
+#: Seconds that the services have to start, and to stop.
 _UP = 300
 _DOWN = 10
 
@@ -52,15 +52,15 @@ def brought_up(
 ) -> Iterator['Services']:
     """Run a cloud in an empty folder, for as long as the context lasts.
 
-    :param database_url: of the server to create databases on; none for SQLite
-    :param transport_url: of the message broker; none for a Nova that is a
-        single process
-    :param front: of the name of an API and its port, returns the port that
-        the catalog is to name
+    :param database_url: the server for the databases; empty: SQLite
+    :param transport_url: the message broker; empty for a Nova that is a single
+        process
+    :param front: gets the name of an API and its port; returns the port for
+        the catalog
     :param extra: see config.write
-    :param cells: how many; several need both URLs
+    :param cells: the number of cells; several need both URLs
     :param real: the services of layout.OPTIONAL that it has
-    :param install: installs packages of this sandbox only
+    :param install: installs packages in this sandbox only
     :raises NotUp: if a service does not start, with what its log says last.
     :raises Unexpected: if there is no message broker to use
     """
@@ -110,7 +110,7 @@ def _start_programs(
     """Start the programs of a Nova that is more than its API."""
     for service in layout.controllers:
         services.start(service)
-    # A compute that finds no conductor tries again after 10 s.
+    # Conductors first: a compute that finds none tries again only after 10 s.
     conductors = [
         service
         for service in layout.controllers
@@ -145,10 +145,10 @@ def _listen(port: int = 0) -> socket.socket:
 
 
 def _listen_again(port: int) -> socket.socket:
-    """Listen where a service did that was killed.
+    """Listen on the port of a service that was killed.
 
-    Its workers have the socket until the last of them is gone: on a busy
-    machine that is after their master.
+    Its workers hold the socket until the last of them is gone. On a busy
+    machine that may be some time after their master.
     """
 
     def listen() -> socket.socket | None:
@@ -183,9 +183,9 @@ class Services:
         listener: socket.socket | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start a service; it alone has the listener from now on.
+        """Start a service; from now on only the service has the listener.
 
-        :param environment: what it has of that beside ours
+        :param environment: variables that it has in addition to ours
         """
         descriptors = [listener.fileno()] if listener else []
         with self._log(service).open('ab') as log:
@@ -208,17 +208,18 @@ class Services:
                 start_new_session=True,
             )
         if listener:
-            # When the service dies, nobody shall wait for its answer.
+            # If this process kept the socket, clients would wait for answers
+            # of a service that has died.
             listener.close()
 
     def process(self, service: str) -> subprocess.Popen[bytes]:
-        """Return the service's first process, of which all others are."""
+        """Return the service's first process, the parent of its workers."""
         return self._processes[service]
 
     def kill(self, service: str) -> None:
         """End a service and all its workers, without a chance to clean up."""
         process = self._processes[service]
-        # Nobody of it may be left, if it has ended by itself.
+        # If it has ended by itself, the process group may be gone.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -226,13 +227,13 @@ class Services:
     def restart(
         self, service: str, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Start a service again that was killed, where it was."""
+        """Start a service again that was killed, on the same port."""
         port = self.layout.ports.get(service)
         listener = _listen_again(port) if port else None
         self.start(service, listener, environment)
 
     def wait_for_answer(self, api: str) -> None:
-        """Wait until an API answers: its socket is there since before it.
+        """Wait until an API answers; its socket listens already before that.
 
         :raises NotUp:
         """
@@ -244,7 +245,7 @@ class Services:
     def wait_for(
         self, what: str, look: Callable[[], Sequence[object]], count: int
     ) -> None:
-        """Wait until there are as many as there should be.
+        """Wait until look() returns so many items.
 
         :raises NotUp:
         """
@@ -260,14 +261,14 @@ class Services:
         )
 
     def stop(self) -> None:
-        """End all of them, one way or the other."""
+        """End all services: terminate them, and kill those that do not end."""
         for process in self._processes.values():
             process.terminate()
         deadline = time.monotonic() + _DOWN
         for process in self._processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0, deadline - time.monotonic()))
-            # Workers too, that it may have left behind.
+            # It may have left workers behind.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -292,7 +293,7 @@ def _services(
 
 
 def _furnish(admin: person.Person) -> None:
-    """Create what servers are made of."""
+    """Create the flavor and the image for servers."""
     person.body(
         admin.compute.post(
             '/flavors',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration files of a sandbox, as an operator would write them."""
+"""The configuration files of a sandbox, like those of an operator."""
 
 from collections.abc import Mapping
 import importlib.metadata
@@ -16,10 +16,10 @@ HEALING_INTERVAL = 27
 #: Seconds after which a compute that does not report is down.
 SERVICE_DOWN_TIME = 30
 
-#: Seconds for which it must be down until it has failed.
+#: Seconds for which a compute must be down until it counts as failed.
 DOWN_AFTER = 5
 
-#: Seconds after which a cell's database that does not answer is given up.
+#: Seconds to wait for an answer of a cell's database.
 CELL_TIMEOUT = 10
 
 #: What an operator adds to nova.conf. The list is Nova's own default and ours.
@@ -35,7 +35,7 @@ RESERVATIONS_CONF: ini.Sections = {
     },
 }
 
-#: The compute units of each host, whose processors are not alike.
+#: Host -> its compute units; the hosts have different processors.
 UNITS = dict(zip(lo.HOSTS, (400, 200, 100, 100), strict=True))
 
 #: What an operator adds to nova.conf to track compute units; and a plugin
@@ -59,14 +59,14 @@ RESOURCES_CONF: ini.Sections = {
     },
 }
 
-#: A package that has it, as an operator would install one.
+#: A package with the plugin that fails, as an operator would install one.
 FAULTY = {
     'METADATA': 'Metadata-Version: 2.1\nName: faulty\nVersion: 1\n',
     'entry_points.txt': '[nova.compute.resources]\n'
     'faulty = sandbox.faulty:Faulty\n',
 }
 
-#: A package that has what binds ports: there are no agents that would.
+#: A package with the driver that binds ports; there are no agents to do so.
 BINDING = {
     'METADATA': 'Metadata-Version: 2.1\nName: binding\nVersion: 1\n',
     'entry_points.txt': '[neutron.ml2.mechanism_drivers]\n'
@@ -83,8 +83,8 @@ paste.filter_factory = nova_reservations.api.middleware:Reservations.factory
 def write(layout: lo.Layout, extra: ini.Sections | None = None) -> None:
     """Write the files of every service into the layout's etc folder.
 
-    :param extra: what nova.conf has beside, or in place of, what it has in
-        any sandbox
+    :param extra: options of nova.conf, in addition to those of all sandboxes
+        or in place of them
     """
     nova = ini.merged(_nova(layout), RESERVATIONS_CONF)
     if layout.embedded:
@@ -124,7 +124,7 @@ def write(layout: lo.Layout, extra: ini.Sections | None = None) -> None:
         # nova-compute looks for it beside its files when it starts again.
         files[f'{host}/compute_id'] = lo.node_uuid(host)
     if layout.embedded:
-        # All computes look here: that there is one is all that they ask.
+        # All computes share this folder. They only check that the file exists.
         files['compute_id'] = lo.node_uuid(lo.HOSTS[0])
     for name, text in files.items():
         file = layout.etc / name
@@ -150,12 +150,11 @@ def _files_of_neutron(layout: lo.Layout) -> dict[str, str]:
 
 
 def seen_from_above(layout: lo.Layout, cell: lo.Cell) -> str:
-    """Return the URL of a cell's database for those who ask all cells.
+    """Return the URL of a cell's database for programs that query all cells.
 
-    One cell of several that hangs is given up after some seconds. Without
-    that each question that Nova has for all cells would take one of the five
-    threads that a process has for them, for ever; and with five such
-    questions it knows no cell any more.
+    It has a timeout for a cell that hangs. Without it each query of Nova to
+    all cells would block, for ever, one of the five threads that a process has
+    for such queries. After five queries it could reach no cell any more.
     """
     url = sqlalchemy.engine.make_url(layout.database(cell.database))
     if layout.has_cells and url.drivername == 'mysql+pymysql':
@@ -173,7 +172,7 @@ def _conf_of_computes(cell: lo.Cell) -> str:
 
 
 def conf_of(layout: lo.Layout, daemon: str) -> str:
-    """Return the name of the file that a program of Nova has."""
+    """Return the name of the configuration file of a program of Nova."""
     command, host = daemon.split('@')
     if command == 'nova-compute':
         return _conf_of_computes(layout.cell_of(host))
@@ -183,7 +182,7 @@ def conf_of(layout: lo.Layout, daemon: str) -> str:
 
 
 def conf_of_host(daemon: str) -> str:
-    """Return the name of the file that only this program of Nova has."""
+    """Return the name of the configuration file that only this program has."""
     command, host = daemon.split('@')
     return f'{host}/{command}.conf'
 
@@ -224,8 +223,9 @@ def _keystone(layout: lo.Layout) -> ini.Sections:
 
 def _placement(layout: lo.Layout) -> ini.Sections:
     return {
-        # As it does by default: whoever starts a lease of many hosts asks for
-        # eight at a time, and to connect takes longer than to answer.
+        # The default size of the pool. The start of a lease of many hosts
+        # sends eight requests at a time, and connecting takes longer than
+        # answering.
         'placement_database': ini.database(layout, 'placement', kept=5),
         'keystone_authtoken': ini.authtoken(layout, 'placement'),
     }
@@ -322,8 +322,8 @@ def _heat(layout: lo.Layout) -> ini.Sections:
         'paste_deploy': {
             'api_paste_config': f'{layout.etc}/heat-api-paste.ini'
         },
-        # A stack of a lease outlives the token that made it. Trusts have a
-        # scope of their own.
+        # Needed because a stack of a lease outlives the token that created
+        # it. Without a project: a trust has its own scope.
         'trustee': {
             name: value
             for name, value in ini.credentials(layout, 'heat').items()
@@ -357,7 +357,7 @@ def _nova(layout: lo.Layout) -> ini.Sections:
             'transport_url': layout.transport_url or 'fake://',
         },
         'api_database': ini.database(layout, 'nova_api'),
-        # What is above several cells has cell0.
+        # With several cells, the programs above them use cell0.
         'database': ini.database(
             layout, 'nova_cell0' if layout.has_cells else 'nova'
         ),
@@ -385,8 +385,8 @@ def _nova(layout: lo.Layout) -> ini.Sections:
 
 
 def _of_limits(layout: lo.Layout) -> dict[str, ini.Value]:
-    """Return how keystone is asked for limits, which only the stories do that
-    want limits of keystone."""
+    """Return the options to read limits from keystone; only some stories use
+    unified limits."""
     return {
         'auth_type': 'password',
         'auth_url': layout.auth_url,
@@ -404,12 +404,12 @@ def _of_limits(layout: lo.Layout) -> dict[str, ini.Value]:
 def _of_cell(
     layout: lo.Layout, cell: lo.Cell, nova: ini.Sections
 ) -> ini.Sections:
-    """Return what nova.conf has within a cell, which knows of no other: it
-    has a database and a message bus, and not that of the API."""
+    """Return the nova.conf of a cell. It has the database and the message bus
+    of the cell, and not the API database."""
     own: ini.Sections = {
         'DEFAULT': {'transport_url': cell.transport_url},
         'database': {'connection': layout.database(cell.database)},
-        # It has less to do than that of all cells.
+        # The conductor of a cell has less to do than the one above all cells.
         'conductor': {'workers': 1},
     }
     return {
@@ -420,7 +420,7 @@ def _of_cell(
 
 
 def _without_databases(nova: ini.Sections) -> ini.Sections:
-    """Return what nova-compute has."""
+    """Return the nova.conf of nova-compute, which has no databases."""
     return {
         section: options
         for section, options in nova.items()
@@ -431,7 +431,7 @@ def _without_databases(nova: ini.Sections) -> ini.Sections:
 def _of_one_process(layout: lo.Layout) -> ini.Sections:
     return {
         'reservations': {
-            # In a file of their own they do not wait for Nova.
+            # In a file of its own, so that it does not wait for Nova's locks.
             'connection': f'sqlite:///{layout.directory}/reservations.db',
             # A story does not wait for minutes.
             'polling_interval': 1,
@@ -451,7 +451,7 @@ def _of_one_process(layout: lo.Layout) -> ini.Sections:
 
 
 _OF_MANY_PROCESSES: ini.Sections = {
-    # The queues go when nobody listens any more.
+    # Queues are deleted when nobody listens any more.
     'oslo_messaging_rabbit': {
         'amqp_auto_delete': True,
         'rabbit_transient_queues_ttl': 60,
@@ -461,11 +461,11 @@ _OF_MANY_PROCESSES: ini.Sections = {
 }
 
 _OF_CELLS: ini.Sections = {
-    # As Nova's guide for cells has it: what can't be reached is given up soon,
-    # and quotas are counted without asking cells.
+    # As Nova's guide for cells recommends: connections are given up soon, and
+    # quotas are counted without querying cells.
     'database': {'max_retries': 1, 'retry_interval': 1},
     'quota': {'count_usage_from_placement': True},
-    # It asks one cell after the other, and waits for ever for one that hangs:
-    # the sandbox runs nova-manage.
+    # Off: the scheduler would query one cell after the other, and wait for
+    # ever for one that hangs. The sandbox runs nova-manage instead.
     'scheduler': {'discover_hosts_in_cells_interval': -1},
 }

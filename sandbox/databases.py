@@ -11,13 +11,13 @@ import sqlalchemy.engine
 
 from sandbox import layout as lo
 
-#: What a transaction may do before it has to be the only writer.
+#: Statements that a transaction may run before it must be the only writer.
 _READS = ('SELECT', 'PRAGMA', 'BEGIN')
 
 
 @contextlib.contextmanager
 def lent(layout: lo.Layout) -> Iterator[None]:
-    """Create them empty, and drop them in the end."""
+    """Create the empty databases, and drop them in the end."""
     if not layout.database_url:
         for name in layout.databases:
             file = layout.directory / f'{name}.db'
@@ -30,7 +30,7 @@ def lent(layout: lo.Layout) -> Iterator[None]:
     server = sqlalchemy.create_engine(
         layout.database_url,
         isolation_level='AUTOCOMMIT',
-        # What is left open now may be closed by the time of the other.
+        # A pooled connection might be closed by the time of the next use.
         poolclass=sqlalchemy.NullPool,
     )
     try:
@@ -46,15 +46,15 @@ def lent(layout: lo.Layout) -> Iterator[None]:
 
 
 def begin_late() -> None:
-    """Have SQLite transactions begin with their first write, and as a writer.
+    """Make SQLite transactions begin with their first write, as a writer.
 
-    oslo.db sends BEGIN at once. What then reads and later writes fails with
-    "database is locked", at once and whatever the timeout, when another
-    connection wrote in between: SQLite can't move it on to what the other
-    wrote. Begun with the first write, it waits for its turn instead; what it
+    oslo.db sends BEGIN at once. If such a transaction first reads, and writes
+    after another connection has written, it fails with "database is locked",
+    immediately and whatever the timeout: SQLite can't upgrade its snapshot. If
+    it begins with the first write, it waits for its turn instead. What it has
     read before is as fresh as with READ COMMITTED elsewhere.
 
-    Our own database does without.
+    Our own database does not need this.
     """
     sqlalchemy.event.listen(*LISTENER, retval=True)
 

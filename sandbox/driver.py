@@ -18,7 +18,7 @@ from sandbox import load
 
 
 def install() -> None:
-    """Let Nova find this module: it loads drivers from nova.virt only."""
+    """Make Nova find this module: it loads drivers from nova.virt only."""
     sys.modules['nova.virt.sandbox'] = sys.modules[__name__]
 
 
@@ -53,9 +53,10 @@ class Driver(fake.FakeDriver):
     ) -> None:
         """Build a server, for as many seconds as its metadata asks for.
 
-        A real hypervisor takes its time to fetch an image; with metadata
-        build_seconds this one does too. Where a share of builds is to fail,
-        it is chosen by server and host: another host may build it.
+        A real hypervisor takes some time to fetch an image; with the metadata
+        build_seconds this one does, too. If a share of builds is to fail, they
+        are chosen by server and host, so that another host may build the
+        server.
         """
         time.sleep(float(instance.metadata.get('build_seconds', 0)))
         share = share_of_failures(pathlib.Path(nova.conf.CONF.state_path))
@@ -65,7 +66,7 @@ class Driver(fake.FakeDriver):
         super().spawn(context, instance, *args, **kwargs)
 
     def get_diagnostics(self, instance: Any) -> dict[str, int]:
-        """Tell what a server has used, by what a story has it do."""
+        """Return what a server has used, by the load that a story has set."""
         now = time.monotonic()
         if instance.uuid not in self._machines:
             self._machines[instance.uuid] = load.Machine(

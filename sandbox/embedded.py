@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rest of a whole Nova, in the process of its API.
 
-They talk through oslo.messaging's fake driver, which reaches no further than
-the process. The API has read the configuration and set up messaging before.
+The services talk through oslo.messaging's fake driver, which works only within
+a process. The API has read the configuration and set up messaging before.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def start(api: Application) -> Application:
-    """Start conductor, scheduler and computes; return the API with what
-    stops and starts computes."""
+    """Start conductor, scheduler and computes; return the API, wrapped by
+    requests that stop and start computes."""
     driver.install()
     _start('nova-conductor', conductor_rpcapi.RPC_TOPIC, 'controller')
     _start('nova-scheduler', scheduler_rpcapi.RPC_TOPIC, 'controller')
@@ -36,7 +36,7 @@ def start(api: Application) -> Application:
 
 
 def _start_compute(host: str) -> service.Service:
-    # Each would have it in a nova.conf of its own.
+    # Real computes would have this in their own nova.conf.
     nova.conf.CONF.set_override(
         'cu_capacity', config.UNITS[host], 'resource_plugins'
     )
@@ -59,9 +59,10 @@ def _start(
 
 
 def _die(compute: service.Service) -> None:
-    """Have a compute hear no calls, and report no more.
+    """Make a compute receive no calls, and stop reporting.
 
-    Not by its stop(), which would shut down the threads of the process.
+    Its stop() is not used, because it would shut down the threads of the
+    whole process.
     """
     for server in (compute.rpcserver, compute.rpcserver_alt):
         server.stop()
@@ -70,7 +71,7 @@ def _die(compute: service.Service) -> None:
 
 
 def _revive(compute: service.Service) -> None:
-    """Have it hear calls, and report, again."""
+    """Make a compute receive calls and report again."""
     for server in (compute.rpcserver, compute.rpcserver_alt):
         server.start()
     compute.tg = type(compute.tg)()
@@ -78,8 +79,8 @@ def _revive(compute: service.Service) -> None:
 
 
 class _Switches:
-    """POST /sandbox/computes/HOST/stop, or start: what somebody does on a
-    host, for stories that are told from outside."""
+    """Adds POST /sandbox/computes/HOST/stop, and start: by these a story that
+    runs outside can do what an operator does on a host."""
 
     def __init__(
         self, api: Application, computes: dict[str, service.Service]

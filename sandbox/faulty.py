@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A resource plugin that raises and lies, to see what becomes of Nova."""
+"""A resource plugin that fails and lies, to test that Nova survives it."""
 
 import decimal
 from typing import Any
@@ -8,7 +8,7 @@ from nova_reservations.compute import resources
 
 
 class Faulty(resources.Quantity):
-    """Fails wherever it is asked for something. Not for use."""
+    """Fails in each of its methods. Not for use."""
 
     resource_classes = frozenset({'CUSTOM_FAULTY'})
 

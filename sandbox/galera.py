@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Galera cluster on one machine, for as long as it is needed.
 
-Each node is a MariaDB with a folder and ports of its own. All of them begin
-with copies of one empty folder, so that none has to send another its state.
+Each node is a MariaDB with its own folder and ports. All nodes start from
+copies of one empty folder, so that no state has to be transferred.
 """
 
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ import sqlalchemy
 
 from sandbox import person
 
-#: Where distributions have what makes a MariaDB a node.
+#: Where distributions install the Galera provider of MariaDB.
 PROVIDERS = (
     pathlib.Path('/usr/lib/galera/libgalera_smm.so'),
     pathlib.Path('/usr/lib64/galera/libgalera_smm.so'),
 )
 PROGRAMS = ('mariadbd', 'mariadb-install-db')
 
-#: Seconds in which a node is up, or is missed by the others.
+#: Seconds in which a node must be up, or the others must notice its absence.
 PATIENCE = 60
 
-#: As little as a few small tables need; what is committed need not survive the
-#: machine, and what a killed node has lost it gets from the others.
+#: Options for a few small tables. Commits need not survive the machine; a node
+#: that was killed gets what it has lost from the others.
 _FRUGAL = (
     '--innodb-buffer-pool-size=32M',
     '--innodb-log-file-size=16M',
@@ -57,12 +57,12 @@ safe_to_bootstrap: 1
 
 
 def program(name: str) -> str | None:
-    """Return the path of a program, which may be an administrator's."""
+    """Return the path of a program, also from the folders of root's PATH."""
     return shutil.which(name, path=f'{os.environ["PATH"]}:/usr/sbin:/sbin')
 
 
 def missing() -> str | None:
-    """Return what there is no cluster without; None if there is all."""
+    """Return a requirement of the cluster that is missing; None: none is."""
     for name in PROGRAMS:
         if program(name) is None:
             return name
@@ -88,10 +88,10 @@ class Node:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, peers: str) -> None:
-        """Begin to start it.
+        """Begin to start the node.
 
-        :param peers: the addresses of the nodes to join, which send it what
-            it has not; none: it is the first of a cluster
+        :param peers: the addresses of the nodes to join, which send the node
+            what it lacks; empty for the first node of a cluster
         """
         provider = next(each for each in PROVIDERS if each.exists())
         with (self.directory / 'node.log').open('ab') as log:
@@ -129,13 +129,13 @@ class Node:
                 f'gmcast.listen_addr={address}',
                 f'ist.recv_addr=127.0.0.1:{self.change_port}',
                 'gcache.size=32M',
-                # Who applies late holds nobody up.
+                # A node that lags must not hold up the others.
                 'gcs.fc_limit=10000',
             ]
         )
 
     def wait(self, size: int) -> None:
-        """Wait until it is one of so many that are in step.
+        """Wait until the node is synced, in a cluster of this size.
 
         :raises Unexpected: if that takes too long
         """
@@ -203,15 +203,15 @@ class Node:
             yield cursor
 
     def catch_up(self) -> None:
-        """Wait until it has applied all that was committed anywhere."""
+        """Wait until the node has applied all commits of the cluster."""
         with self.session() as cursor:
             cursor.execute('SET SESSION wsrep_sync_wait = 1')
             cursor.execute('SELECT 1')
 
     @contextlib.contextmanager
     def lagging(self) -> Iterator[None]:
-        """Have it apply nothing of what others commit; it answers as it was,
-        and holds nobody up."""
+        """Make the node apply no commits of others; it answers with its old
+        state, and does not hold up the others."""
         with self.session() as cursor:
             cursor.execute('SET GLOBAL wsrep_desync = ON')
             try:
@@ -225,7 +225,7 @@ class Node:
 
     @contextlib.contextmanager
     def impatient(self) -> Iterator[None]:
-        """Have reads that wait until it has caught up give up soon."""
+        """Make reads that wait for the node to catch up time out soon."""
         with self.session() as cursor:
             option = 'repl.causal_read_timeout'
             _set_option(cursor, f'{option}=PT1S')
@@ -236,7 +236,7 @@ class Node:
 
     @contextlib.contextmanager
     def late(self, seconds: float) -> Iterator[None]:
-        """Have it fall behind for so long, again and again."""
+        """Make the node lag for so long, again and again."""
         over = threading.Event()
 
         def fall_behind() -> None:
@@ -280,13 +280,13 @@ class Cluster:
         first.start('')
         first.wait(1)
         for number, node in enumerate(others, start=2):
-            # One after the other: each must find the cluster as a whole.
+            # One after the other, so that each joins the whole cluster.
             node.start(self._peers(node))
             node.wait(number)
 
     def conflicts(self) -> int:
-        """Return how many transactions have failed because another node was
-        first."""
+        """Return how many transactions have failed by conflicts between
+        nodes."""
         return sum(node.conflicts() for node in self.nodes)
 
     def is_whole(self) -> bool:
@@ -352,10 +352,11 @@ def lent(directory: pathlib.Path, size: int = 3) -> Iterator[Cluster]:
 
 
 def _install(folders: list[pathlib.Path]) -> None:
-    """Make the same empty database in all.
+    """Create the same empty database in all folders.
 
-    None is sent the state of another: each finds the cluster where it is
-    itself, for a node that joins is all that ever happens there.
+    No state has to be transferred: each join of a node is one event in the
+    history of the cluster, so the saved position of a node is the number of
+    nodes that have joined before it.
     """
     first, *others = folders
     install = program('mariadb-install-db')
@@ -394,13 +395,14 @@ def _server(data: pathlib.Path) -> list[str]:
 
 
 def _own_temporary_files(data: pathlib.Path) -> list[str]:
-    # A server that starts deletes those of others that use the same folder.
+    # A server that starts deletes the temporary files of other servers that
+    # use the same folder.
     return [f'--tmpdir={data.parent}']
 
 
 @functools.cache
 def _user() -> list[str]:
-    # It runs as root only where it is told to.
+    # MariaDB runs as root only if it is told to.
     return ['--user=root'] if os.geteuid() == 0 else []
 
 

@@ -9,7 +9,7 @@ import os
 from blazar_dashboard import enabled as panels
 from openstack_dashboard.local import enabled
 
-# Instead of copying the files there, as blazar-dashboard wants it.
+# In place of copying the files there, as blazar-dashboard's guide says.
 enabled.__path__.extend(panels.__path__)
 
 from openstack_dashboard.settings import *  # noqa: E402, F403
@@ -17,7 +17,7 @@ from openstack_dashboard.settings import *  # noqa: E402, F403
 OPENSTACK_KEYSTONE_URL = os.environ['OS_AUTH_URL']
 SECRET_KEY = 'sandbox'
 ALLOWED_HOSTS = ['127.0.0.1']
-# A memcached's part.
+# In place of a memcached.
 CACHES = {
     'default': {'BACKEND': 'django.core.cache.backends.locmem.LocMemCache'}
 }

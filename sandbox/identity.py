@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fill a new keystone with what the sandbox's services and users need.
 
-Through keystone's own managers rather than its API: it is all there before
-keystone answers anybody, so that nobody can come too early.
+This uses keystone's own managers rather than its API, so that all of it exists
+before keystone answers the first request.
 """
 
 from typing import Any

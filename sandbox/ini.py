@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of oslo.config files, and what those of all services have alike."""
+"""Sections of oslo.config files, and the sections that all services share."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ Sections = dict[str, Mapping[str, Value]]
 
 
 def text(sections: Sections) -> str:
-    """Return the text of a file of these."""
+    """Return the text of a file with these sections."""
     lines = []
     for section, options in sections.items():
         lines.append(f'[{section}]')
@@ -25,7 +25,7 @@ def text(sections: Sections) -> str:
 
 
 def credentials(layout: lo.Layout, user: str) -> dict[str, Value]:
-    """Return how a service authenticates as this user."""
+    """Return the options by which a service authenticates as this user."""
     return {
         'auth_type': 'password',
         'auth_url': layout.auth_url,
@@ -39,7 +39,7 @@ def credentials(layout: lo.Layout, user: str) -> dict[str, Value]:
 
 
 def authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
-    """Return how an API has tokens validated."""
+    """Return the options by which an API validates tokens."""
     return credentials(layout, user) | {
         'www_authenticate_uri': layout.url('keystone'),
         'service_token_roles_required': True,
@@ -47,20 +47,20 @@ def authtoken(layout: lo.Layout, user: str) -> dict[str, Value]:
 
 
 def database(layout: lo.Layout, name: str, kept: int = 2) -> dict[str, Value]:
-    """Return how a service reaches its database, and keeps how many
-    connections."""
+    """Return the options by which a service reaches its database, with the
+    number of connections that it keeps."""
     return {
         'connection': layout.database(name),
-        # Of 151 that MariaDB takes, unless it is told to take more, each of
-        # some 15 processes would keep 5 for each of 3 databases.
+        # By default MariaDB accepts 151 connections, and some 15 processes
+        # would each keep 5 to each of 3 databases.
         'max_pool_size': kept,
-        # It need not outlive the machine.
+        # The data need not survive a crash of the machine.
         'sqlite_synchronous': False,
     }
 
 
 def merged(first: Sections, second: Sections) -> Sections:
-    """Return the options of both; where both have one, the second's."""
+    """Return the options of both; the second's take precedence."""
     return {
         section: {**first.get(section, {}), **second.get(section, {})}
         for section in first | second

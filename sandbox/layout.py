@@ -24,8 +24,8 @@ _DATABASES = (
     'nova_cell0',
 )
 
-#: What is there beside these where it is asked for, and the API that it has:
-#: without Neutron there is one that has nothing, without the others none.
+#: Optional service -> its API. Without Neutron there is a network API that is
+#: always empty; without the others there is no such API.
 OPTIONAL = {
     'neutron': 'network',
     'cinder': 'volume',
@@ -46,24 +46,25 @@ USERS = {
     'alt': ('alt', ('member',)),
 }
 
-#: Those of Cinder, and what each has in GiB.
+#: Pool of Cinder -> its size in GiB.
 POOLS = {'fast': 100, 'slow': 100, 'open': 1000}
 
-#: They see what keystone has of all projects: the limits of these.
+#: Users with the role reader on the system: they see the limits of all
+#: projects.
 READERS_OF_ALL = ('nova',)
 
-#: They have a role in each project, so that they can act within it.
+#: Users with an inherited role in each project, so that they can act for it.
 MEMBERS_OF_ALL = ('nova',)
 
 REGION = 'RegionOne'
 
 HOSTS = ('compute-1', 'compute-2', 'compute-3', 'compute-4')
 
-#: How many each cell has beside the first.
+#: The number of hosts of each cell but the first.
 _HOSTS_OF_A_CELL = 3
 
-#: The programs of a Nova that is not a single process; of several cells each
-#: has a nova-conductor beside.
+#: The programs of a Nova that is not a single process. If there are several
+#: cells, each has a nova-conductor in addition.
 CONTROLLERS = (
     'nova-conductor@controller-1',
     'nova-scheduler@controller-1',
@@ -83,9 +84,8 @@ class Cell:
     """A cell of Nova.
 
     :ivar database: the name of its database in Layout.database().
-    :ivar database_url: of the server that it is on, if that is not the
-        layout's.
-    :ivar transport_url: of its message bus, if that is not the layout's.
+    :ivar database_url: its database server, if that is not the layout's.
+    :ivar transport_url: its message bus, if that is not the layout's.
     """
 
     name: str
@@ -95,19 +95,19 @@ class Cell:
     transport_url: str = ''
 
 
-#: The only one; it has nothing of its own.
+#: A single cell, which has no database server or bus of its own.
 ONE_CELL = (Cell('cell1', HOSTS, 'nova'),)
 
 
 def apis(real: Collection[str]) -> tuple[str, ...]:
-    """Return the services that listen where these of OPTIONAL are there."""
+    """Return the APIs of a sandbox with these services of OPTIONAL."""
     return tuple(
         dict.fromkeys((*APIS, *(OPTIONAL[each] for each in sorted(real))))
     )
 
 
 def folder_of_pools(state_path: str | pathlib.Path) -> pathlib.Path:
-    """Return where Cinder has its pools; the state path is Cinder's."""
+    """Return the folder of Cinder's pools, below Cinder's state path."""
     return pathlib.Path(state_path, 'pools')
 
 
@@ -117,7 +117,7 @@ def node_uuid(host: str) -> str:
 
 
 def hosts_of_cells(count: int) -> dict[str, tuple[str, ...]]:
-    """Return the compute hosts of each of several cells by its name."""
+    """Return name of a cell -> its compute hosts, for several cells."""
     found: dict[str, tuple[str, ...]] = {'cell1': HOSTS}
     for number in range(2, count + 1):
         first = sum(map(len, found.values())) + 1
@@ -130,8 +130,8 @@ def hosts_of_cells(count: int) -> dict[str, tuple[str, ...]]:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The layout that is decided before anything starts; the same in each
-    process."""
+    """The layout of a sandbox. It is fixed before anything starts, and is the
+    same in each process."""
 
     #: Everything that the sandbox writes is in here.
     directory: pathlib.Path
@@ -141,8 +141,7 @@ class Layout:
     database_url: str = ''
     #: The message broker; none for a Nova that is a single process.
     transport_url: str = ''
-    #: The port that the catalog names, of an API that is not to be reached
-    #: directly.
+    #: API -> the port in the catalog, if that is a proxy's.
     fronts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     cells: tuple[Cell, ...] = ONE_CELL
     #: Those of OPTIONAL that are there.
@@ -154,7 +153,8 @@ class Layout:
 
     @property
     def has_cells(self) -> bool:
-        """Return whether there are several, which have their own."""
+        """Return whether there are several cells, with their own databases and
+        buses."""
         return len(self.cells) > 1
 
     @property
@@ -232,14 +232,13 @@ class Layout:
         return urls
 
     def database_name(self, name: str) -> str:
-        """Return what a database is called on the server."""
+        """Return the name of a database on the server."""
         return f'{self.directory.name}_{name}'.replace('-', '_')
 
     def database(self, name: str) -> str:
         """Return the SQLAlchemy URL of a database.
 
-        One writer at a time is SQLite's rule: the others wait, for up to a
-        minute.
+        SQLite allows one writer at a time: the others wait for up to a minute.
         """
         if not self.database_url:
             return f'sqlite:///{self.directory}/{name}.db?timeout=60'
@@ -250,15 +249,15 @@ class Layout:
             and url.host in LOCAL
             and not any(name.startswith('ssl') for name in url.query)
         ):
-            # By itself it offers TLS, and loads the certificates of the
-            # system to do so: 28 ms of CPU, where a connection takes one.
+            # By default PyMySQL offers TLS, and loads the certificates of the
+            # system for it. That takes 28 ms of CPU, a connection only 1 ms.
             url = url.update_query_pairs([('ssl_disabled', 'true')])
         return url.set(database=self.database_name(name)).render_as_string(
             hide_password=False
         )
 
     def save(self) -> None:
-        """Make the folders, and write it there for the other processes."""
+        """Make the folders, and write the layout there for other processes."""
         for folder in (self.etc, self.log):
             folder.mkdir()
         (self.directory / 'layout.json').write_text(

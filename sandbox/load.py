@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load of a sandbox's servers, as a story sets it in a file of the folder.
+"""The load of a sandbox's servers, which a story writes to a file.
 
-It has, for each server by its id, ``cpu_percent`` of its vcpus and
-``out_bytes_rate``; a server that it does not have does nothing.
+The file has id of a server -> ``cpu_percent`` of its vcpus and
+``out_bytes_rate``. A server that is not in the file has no load.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ _NANO = 1_000_000_000
 
 
 def write(directory: pathlib.Path, load: Mapping[str, object]) -> None:
-    """Have servers do this from now on."""
+    """Set the load of all servers from now on."""
     file = directory / f'{_FILE}.new'
     file.write_text(json.dumps(load))
     os.replace(file, directory / _FILE)
 
 
 def read(directory: pathlib.Path, server: str) -> Mapping[str, float]:
-    """Return what a server is to do."""
+    """Return the load of a server."""
     try:
         text = (directory / _FILE).read_text()
     except FileNotFoundError:
@@ -43,9 +43,9 @@ class Machine:
         self._out = 0.0
 
     def run(self, load: Mapping[str, float], now: float) -> dict[str, int]:
-        """Return its diagnostics, as libvirt tells them.
+        """Return the server's diagnostics, in libvirt's format.
 
-        :param load: what it has done since the last time
+        :param load: the load since the last call
         """
         elapsed, self._then = now - self._then, now
         self._cpu += elapsed * load.get('cpu_percent', 0) / 100 * _NANO

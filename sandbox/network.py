@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network service without any network, where Nova looks for one.
+"""A network API without any network, for Nova to ask.
 
-Servers that are created with ``networks: none`` need no more of it than
-answers that it has nothing for them.
+Servers that are created with ``networks: none`` only need answers that there
+is nothing for them.
 """
 
 from collections.abc import Iterable

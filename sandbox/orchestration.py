@@ -16,7 +16,8 @@ CONF = cfg.CONF
 
 
 def configure(layout: lo.Layout) -> None:
-    """Have the API, which is imported next, use threads and its file."""
+    """Make the API, which is imported next, use threads and its own
+    configuration file."""
     backend.init_backend(backend.BackendType.THREADING)
     sys.argv.append(f'--config-file={layout.etc}/heat.conf')
 
@@ -27,6 +28,7 @@ def start() -> None:
     from heat.engine import template
     from heat.rpc import api
 
-    # They are read before the first request, and not by several at once.
+    # Load the template extensions now: several requests must not do so at
+    # the same time.
     template._get_template_extension_manager()
     service.EngineService(CONF.host, api.ENGINE_TOPIC).start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those who use a cloud, over plain HTTP."""
+"""The users of a cloud, who send plain HTTP requests."""
 
 from collections.abc import Mapping
 import datetime
@@ -38,7 +38,7 @@ def body(answer: requests.Response, status: int = 200) -> Any:
 
 
 def found(answer: requests.Response) -> Any:
-    """Return the body of an answer, None if there is no such thing.
+    """Return the body of an answer, None for status 404.
 
     :raises Unexpected: if it has another status than 200 and 404.
     """
@@ -46,10 +46,10 @@ def found(answer: requests.Response) -> Any:
 
 
 class Person:
-    """A user in a project of the same name, with that as the password.
+    """A user whose name is also the name of the project, and the password.
 
-    Methods that ask for something return the answer, refusals too, for the
-    caller to judge.
+    Methods that send a request return its answer, even if it is a refusal, so
+    that the caller can check it.
     """
 
     def __init__(self, auth_url: str, name: str) -> None:
@@ -84,7 +84,7 @@ class Person:
 
     @functools.cached_property
     def ingredients(self) -> dict[str, str]:
-        """The first image and flavor there are, for servers."""
+        """The first image and the first flavor of the cloud, for servers."""
         image, *_ = body(self.image.get('/v2/images'))['images']
         flavor, *_ = body(self.compute.get('/flavors'))['flavors']
         return {'imageRef': image['id'], 'flavorRef': flavor['id']}
@@ -145,7 +145,7 @@ class Person:
     def lease(self, lease: str) -> Any:
         """Return a lease, None if it is gone.
 
-        An administrator is shown what it was.
+        Administrators are shown deleted leases, too; these count as gone.
         """
         answer = found(self.reservation.get(f'/leases/{lease}'))
         if answer is None or answer['lease'].get('deleted'):
@@ -166,7 +166,7 @@ class Person:
 
 
 class Operator(Person):
-    """The user admin, who sees what is behind the servers."""
+    """The user admin, who sees hosts, aggregates and placement."""
 
     def __init__(self, auth_url: str) -> None:
         super().__init__(auth_url, 'admin')
@@ -181,7 +181,7 @@ class Operator(Person):
         return sorted(each['hypervisor_hostname'] for each in hypervisors)
 
     def conductors(self) -> list[str]:
-        """Return the hosts that have a nova-conductor."""
+        """Return the hosts with a nova-conductor."""
         services = body(self.compute.get('/os-services?binary=nova-conductor'))
         return [each['host'] for each in services['services']]
 
@@ -205,7 +205,7 @@ class Operator(Person):
         )
 
     def force_down(self, host: str, down: bool) -> None:
-        """Say that nothing runs on a compute host, or no longer say so."""
+        """Set or clear forced_down of a compute host."""
         for service in self._computes(host):
             body(
                 self.compute.put(
@@ -214,7 +214,7 @@ class Operator(Person):
             )
 
     def disable(self, host: str, disabled: bool) -> None:
-        """Have Nova put no new servers on a compute host, or again."""
+        """Disable or enable a compute host for new servers."""
         status = 'disabled' if disabled else 'enabled'
         for service in self._computes(host):
             body(
@@ -246,7 +246,7 @@ class Operator(Person):
         return {each['name']: each for each in aggregates}
 
     def provider(self, host: str, what: str) -> Any:
-        """Return what placement has under the provider of a host.
+        """Return one kind of data that placement has of a host's provider.
 
         :param host: the name of any provider
         :param what: aggregates, allocations, inventories or traits

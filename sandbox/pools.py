@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backend of Cinder without any storage: its volumes are sparse files.
 
-A pool is a folder. It is down while the folder is not there: stories take it
-away, and bring it back.
+A pool is a folder. The pool is down while its folder is missing: stories move
+the folder away and back.
 """
 
 import pathlib
@@ -18,18 +18,18 @@ _GIB = 1 << 30
 
 
 class Driver(driver.VolumeDriver):
-    """The backend: it gives as much as it has, and no more."""
+    """The backend; it does not overcommit its pools."""
 
     VERSION = '1'
 
     def do_setup(self, context: object) -> None:
-        """Make the pools where they never were."""
+        """Create the pools at the first start."""
         if not _folder().exists():
             for name in lo.POOLS:
                 (_folder() / name).mkdir(parents=True)
 
     def check_for_setup_error(self) -> None:
-        """Do nothing: a pool that is not there is told of as down."""
+        """Do nothing: a pool whose folder is missing is reported as down."""
 
     def create_volume(self, volume: Any) -> None:
         self.extend_volume(volume, volume.size)
@@ -39,16 +39,16 @@ class Driver(driver.VolumeDriver):
             file.truncate(new_size * _GIB)
 
     def create_snapshot(self, snapshot: Any) -> None:
-        """Do nothing: what was written before is nobody's to read."""
+        """Do nothing: nobody reads the content of snapshots."""
 
     def delete_snapshot(self, snapshot: Any) -> None:
-        """Do nothing: there is nothing of it."""
+        """Do nothing: a snapshot has no file."""
 
     def delete_consistencygroup(
         self, context: object, group: object, volumes: object
     ) -> tuple[dict[str, str], list[object]]:
-        """Delete a group of the older API; it has no volumes, for the backend
-        can make none."""
+        """Delete a group of the older API. It has no volumes, because this
+        backend can not create such groups with volumes."""
         return {'status': 'deleted'}, []
 
     def delete_volume(self, volume: Any) -> None:
@@ -62,8 +62,8 @@ class Driver(driver.VolumeDriver):
         diff: object,
         host: dict[str, Any],
     ) -> bool:
-        """Move a volume to the pool that its new type leads to; as many
-        backends, none with snapshots."""
+        """Move a volume to the pool of its new type. Like many backends,
+        refuse to move a volume with snapshots."""
         if volume.snapshots:
             return False
         there = volume_utils.extract_host(host['host'], 'pool')
@@ -73,7 +73,7 @@ class Driver(driver.VolumeDriver):
     def ensure_export(
         self, context: object, volume: Any, connector: object = None
     ) -> None:
-        """Do nothing: nobody reads it over a network."""
+        """Do nothing: volumes are not read over a network."""
 
     create_export = remove_export = ensure_export
 
@@ -88,7 +88,7 @@ class Driver(driver.VolumeDriver):
     def terminate_connection(
         self, volume: Any, connector: object, **kwargs: object
     ) -> None:
-        """Do nothing: nothing is held for a connection."""
+        """Do nothing: a connection holds no resources."""
 
     def _update_volume_stats(self) -> None:
         name = self.configuration.volume_backend_name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxies between the cloud and its services, which can be cut."""
+"""Proxies between the cloud and its services, which can cut connections."""
 
 import collections
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ import time
 
 
 class Wire:
-    """Passes TCP connections on to a server that is not ours to stop; to
-    several in turn, but to none that takes no connection.
+    """Forwards TCP connections to a server that we can't stop. With several
+    servers it takes them in turn, and skips those that accept no connection.
 
-    :ivar delay: seconds that each piece of what passes is held back.
-    :ivar instead: words of clients -> others of the same length, which the
-        server is sent.
+    :ivar delay: seconds by which each piece of data is delayed.
+    :ivar instead: bytes that clients send -> others of the same length, which
+        the server gets.
     """
 
     def __init__(self, host: str, port: int, *others: tuple[str, int]) -> None:
@@ -37,14 +37,14 @@ class Wire:
 
     def close(self) -> None:
         self._passes.set()
-        # Without that, accept() would not notice.
+        # Without a shutdown, accept() would not return.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._hang_up()
 
     @contextlib.contextmanager
     def cut(self) -> Iterator[None]:
-        """End all connections, and let none come about meanwhile."""
+        """Close all connections, and allow no new ones meanwhile."""
         self._whole.clear()
         self._hang_up()
         try:
@@ -54,7 +54,7 @@ class Wire:
 
     @contextlib.contextmanager
     def hanging(self) -> Iterator[None]:
-        """Take connections, and what is sent, and pass it on later."""
+        """Accept connections and data, but forward them only afterwards."""
         self._passes.clear()
         try:
             yield
@@ -71,7 +71,7 @@ class Wire:
 
     @contextlib.contextmanager
     def saying(self, words: bytes, instead: bytes) -> Iterator[None]:
-        """Have clients say something else than they do."""
+        """Replace bytes in what clients send."""
         if len(words) != len(instead):
             raise ValueError('The length is sent before them')
         self.instead = {words: instead}
@@ -83,7 +83,7 @@ class Wire:
     def _hang_up(self) -> None:
         with self._lock:
             for each in self._open:
-                # The thread that waits for it closes it.
+                # Only shut down: the thread that reads the socket closes it.
                 with contextlib.suppress(OSError):
                     each.shutdown(socket.SHUT_RDWR)
 
@@ -102,7 +102,7 @@ class Wire:
                 continue
             with self._lock:
                 self._open |= {client, server}
-            # What comes about while it is being cut is cut, too.
+            # The wire may have been cut since the check above.
             if not self._whole.is_set():
                 self._hang_up()
             for source, sink in ((client, server), (server, client)):
@@ -135,7 +135,7 @@ class Wire:
 
 
 class Front(http.server.ThreadingHTTPServer):
-    """Stands in front of an API; answers in its place, or not at all."""
+    """A proxy in front of an API, which can refuse requests or delay them."""
 
     daemon_threads = True
     request_queue_size = 1024
@@ -165,7 +165,7 @@ class Front(http.server.ThreadingHTTPServer):
 
     @contextlib.contextmanager
     def hanging(self) -> Iterator[None]:
-        """Keep all requests, and answer them later."""
+        """Hold all requests, and answer them afterwards."""
         self.passes.clear()
         try:
             yield
@@ -173,7 +173,7 @@ class Front(http.server.ThreadingHTTPServer):
             self.passes.set()
 
     def handle_error(self, *_: object) -> None:
-        """A client that has gone away is no news here."""
+        """Do nothing: clients that disconnect are expected here."""
 
 
 class _Relay(http.server.BaseHTTPRequestHandler):
@@ -226,11 +226,11 @@ class _Relay(http.server.BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """The API has a log of its own."""
+        """Do nothing: the API itself logs its requests."""
 
 
 def _refusal(status: int) -> bytes:
-    """Return the body of an error, as placement words them."""
+    """Return the body of an error in placement's format."""
     error = {
         'status': status,
         'code': 'placement.concurrent_update',

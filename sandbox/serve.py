@@ -3,9 +3,9 @@
 
 Arguments: the name of the service, the folder of the sandbox, the process id
 of cloud.py, and for an API the descriptor of a socket that listens already,
-and how many workers it has, if not two.
-For the socket is there before the API: a client that comes early waits, and
-no service has to ask whether another one is up yet.
+and its number of workers, if not two.
+The socket listens before the API is up. So an early client waits, and no
+service has to check whether another one is up.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from sandbox import layout as lo
 
 _PR_SET_PDEATHSIG = 1
 
-#: What each worker of an API prints when it can answer.
+#: The text that each worker of an API prints when it can answer.
 LOADED = 'a worker is loaded'
 
 #: The WSGI module of each API.
@@ -46,7 +46,7 @@ _MODULES = {
     'nova': 'nova.wsgi.osapi_compute',
 }
 
-#: What has the other services of an API in its process, and how to start them.
+#: API -> the module that starts its other services in the same process.
 _WHOLE = {
     'cinder': 'sandbox.block_storage',
     'heat': 'sandbox.orchestration',
@@ -57,7 +57,7 @@ def main() -> None:
     service, directory, parent, *descriptor = sys.argv[1:]
     _die_with(int(parent))
     layout = lo.Layout.load(pathlib.Path(directory))
-    # The services read the command line, and this.
+    # The services read the command line and these variables.
     sys.argv = [service]
     os.environ |= {
         'OS_KEYSTONE_CONFIG_DIR': str(layout.etc),
@@ -74,18 +74,18 @@ def main() -> None:
             service = real
     if (layout.embedded and service == 'nova') or service in lo.OPTIONAL:
         sys.path.insert(0, str(layout.site))
-        # What stevedore remembers of it is gone with the sandbox.
+        # stevedore's cache of entry points is deleted with the sandbox.
         os.environ['XDG_CACHE_HOME'] = str(layout.directory / 'cache')
     if service == 'neutron':
-        # It keeps its start's time in a file there, by the process that has
-        # started it: an earlier one would be taken for this one's.
+        # Neutron writes its start time to a temporary file that is named by
+        # the parent process. It must not find the file of an earlier run.
         tempfile.tempdir = tempfile.mkdtemp(dir=layout.directory)
     if not layout.database_url:
         databases.begin_late()
     if not descriptor:
         _be(layout, service)
         return
-    # Not again where it starts again.
+    # Not again if the service is restarted.
     prepared = layout.directory / f'{service}-is-prepared'
     if service in _PREPARE and not prepared.exists():
         _PREPARE[service](layout)
@@ -97,14 +97,14 @@ def main() -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Have this process terminated when its parent ends, however it ends."""
+    """Terminate this process when its parent ends in any way."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         sys.exit('the sandbox is gone')
 
 
-# What an API needs before it serves: done as an operator would do it, but in
-# forks of a process that has imported most of it already.
+# Preparation of the APIs, by the commands that an operator would run. They run
+# in forks of a process that has already imported most modules.
 
 
 def _run(command: str, *arguments: str) -> None:
@@ -207,13 +207,13 @@ def _create_neutron(layout: lo.Layout) -> None:
 
 
 def _prepare_cinder(layout: lo.Layout) -> None:
-    # Not imported here: it would have this process use eventlet.
+    # Not imported here: the import would make this process use eventlet.
     conf = f'--config-file={layout.etc}/cinder.conf'
     _run('cinder-manage', conf, 'db', 'sync')
 
 
 def _prepare_heat(layout: lo.Layout) -> None:
-    # Not imported here: the API configures itself by what it finds.
+    # Not imported here: the API is configured by the state that it finds.
     conf = f'--config-file={layout.etc}/heat.conf'
     _run('heat-manage', conf, 'db_sync')
 
@@ -232,8 +232,8 @@ _PREPARE = {
 def _application(service: str) -> Any:
     application = importlib.import_module(_MODULES[service]).application
     if service == 'keystone':
-        # It would do so with the first request, and refuse others that come
-        # at the same time by the rules that it has not read yet.
+        # Otherwise the first request would load the rules, and requests at
+        # the same time would be refused because the rules are missing.
         from keystone.common import rbac_enforcer
 
         rbac_enforcer.RBACEnforcer()._enforcer.load_rules()
@@ -241,8 +241,8 @@ def _application(service: str) -> Any:
 
 
 def _serve(layout: lo.Layout, service: str, descriptor: int) -> None:
-    """Serve an API in this process, and with Nova's all of Nova, and so on of
-    those in _WHOLE."""
+    """Serve an API in this process, together with all other services of Nova
+    or of the APIs in _WHOLE."""
     whole = service in _WHOLE and importlib.import_module(_WHOLE[service])
     if whole:
         whole.configure(layout)
@@ -279,7 +279,7 @@ class _Workers(base.BaseApplication):
             'threads': 8,
             'timeout': 300,
             'graceful_timeout': 2,
-            # Nova names 100 servers in one of Neutron's URLs.
+            # Nova sends URLs with 100 servers to Neutron.
             'limit_request_line': 8190,
             'control_socket_disable': True,
             'post_worker_init': lambda _: print(LOADED, flush=True),
@@ -291,7 +291,7 @@ class _Workers(base.BaseApplication):
 
 
 def _be(layout: lo.Layout, daemon: str) -> None:
-    """Be a program of Nova's on a host."""
+    """Become a program of Nova on a host."""
     command, _ = daemon.split('@')
     conf = config.conf_of(layout, daemon)
     if command == 'nova-compute':

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 T = TypeVar('T')
 
-#: Seconds between two looks at what is waited for.
+#: Seconds between two polls.
 _POLL = 0.05
 
 
 class Timeline:
     """Prints each step when it is done, with the time since the start.
 
-    :ivar directory: the folder of the cloud that it is told on.
+    :ivar directory: the folder of the cloud on which the story runs.
     :ivar services: the processes of that cloud.
     """
 
@@ -36,7 +36,7 @@ class Timeline:
 
     @contextlib.contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
-        """Tell one step; the context's value takes what there was to see."""
+        """Run one step; call the context's value with what was seen."""
         self.current = title
         seen: list[str] = []
         yield seen.append
@@ -46,17 +46,17 @@ class Timeline:
 
 
 def expect(what: str, expected: T, seen: T) -> None:
-    """Go on if it is so.
+    """Check a value.
 
-    :raises Unexpected: if it is not.
+    :raises Unexpected: if it differs.
     """
     if seen != expected:
         raise person.Unexpected(f'{what}: {expected}', seen)
 
 
 def slowness() -> float:
-    """Return how much longer all takes where processors have to be waited
-    for; 1 on a machine that has enough of them."""
+    """Return by what factor everything is slower on this machine, from its
+    load; 1 if it has enough processors."""
     waiting, _, _ = os.getloadavg()
     return max(1.0, waiting / (os.cpu_count() or 1))
 
@@ -67,10 +67,10 @@ def until(
     good: Callable[[T], bool],
     seconds: float = 30,
 ) -> T:
-    """Look again and again until it is good; return what was seen then.
+    """Call look() again and again until its value is good; return that value.
 
-    :param seconds: that it may take on a machine with nothing else to do
-    :raises Unexpected: if it is not good in time, with what was seen last.
+    :param seconds: the time that it may take on an idle machine
+    :raises Unexpected: if it takes longer, with the last value.
     """
     seconds *= slowness()
     deadline = time.monotonic() + seconds
