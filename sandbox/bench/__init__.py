@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed and cost beside the floor: that of Nova itself, in the same run, for
-something that only touches its database.
+"""Measurements of speed and cost, compared with a floor: the time that Nova
+itself takes, in the same run, for a request that only uses its database.
 """

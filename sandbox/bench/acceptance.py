@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The share of host-hours that is accepted of what is asked for.
+"""The share of requested host-hours that is accepted.
 
-A simulation without a cloud: requests arrive one after the other (Poisson),
-and each is decided at once, by the product's planner or by another rule. All
-rules see the same requests.
+A simulation without a cloud: requests arrive as a Poisson process, and each is
+decided at once, by the product's planner or by another rule. All rules get the
+same requests.
 """
 
 from collections import Counter
@@ -38,21 +38,21 @@ _LIMIT = 1000
 _HALF = 0.5
 
 _LENGTHS = (1, 2, 4, 8, 24, 72, 168)
-"""Hours, equally often."""
+"""The lengths of leases in hours, which are equally frequent."""
 
 _SIZES = (1, 1, 1, 1, 2, 2, 4, 8)
 
 _LEAD = 72
-"""The mean of the hours until a lease is to start."""
+"""The mean number of hours from the request to the start of a lease."""
 
 _EPOCH = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """:ivar kind: of host; None: any.
+    """:ivar kind: the kind of host; None: any.
 
-    :ivar arrival: in hours, as start and end.
+    :ivar arrival: the time of the request in hours, as start and end are.
     """
 
     number: int
@@ -71,7 +71,8 @@ Kinds = Mapping[str, Collection[int]]
 """Name -> the hosts of a kind."""
 
 Rule = Callable[[Kinds], Callable[[Request], bool]]
-"""What makes an empty cloud of the kinds, and decides on requests in turn."""
+"""Makes an empty cloud with these hosts; returns a function that decides on
+one request after the other."""
 
 EQUAL: Kinds = {'equal': range(HOSTS)}
 MIXED: Kinds = {
@@ -82,10 +83,12 @@ MIXED: Kinds = {
 
 
 def requests(load: float, kinds: Kinds, seed: int) -> Iterator[Request]:
-    """Yield requests of which all hosts are so much as they offer.
+    """Yield requests.
 
-    Of several kinds, each is asked for as often as there are hosts of it, and
-    every second request is for any.
+    If there are several kinds, each is requested in proportion to the number
+    of its hosts, and every second request is for any kind.
+
+    :param load: requested host-hours, relative to those of all hosts
     """
     # The same requests in each run.
     chance = random.Random(seed)  # noqa: S311
@@ -109,7 +112,7 @@ def requests(load: float, kinds: Kinds, seed: int) -> Iterator[Request]:
 
 
 class _Cloud:
-    """Hosts, and who is promised them."""
+    """Hosts, and the requests to which they are promised."""
 
     def __init__(self, kinds: Kinds) -> None:
         self.kinds: Mapping[str | None, frozenset[int]] = {
@@ -143,7 +146,7 @@ class _Cloud:
             )
 
     def forget(self, now: datetime.datetime) -> None:
-        """Forget what is over."""
+        """Forget leases that are over."""
         for key, its in self.held.items():
             self.held[key] = [each for each in its if each.end > now]
 
@@ -183,8 +186,9 @@ def replanned(kinds: Kinds) -> Callable[[Request], bool]:
 
 
 def peak(kinds: Kinds) -> Callable[[Request], bool]:
-    """Accept whatever is no more than there is at any hour, by kinds and in
-    all: no rule that moves nothing else can accept more of a request."""
+    """Accept a request if in each of its hours there are enough hosts, of its
+    kind and in total. This ignores which hosts are promised to whom, so that
+    no rule can accept a request that this one refuses in the same state."""
     sizes = {name: len(its) for name, its in kinds.items()}
     of_kind: dict[str | None, Counter[int]] = {
         name: Counter() for name in kinds
@@ -210,7 +214,7 @@ def peak(kinds: Kinds) -> Callable[[Request], bool]:
 
 
 def _fits(cloud: _Cloud, request: Request) -> bool:
-    """Book the request as the product does where there is room."""
+    """Book the request like the product does, if there is room."""
     now = _hour(request.arrival)
     window = interval.Interval(_hour(request.start), _hour(request.end))
     wanted = search.Wanted(

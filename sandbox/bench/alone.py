@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our services on a database of their own: the workers of the cloud would do
-a part of what is measured."""
+"""Our services on a database of their own, which the workers of the cloud do
+not use: they would do a part of the measured work."""
 
 from collections.abc import Iterator
 import contextlib
@@ -18,9 +18,9 @@ from sandbox.bench import subject as su
 
 @contextlib.contextmanager
 def services(subject: su.Subject, what: str) -> Iterator[bootstrap.Services]:
-    """Lend services on an empty database, which is dropped in the end.
+    """Yield services on an empty database, which is dropped in the end.
 
-    :param what: in the name of the database
+    :param what: a part of the name of the database
     """
     name = subject.layout.database_name(what)
     ours = subject.databases.ours
@@ -46,7 +46,7 @@ def on(url: str) -> bootstrap.Services:
 
 
 def facts(name: str) -> objects.HostFacts:
-    """Return what Nova would tell of a host."""
+    """Return the facts that Nova would have of a host."""
     return objects.HostFacts(
         uuid=str(uuid.uuid4()),
         service_host=name,

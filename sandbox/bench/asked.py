@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a fleet: questions to the databases and to placement, and our
-CPU, by few enrolled hosts and by many."""
+"""The cost of a fleet: statements to the databases, requests to placement, and
+our CPU, with few and with many enrolled hosts."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from sandbox.bench.report import Row
 _FEW = 100
 _CHANGED = 10
 _LOOKS = 120
-"""Of a worker in a minute."""
+"""The number of looks of a worker in a minute."""
 
 _KINDS: Mapping[str, str] = {
     'ours': 'statements to our tables',
@@ -22,8 +22,8 @@ _KINDS: Mapping[str, str] = {
 }
 
 _PAGE = 100
-"""Hosts for which one more statement is allowed: they are read in bulk, and
-some at a time."""
+"""One more statement is allowed for each so many hosts: they are read in bulk,
+page by page."""
 
 _Cost = Mapping[str, float]
 
@@ -63,9 +63,9 @@ def _compared(what: str, size: int, few: _Cost, many: _Cost) -> list[Figure]:
 
 
 def _costs(subject: su.Subject, hosts: int) -> dict[str, _Cost]:
-    """Return what -> what it asks, with so many enrolled hosts.
+    """Return name of an action -> its cost with so many enrolled hosts.
 
-    The floor in the report is the same with few of them.
+    The floor in the report is the cost with few hosts.
     """
     subject.populate(hosts)
     tasks = subject.probe('asked-by-tasks', changed=_CHANGED)

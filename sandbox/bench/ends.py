@@ -27,12 +27,12 @@ from sandbox.bench.report import Row
 
 ENDS = 60
 LEASES_OF_EACH = 334
-"""Of each group of ten hosts: 20,000 leases beside those that end."""
+"""Leases of each group of ten hosts: 20,000 beside those that end."""
 
 _WORKERS = 2
 _THREADS = 8
 
-#: What MariaDB and MySQL call a deadlock.
+#: The error code of a deadlock in MariaDB and MySQL.
 _DEADLOCK = 1213
 
 _ALLOCATION = models.table(models.Allocation)
@@ -42,7 +42,7 @@ _RESERVATION = models.table(models.Reservation)
 
 _ACTIVE = {'status': 'ACTIVE', 'prepared': True, 'in_nova': True}
 
-#: Of a lease that has been warned of its end, and has not ended.
+#: Statuses of the events of a lease before its end, after the warning.
 _EVENT_STATUS = sa.case(
     (_EVENT.c.event_type == 'end_lease', 'UNDONE'), else_='DONE'
 )
@@ -66,7 +66,7 @@ def ends(subject: su.Subject) -> Row:
                 beside.seconds,
                 's',
                 floor=alone.seconds,
-                # Runs differ by so much.
+                # The variation between runs.
                 limit=1.25 * alone.seconds,
             ),
             Figure(
@@ -81,8 +81,8 @@ def ends(subject: su.Subject) -> Row:
 
 @dataclasses.dataclass(frozen=True)
 class _Taken:
-    """:ivar seconds: of the quickest round.
-    :ivar deadlocks: of all rounds.
+    """:ivar seconds: the time of the quickest round.
+    :ivar deadlocks: the number of deadlocks in all rounds.
     """
 
     seconds: float
@@ -97,7 +97,8 @@ def _measure(subject: su.Subject, leases_of_each: int, rounds: int) -> _Taken:
         ENDS * fleet.Future.size,
         leases_of_each,
     )
-    # Nobody else looks at what ends then, and no other lease begins before.
+    # The workers of the cloud do not handle these ends, because they are in
+    # the future. No other lease begins before that time.
     then = su.now() + datetime.timedelta(hours=12)
     ending = [
         f'{fleet.LEASE}{group * leases_of_each:012x}' for group in range(ENDS)
@@ -109,7 +110,7 @@ def _measure(subject: su.Subject, leases_of_each: int, rounds: int) -> _Taken:
             seconds = [
                 _round(subject, services, ending, then) for _ in range(rounds)
             ]
-        # What else the machine does can only add to it.
+        # The minimum, because other load of the machine only adds time.
         return _Taken(min(seconds), len(deadlocks))
     finally:
         services.database.dispose()
@@ -117,7 +118,7 @@ def _measure(subject: su.Subject, leases_of_each: int, rounds: int) -> _Taken:
 
 
 class _Unseen(base.ResourceType):
-    """Whole hosts of which Nova knows nothing."""
+    """Whole hosts that do not exist in Nova."""
 
     def validate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
@@ -151,7 +152,7 @@ def _services(subject: su.Subject) -> bootstrap.Services:
 
 @contextlib.contextmanager
 def _deadlocks(engine: sa.Engine) -> Iterator[list[str]]:
-    """Collect the statements that our own connections were refused."""
+    """Collect the statements of our connections that failed by deadlocks."""
     found: list[str] = []
 
     def note(context: sa.engine.ExceptionContext) -> None:
@@ -170,7 +171,7 @@ def _round(
     ending: Sequence[str],
     then: datetime.datetime,
 ) -> float:
-    """Return the seconds until what ends then has ended."""
+    """Return the seconds until all leases that are due have ended."""
     _set_due(subject, ending, then)
     services.lifecycle.clock = lambda: then
     workers = [
@@ -200,7 +201,8 @@ def _round(
 def _set_due(
     subject: su.Subject, ending: Sequence[str], then: datetime.datetime
 ) -> None:
-    """Have leases be active until then, again if need be."""
+    """Make leases active, with their end at this time; also those that a
+    round before has ended."""
     reservations = [
         each.replace(fleet.LEASE, fleet.RESERVATION) for each in ending
     ]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute hosts, leases and allocations that are rows in databases only.
 
-A host is the copy of one that is real, in each table of Nova, placement and
-ours that has rows of it: nobody but the scheduler, which sees that no
-compute reports for it, can tell the two apart.
+A host is a copy of a real one, in all tables of Nova, placement and ours that
+have rows of it. Only the scheduler can tell the two apart, because no compute
+reports for the copy.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,16 @@ from nova_reservations import objects
 from nova_reservations.db import models
 from sandbox import layout as lo
 
-#: Rows of one statement.
+#: The maximum number of rows in one statement.
 _BATCH = 2000
 
-#: The columns of a copy that differ from the original's, by its number.
+#: Number of a copy -> the columns that differ from the original's.
 _Changes = Callable[[int], dict[str, Any]]
 
 
 class Databases:
-    """Connections on which each statement is a transaction of its own, and
-    sees what others have committed before it."""
+    """Connections in autocommit mode: each statement is a transaction of its
+    own, and sees everything that was committed before it."""
 
     def __init__(self, layout: lo.Layout) -> None:
         self.layout = layout
@@ -39,7 +39,7 @@ class Databases:
             )
             for name in ('nova', 'nova_api', 'placement')
         }
-        # Ours are beside those of Nova's API.
+        # Our tables are in Nova's API database.
         self.ours = self._engines['nova_api']
 
     def servers(self) -> int:
@@ -56,8 +56,8 @@ class Databases:
             )
 
     def copy_host(self, original: str, names: Iterable[str]) -> None:
-        """Make hosts like the original in Nova and placement; if that is
-        enrolled, they are."""
+        """Copy a host in Nova and placement; the copies of an enrolled host
+        are enrolled."""
         names = list(names)
         uuids = {name: _uuid(name) for name in names}
 
@@ -152,7 +152,7 @@ class Databases:
     def _ids(
         self, database: str, table: str, name: str
     ) -> tuple[int | None, int]:
-        """Return the id of a row, and the first that is free."""
+        """Return the id of a row, and the first free id."""
         with self._engines[database].connect() as connection:
             rows = self._table(connection, table)
             id_ = connection.scalar(
@@ -199,13 +199,13 @@ def _uuid(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
 
 
-#: Ids of what Future makes begin here, so that it can be taken away.
+#: The first id of rows that Future creates, by which they are deleted.
 _FIRST = 1_000_000
 
-#: And its leases and reservations are of these.
+#: The prefixes of the ids of its leases and reservations.
 LEASE, RESERVATION = (f'be0c000{which}-0000-4000-8000-' for which in (1, 2))
 
-#: What of a database gets rows of it, children first.
+#: The tables in which it creates rows, children first.
 _TABLES = (
     models.AllocationAmount,
     models.Allocation,
@@ -220,13 +220,14 @@ _TABLES = (
 
 
 class Future:
-    """A cloud that has leased its hosts out for weeks to come.
+    """A cloud whose hosts are leased for weeks ahead.
 
-    In our database only: hosts get a lease of a day every second day. Nova
-    and placement hear nothing of leases that have not begun.
+    Each host has a lease of a day every second day. All rows are in our
+    database only, because Nova and placement have nothing of leases that have
+    not begun.
     """
 
-    #: Hosts of a lease.
+    #: The number of hosts of a lease.
     size = 10
 
     def __init__(
@@ -238,8 +239,8 @@ class Future:
         leases_of_each: int,
         slots: Mapping[str, Any] | None = None,
     ) -> None:
-        """:param slots: what was asked for, one slot on each host, in place
-        of whole hosts."""
+        """:param slots: params of reservations of slots, one on each host; by
+        default whole hosts are reserved."""
         self._ours = databases.ours
         self._project_id = project_id
         self._now = now
@@ -323,7 +324,7 @@ class Future:
         }
         for first in range(0, len(ids), self.size):
             for number in range(self._leases_of_each):
-                # Not all at midnight.
+                # Spread over the day.
                 start = self._now.replace(
                     minute=0, second=0
                 ) + datetime.timedelta(

@@ -68,7 +68,7 @@ def _first(
 
 @contextlib.contextmanager
 def _workers(subject: su.Subject) -> Iterator[str]:
-    """Run an API of its own beside that of the cloud; yield its URL."""
+    """Run another API beside that of the cloud; yield its URL."""
     log = subject.layout.log / 'nova-fresh.log'
     with (
         socket.create_server(('127.0.0.1', 0), backlog=1024) as listener,

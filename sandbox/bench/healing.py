@@ -21,7 +21,7 @@ from sandbox.bench.report import Row
 
 HOSTS = 1000
 LEASES_OF_EACH = 100
-"""In groups of ten hosts: 10,000 reservations."""
+"""Leases of each group of ten hosts: 10,000 reservations in total."""
 
 _ALLOCATION = models.table(models.Allocation)
 _LEASE = models.table(models.Lease)
@@ -36,14 +36,14 @@ def heal(subject: su.Subject) -> Row:
     )
     try:
         future.create(subject.enrolled[0])
-        # When the first lease of each host is under way, and none over.
+        # The first lease of each host is active then, and none is over.
         then = now.replace(minute=0, second=0) + datetime.timedelta(
             days=1, hours=23, minutes=30
         )
         _begin(subject, then)
         return _measured(subject, then)
     finally:
-        # What they have got of the hosts that are not of the future.
+        # Allocations of hosts that Future has not created, by healing.
         with subject.databases.ours.connect() as connection:
             connection.execute(
                 sa.delete(_ALLOCATION).where(
@@ -54,8 +54,8 @@ def heal(subject: su.Subject) -> Row:
 
 
 def _begin(subject: su.Subject, then: datetime.datetime) -> None:
-    """Have the leases begun that should have by then; nobody else looks at
-    them, whose time that is not."""
+    """Make the leases active that start before this time. The workers of the
+    cloud do not handle them, because that time is in the future."""
     begun = sa.and_(
         _LEASE.c.id.startswith(fleet.LEASE), _LEASE.c.start_date <= then
     )

@@ -2,8 +2,8 @@
 """Leases that ended long ago: copies, made by MariaDB, of those that the
 engine has ended.
 
-All that stays of a lease is copied. The n-th copy was n hours before the
-original: a resource has had one after the other.
+Everything that is kept of a lease is copied. The n-th copy was n hours before
+the original, so that a resource had one after the other.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _RESERVATION = models.table(models.Reservation)
 _ALLOCATION = models.table(models.Allocation)
 _AMOUNT = models.table(models.AllocationAmount)
 
-#: What belongs to a lease, and what to a reservation.
+#: The tables whose rows belong to a lease, and those of a reservation.
 _OF_LEASE = (models.table(models.Event), models.table(models.UnfitDonor))
 _OF_RESERVATION = (
     _ALLOCATION,
@@ -31,25 +31,26 @@ _OF_RESERVATION = (
     models.table(models.LeasedServer),
 )
 
-#: Columns by which rows are told apart that are of no other copy.
+#: Columns whose ids must differ in each copy.
 _IDS = ('id', 'lease_id', 'reservation_id')
 
 
 def multiply(engine: sa.Engine, count: int, projects: int) -> int:
-    """Copy the leases that are over, until there are about so many; return
-    how many there are.
+    """Copy the leases that are over until there are about so many; return
+    their number.
 
-    :param projects: whose the copies are: one is the original's
-    :raises: ValueError if none is over
+    :param projects: the number of projects of the copies, one of which is the
+        original's
+    :raises: ValueError if no lease is over
     """
     with engine.connect() as connection:
         connection = connection.execution_options(isolation_level='AUTOCOMMIT')
         for setting in (
-            # What is copied fits together.
+            # No checks: the copies are consistent.
             'foreign_key_checks',
             'unique_checks',
-            # All first copies, then all second ones: so all indexes are
-            # written one page after the other.
+            # No join cache: then all first copies come first, and then all
+            # second ones, so that indexes are written page by page.
             'join_cache_level',
         ):
             connection.exec_driver_sql(f'SET SESSION {setting} = 0')
@@ -57,7 +58,7 @@ def multiply(engine: sa.Engine, count: int, projects: int) -> int:
         if not leases:
             raise ValueError('no lease is over')
         _copy_all(connection, leases, count // len(leases), projects)
-        # Else all who read later would write it to the disk, page by page.
+        # Write dirty pages now; otherwise later readers would have to.
         tables = ', '.join(models.Base.metadata.tables)
         connection.exec_driver_sql(f'FLUSH TABLES {tables} FOR EXPORT')
         connection.exec_driver_sql('UNLOCK TABLES')
@@ -66,7 +67,7 @@ def multiply(engine: sa.Engine, count: int, projects: int) -> int:
 
 
 def analyze(engine: sa.Engine) -> None:
-    """Have the database know how much of what there is."""
+    """Update the database's statistics of all tables."""
     tables = ', '.join(models.Base.metadata.tables)
     with engine.connect() as connection:
         connection.exec_driver_sql(f'ANALYZE TABLE {tables}')
@@ -92,7 +93,7 @@ def _copy_all(
     ):
         which = table.c[column].in_(keys)
         _copy(connection, table, which, number, projects)
-    # Else it would compare all with all.
+    # With statistics, the next statement does not join by a full scan.
     connection.exec_driver_sql(f'ANALYZE TABLE {_ALLOCATION}')
     _copy_amounts(connection, allocations, number)
 
@@ -117,8 +118,8 @@ def _copy(
     number: '_Number',
     projects: int,
 ) -> None:
-    # Copied from a table of their own: what is read while it is written is
-    # kept elsewhere meanwhile, all of it.
+    # Copied from a separate table: if a statement reads the table that it
+    # writes, the database first puts all rows into a temporary table.
     originals = sa.table(
         'originals', *(sa.column(each.name, each.type) for each in table.c)
     )
@@ -128,7 +129,7 @@ def _copy(
             [*originals.c], sa.select(table).where(which)
         )
     )
-    # The database counts those by itself.
+    # The database sets autoincrement columns itself.
     counted = table.autoincrement_column
     columns = [
         column
@@ -149,9 +150,9 @@ def _copy(
 
 
 class _Number:
-    """The numbers of copies.
+    """A table with the numbers of the copies.
 
-    :ivar each: the column that has them.
+    :ivar each: its column.
     """
 
     def __init__(self, times: int) -> None:
@@ -163,8 +164,8 @@ class _Number:
         self._now = int(time.time() * 1000)
 
     def id(self, original: sa.ColumnElement[str]) -> sa.ColumnElement[Any]:
-        """Return the id of a copy: any two differ, and it begins with its
-        time, as ids do that we make."""
+        """Return the id of a copy. It is unique and, like all our ids, begins
+        with its time."""
         milliseconds = self._now - self.each * 3_600_000
         return self._id(
             sa.func.concat(
@@ -179,7 +180,7 @@ class _Number:
     def server_id(
         self, original: sa.ColumnElement[str]
     ) -> sa.ColumnElement[Any]:
-        """Return the id of a copied server: as random as those of Nova."""
+        """Return the id of a copied server, spread like random ids."""
         place = sa.func.floor(self.each * (0xFFFFFFFF / self._times))
         return self._id(
             sa.func.lpad(sa.func.lower(sa.func.hex(place)), 8, '0'), original
@@ -202,7 +203,7 @@ class _Number:
 def _changed(
     column: sa.ColumnClause[Any], number: _Number, projects: int
 ) -> sa.ColumnElement[Any]:
-    """Return what a copy has in a column."""
+    """Return the value of a column in a copy."""
     if column.name in _IDS:
         return number.id(column)
     if column.name == 'server_uuid':

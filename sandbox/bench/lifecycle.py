@@ -13,7 +13,7 @@ from sandbox.bench.report import Figure
 from sandbox.bench.report import Row
 from sandbox.person import body
 
-#: Seconds between two looks.
+#: Seconds between two polls.
 _POLL = 0.01
 
 
@@ -124,7 +124,8 @@ def many_hosts(subject: su.Subject) -> Row:
 def end(subject: su.Subject) -> Row:
     """The end of a lease with many servers."""
     count = subject.pick(12, 100)
-    # What else Nova does, each minute for example, falls in one or the other.
+    # Two rounds: other work of Nova, for example each minute, falls into one
+    # or the other.
     rounds = [_end(subject, count) for _ in range(subject.pick(1, 2))]
     nova, ours = (statistics.fmean(each) for each in zip(*rounds, strict=True))
     return Row(
@@ -141,9 +142,9 @@ def end(subject: su.Subject) -> Row:
 
 
 def _end(subject: su.Subject, count: int) -> tuple[float, float]:
-    """Return the seconds that clients take to delete so many servers, and
-    that the end of a lease takes."""
-    # Those of the enrolled hosts that have a compute.
+    """Return the seconds in which clients delete so many servers, and in which
+    the end of a lease does."""
+    # The enrolled hosts that have a compute.
     names = subject.enrolled[1:]
     answer = subject.demo.reservation.post(
         '/leases',
@@ -191,7 +192,7 @@ def _end(subject: su.Subject, count: int) -> tuple[float, float]:
 
 
 def _any_of(hosts: list[str]) -> str:
-    """Return the requirement to be one of the hosts."""
+    """Return the requirement that a host is one of these."""
     conditions = [
         f'["==", "$hypervisor_hostname", "{host}"]' for host in hosts
     ]

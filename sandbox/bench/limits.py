@@ -8,7 +8,7 @@ from sandbox.bench.report import Figure
 from sandbox.bench.report import Row
 
 _MOST = 1.1
-"""Times what a create costs without limits."""
+"""The maximum cost of a create, relative to one without limits."""
 
 
 def limits(subject: su.Subject) -> Row:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of samples. Pure, but for the clock that times a call."""
+"""Statistics of samples; pure functions, except for the timing of a call."""
 
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ def mean(samples: Sequence[float]) -> tuple[float, float]:
 def interleaved(
     rounds: int, *takes: Callable[[], float]
 ) -> tuple[list[float], ...]:
-    """Return the samples of each, taken in turns: what else the machine does
-    meanwhile it does to all of them.
+    """Return the samples of each call, taken in turns, so that other load of
+    the machine affects all of them alike.
 
-    Every other round goes backwards, and a round that is not kept comes
-    first: it opens connections, and fills caches.
+    Every other round goes backwards. The first round is not kept: it opens
+    connections, and fills caches.
     """
     samples: tuple[list[float], ...] = tuple([] for _ in takes)
     turns = list(zip(takes, samples, strict=True))

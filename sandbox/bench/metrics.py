@@ -40,13 +40,13 @@ CONF = nova.conf.CONF
 SERVERS = 200
 
 LIMIT = 0.05
-"""Seconds of nova-compute's time that a round may take."""
+"""Seconds of CPU that a round may take in nova-compute."""
 
 PLUGINS = ('threshold', 'statsd', 'prometheus', 'ceilometer', 'udp')
 
 _DOCUMENT = pathlib.Path('doc/source/beyond/metrics.rst')
 
-#: Seconds between two times that Nova's thread wants to run.
+#: Seconds between two wake-ups of Nova's thread.
 _TICK = 0.001
 
 LIMITS = (
@@ -96,7 +96,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Have receivers for what plugins send, and a Nova that is configured."""
+    """Configure Nova, and open receivers for what plugins send."""
     objects.register_all()
     conf.register_opts(CONF)
     CONF([], default_config_files=[])
@@ -114,14 +114,14 @@ def prepared() -> Iterator[None]:
             free.bind(('127.0.0.1', 0))
             port = free.getsockname()[1]
         CONF.set_override('port', port, 'metrics_prometheus')
-        # It makes JSON of the messages, as RabbitMQ's does, and drops them.
+        # This driver makes JSON of messages, like RabbitMQ's, and drops them.
         CONF.set_override('driver', 'log', 'metrics_ceilometer')
         CONF.set_override('limit', list(LIMITS), 'metrics_threshold')
         yield
 
 
 def instances(count: int) -> list[objects.Instance]:
-    """Return them as an audit reads them: each time they are new."""
+    """Return new instance objects, as each audit reads them."""
     return [
         objects.Instance(
             id=number,
@@ -148,7 +148,7 @@ def instances(count: int) -> list[objects.Instance]:
 
 
 class Measured:
-    """A collector that is driven by hand, with plugins in their threads."""
+    """A collector whose rounds are run by hand, with plugins in threads."""
 
     def __init__(self, names: Sequence[str], count: int) -> None:
         CONF.set_override('enabled', list(names), 'metrics_plugins')
@@ -174,7 +174,7 @@ class Measured:
 
 
 def row(names: Sequence[str], count: int, rounds: int) -> report.Row:
-    """Return what a round costs with these plugins: of the whole process."""
+    """Return the cost of a round with these plugins, in the whole process."""
     measured = Measured(names, count)
     try:
         taken = []
@@ -185,7 +185,7 @@ def row(names: Sequence[str], count: int, rounds: int) -> report.Row:
             taken.append(time.process_time() - before)
     finally:
         measured.close()
-    # The first has names to look up and pages to open.
+    # Without the first round, which has one-time costs.
     taken = taken[1:]
     everything = len(names) == len(PLUGINS)
     with_what = ' and '.join(names) or 'no plugin'
@@ -198,7 +198,8 @@ def row(names: Sequence[str], count: int, rounds: int) -> report.Row:
                 f'{what}, CPU p50',
                 statistics.median(taken),
                 's',
-                # Four that send the same to four places are nobody's wish.
+                # No limit for all plugins: nobody sends the same to four
+                # places.
                 limit=None if everything else LIMIT,
             ),
             report.Figure(
@@ -209,8 +210,8 @@ def row(names: Sequence[str], count: int, rounds: int) -> report.Row:
 
 
 def delay(count: int, rounds: int) -> report.Row:
-    """Return how late another thread is that wants to run each millisecond,
-    with rounds and, as the floor, without."""
+    """Return by how much another thread is late that wants to run each
+    millisecond, during rounds and, as the floor, without rounds."""
     measured = Measured(PLUGINS, count)
     try:
         measured.audit()
@@ -237,7 +238,7 @@ def delay(count: int, rounds: int) -> report.Row:
 
 
 def _lateness(work: Callable[[], object]) -> list[float]:
-    """Return how late each tick of a thread is while work is done."""
+    """Return the lateness of each tick of a thread during some work."""
     late: list[float] = []
     done = threading.Event()
 

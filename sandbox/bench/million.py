@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost of use cases beside leases that ended long ago.
 
-Two databases of their own have the same hosts and leases, and one of them a
-million more leases that are over. Everything is done in both in turns, by the
-engine, on a cloud in memory.
+Two databases have the same hosts and leases, and one of them has a million
+more leases that are over. The engine does everything in both in turns, on a
+cloud in memory.
 """
 
 from collections.abc import Callable
@@ -29,11 +29,11 @@ from sandbox.bench.report import Figure
 from sandbox.bench.report import Row
 
 MOST = 1.1
-"""What a figure may be, in the same without ended leases."""
+"""The maximum of a figure, relative to the one without ended leases."""
 
 _HOSTS = 50
 _LATER = 120
-"""Leases that are to come, in both databases."""
+"""The number of leases in the future, in both databases."""
 
 _PROJECTS = 100
 _MINE = {'project_id': 'lessee'}
@@ -41,7 +41,7 @@ _PAGE = 50
 
 
 class _Side:
-    """One of the two databases, with what is done in it."""
+    """One of the two databases, with the measured actions."""
 
     def __init__(self, region: regions.Region) -> None:
         self.region = region
@@ -77,7 +77,8 @@ class _Side:
         return seconds
 
     def _end(self) -> float:
-        """Return the seconds that it takes to end what ends in a minute."""
+        """Return the seconds that it takes to end the leases whose end is in a
+        minute."""
         self.region.now += datetime.timedelta(minutes=1)
         return measure.seconds(self.region.work)
 
@@ -90,7 +91,7 @@ class _Side:
         return measure.seconds(lambda: self.region.delete(lease))
 
     def timed_look(self) -> float:
-        """Look for what is due, and find nothing."""
+        """Look for due leases, of which there are none."""
         now = self.region.now
 
         def look() -> None:
@@ -125,7 +126,7 @@ class _Side:
         return measure.seconds(lambda: [*self.region.lease_lists.find(wanted)])
 
     def timed_next_page(self, **query: Any) -> float:
-        """Read on after one of the leases that are to come."""
+        """Read the page after one of the leases in the future."""
         query |= {'statuses': (states.Lease.PENDING,)}
         wanted = objects.LeaseQuery(limit=_PAGE, **query)
         *_, last = self.region.lease_lists.find(wanted)
@@ -216,7 +217,7 @@ def _compared(what: str, few: list[float], many: list[float]) -> Figure:
 
 @contextlib.contextmanager
 def _side(subject: su.Subject, which: str) -> Iterator[_Side]:
-    """Make a database, which is dropped in the end."""
+    """Create a database, which is dropped in the end."""
     name = subject.layout.database_name(which)
     server = subject.databases.ours
     with server.connect() as connection:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost for Nova's processes in which our code runs."""
+"""The cost of our code in Nova's processes."""
 
 from collections.abc import Sequence
 import statistics
@@ -58,7 +58,8 @@ def cpu(subject: su.Subject) -> Row:
 
 
 def _shares(what: str, samples: dict[str, Sequence[float]]) -> list[Figure]:
-    """Return our share, by what our code takes and by what the whole does."""
+    """Return our share, measured in our code and as the difference of the
+    whole."""
     whole = statistics.fmean(samples['with'])
     ours, error = measure.mean(samples['ours'])
     paired = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time that a new lease takes if promises of others have to move."""
+"""The time that a new lease takes if promises to others have to be moved."""
 
 from collections.abc import Iterator
 import contextlib
@@ -24,8 +24,8 @@ from sandbox.bench.report import Row
 
 HOSTS = 1000
 DAYS = 10
-"""Each host is promised for half of each of these days, and no two hosts next
-to each other for the same hours: none is free for a whole day."""
+"""Each host is promised for half of each of these days, and neighbouring hosts
+for different hours, so that no host is free for a whole day."""
 
 _AGAIN = 5
 _LIMIT = 0.5
@@ -54,7 +54,7 @@ def measure(promised: 'Promised') -> list[Figure]:
 
 
 class Promised:
-    """Hosts that are promised as above."""
+    """Hosts with promises as described at DAYS."""
 
     def __init__(self, services: bootstrap.Services) -> None:
         self.services = services
@@ -118,10 +118,11 @@ class Promised:
                 yield copy
 
     def create(self, minimum: int, after: int = 2) -> float:
-        """Return the seconds that a new lease of a day takes, or its refusal;
-        the median of some.
+        """Return the median of the seconds in which a new lease of a day is
+        created or refused.
 
-        They stay: the next one finds no room without moving others either.
+        The leases are kept, so that the next one finds no room without moving
+        others either.
         """
         took = []
         for _ in range(_AGAIN):

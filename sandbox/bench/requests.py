@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time in which the lease API answers."""
+"""The response times of the lease API."""
 
 from collections.abc import Callable
 from concurrent import futures
@@ -76,9 +76,9 @@ def clients(subject: su.Subject) -> Row:
 
 
 class _Load:
-    """Requests of many clients at once, for a while, several times.
+    """Load of many clients at once, for a while, several times.
 
-    :ivar samples: seconds that each write took.
+    :ivar samples: the seconds of each write.
     """
 
     def __init__(self, write: Callable[[person.Person], float]) -> None:
@@ -89,7 +89,7 @@ class _Load:
 
     @property
     def rate(self) -> float:
-        """Writes per second."""
+        """The number of writes per second."""
         return len(self.samples) / self._elapsed
 
     def run(self, clients: list[person.Person], seconds: float) -> None:
@@ -107,7 +107,7 @@ class _Load:
         self._elapsed += time.monotonic() - began
 
 
-#: What the tables have in the row "scale".
+#: The number of hosts in the row "scale".
 HOSTS = 10_000
 LEASES_OF_EACH = 10
 
@@ -121,7 +121,7 @@ def scale(subject: su.Subject) -> Row:
         start = su.now() + datetime.timedelta(hours=random_hour.choice(hours))
         return subject.lease_write(subject.demo, start)
 
-    # Before the first of the leases that are there, and among them.
+    # Hours before the first existing lease, and hours among these leases.
     before, among = range(1, 22), range(24, 24 * 2 * LEASES_OF_EACH)
     takes = [
         lambda: subject.floor_write(subject.demo),
@@ -153,7 +153,8 @@ def scale(subject: su.Subject) -> Row:
             full[place],
             's',
             floor=full[0],
-            # What the machine did meanwhile it did to the floor too.
+            # Scaled by the floor, which other load of the machine has
+            # affected, too.
             limit=1.5 * empty[place] * full[0] / empty[0],
         )
         for place, which in ((1, 'later'), (2, 'around'))
@@ -225,7 +226,7 @@ def listed(subject: su.Subject) -> Row:
     )
 
 
-#: As many as Nova lists at once.
+#: The maximum number of items that Nova lists at once.
 _PAGE = 1000
 
 
@@ -313,6 +314,6 @@ def _reads(subject: su.Subject) -> list[Figure]:
         Figure(
             f'list a page of {len(page):,} leases, p50', pages, 's', floor, 0.5
         ),
-        # Equal within what is measured.
+        # They are equal within the precision of the measurement.
         Figure('show a lease, p50', shows, 's', floor, 1.1 * floor),
     ]

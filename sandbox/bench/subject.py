@@ -26,10 +26,10 @@ from sandbox.bench import fleet
 from sandbox.bench import measure
 from sandbox.person import body
 
-#: What is asked of Nova's API at once.
+#: The number of clients that send requests at the same time.
 CLIENTS = 8
 
-#: What a lease of slots asks for.
+#: The params of a reservation of slots.
 SLOTS = {
     'resource_type': 'virtual:instance',
     'vcpus': 1,
@@ -46,7 +46,7 @@ _LEASE = models.table(models.Lease)
 
 
 class Subject:
-    """:ivar quick: measure less, and on a smaller cloud."""
+    """:ivar quick: whether to measure less, on a smaller cloud."""
 
     def __init__(self, layout: lo.Layout, quick: bool) -> None:
         self.layout = layout
@@ -55,7 +55,7 @@ class Subject:
         self.operator = person.Operator(layout.auth_url)
         self.demo = self._user()
         self.project_id = str(self.demo.compute.get_project_id())
-        #: The hosts of a sandbox are enrolled, but for the last.
+        #: All hosts of a sandbox are enrolled, except the last.
         *self.enrolled, self.ordinary = lo.HOSTS
         self._hours = itertools.count(24 * 60)
         self._copies = {self.enrolled[0]: 0, self.ordinary: 0}
@@ -67,19 +67,19 @@ class Subject:
 
     @functools.cached_property
     def clients(self) -> list[person.Person]:
-        """Each has a token and connections of its own."""
+        """The clients; each has its own token and connections."""
         return [self._user() for _ in range(CLIENTS)]
 
     def _user(self) -> person.Person:
         user = person.Person(self.layout.auth_url, 'demo')
-        # Between two parts of a row nobody uses the connections for a while,
-        # and the server may be closing one just when it is wanted again.
+        # A retry is needed: connections are idle between two parts of a row,
+        # and the server may close one just when it is used again.
         for api in (user.compute, user.reservation):
             api.connect_retries = 1
         return user
 
     def ensure_slots(self) -> None:
-        """Lift the quotas, and enrol the hosts that there are."""
+        """Remove the quotas, and enrol the hosts."""
         quotas = dict.fromkeys(
             ('instances', 'cores', 'ram', 'server_groups'), -1
         )
@@ -96,8 +96,8 @@ class Subject:
                 ),
                 201,
             )['host']
-            # Its facts are read after its enrolment, as of each host by the
-            # next refresh: its copies do not have to be read, all at once.
+            # Make the facts of the host be read now. Otherwise the next
+            # refresh would read those of all of its copies at once.
             body(
                 self.operator.reservation.put(
                     f'/os-hosts/{enrolled["id"]}', json={'bench': 'yes'}
@@ -105,7 +105,7 @@ class Subject:
             )
 
     def populate(self, enrolled: int, ordinary: int = 0) -> None:
-        """Have so many hosts at least, most of them as rows only."""
+        """Ensure that there are so many hosts, most of them as rows only."""
         for original, real, wanted in (
             (self.enrolled[0], len(self.enrolled), enrolled),
             (self.ordinary, 1, ordinary),
@@ -118,10 +118,10 @@ class Subject:
                 )
                 self._copies[original] = wanted - real
 
-    # What is timed. What it made is taken away later, untimed.
+    # Timed actions; what they create is deleted later, untimed.
 
     def floor_write(self, who: person.Person) -> float:
-        """Return the seconds that a write takes Nova."""
+        """Return the seconds of a write in Nova."""
         group = {'name': 'bench', 'policy': 'anti-affinity'}
         answer = who.compute.post(
             '/os-server-groups', json={'server_group': group}
@@ -155,7 +155,7 @@ class Subject:
         return answer.elapsed.total_seconds()
 
     def forget(self) -> None:
-        """Delete what the timed writes have made."""
+        """Delete everything that the timed writes have created."""
         self.each_client(
             lambda who, id_: body(
                 who.compute.delete(f'/os-server-groups/{id_}'), 204
@@ -171,7 +171,7 @@ class Subject:
         call: Callable[[person.Person, str], T],
         arguments: Iterable[str],
     ) -> list[T]:
-        """Call with each argument, as many at once as there are clients."""
+        """Call a function with each argument, with one thread per client."""
         with futures.ThreadPoolExecutor(CLIENTS) as pool:
             return list(
                 pool.map(call, itertools.cycle(self.clients), arguments)
@@ -188,8 +188,8 @@ class Subject:
         answer = body(self.ask(self.demo, start, hosts), 201)
         return str(answer['lease']['id'])
 
-    # Leases, as the database has them: looking through the API would cost
-    # the workers as much as what they are waited for.
+    # Leases, read from the database: polling by the API would cost the
+    # workers as much as the measured work.
 
     def count(self, leases: Sequence[str], *conditions: Any) -> int:
         with self.databases.ours.connect() as connection:
@@ -269,10 +269,10 @@ class Subject:
 
 
 def now() -> datetime.datetime:
-    """Return this second."""
+    """Return the current time in whole seconds."""
     return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
 
 
 def get(who: Any, path: str) -> float:
-    """Return the seconds that an answer takes until it is read."""
+    """Return the seconds until the whole answer is read."""
     return measure.seconds(lambda: body(who.get(path)))

@@ -42,7 +42,7 @@ def waiting(subject: su.Subject) -> Row:
 
 
 def _measure(crowd: '_Crowd', them: str) -> list[Figure]:
-    """Return the seconds of CPU until all have been told what came free."""
+    """Return the seconds of CPU until everything free was offered."""
     none = crowd.walk(crowd.free_later)
     often = sum(crowd.walk(crowd.free_later) for _ in range(_AGAIN))
     first = crowd.walk(lambda: crowd.free(0))
@@ -65,14 +65,14 @@ def _measure(crowd: '_Crowd', them: str) -> list[Figure]:
 
 
 class _Crowd:
-    """:ivar holders: the leases that have the hosts, in an hour."""
+    """:ivar holders: the leases that have the hosts from in an hour on."""
 
     def __init__(self, services: bootstrap.Services, different: bool) -> None:
         self.services = services
         self.now = services.database.now()
         with services.database.writer() as session:
             for number in range(HOSTS):
-                # The last that waits wants the last.
+                # Only the last waiting lease fits the last host.
                 last = number == HOSTS - 1
                 host_id = hosts.insert(
                     session,
@@ -105,7 +105,7 @@ class _Crowd:
         end: datetime.timedelta,
         host: str | None,
     ) -> objects.Lease:
-        """Ask for a host; wait for any if no name is given."""
+        """Lease a host; without a name, wait for any host."""
         return self.services.leases.create(
             lease_requests.NewLease(
                 name='bench',
@@ -135,12 +135,12 @@ class _Crowd:
         )
 
     def free(self, *numbers: int) -> None:
-        """Have hosts be free."""
+        """Make hosts free, by deleting the leases that have them."""
         for number in numbers:
             self.services.leases.delete(self.holders[number], self.now)
 
     def free_later(self) -> None:
-        """Have a host be free when nobody wants it."""
+        """Make a host free at a time that no waiting lease wants."""
         later = self._lease(300 * _HOUR, 301 * _HOUR, 'host-0')
         self.services.leases.delete(later.id, self.now)
 
@@ -152,8 +152,8 @@ class _Crowd:
         return time.process_time() - began
 
     def walk(self, free: Callable[[], None]) -> float:
-        """Tell those who wait of all that comes free; return the seconds of
-        CPU that this takes beside what frees it."""
+        """Free resources, and then run the task that offers them to waiting
+        leases; return the seconds of CPU of that task."""
         [task] = [
             task for task in self.services.tasks if task.name == capacity.QUEUE
         ]
@@ -167,7 +167,7 @@ class _Crowd:
 
 
 def _wish(number: int | None) -> str:
-    """Return what matches one rack, or all."""
+    """Return a requirement that matches one rack, or all racks."""
     if number is None:
         return json.dumps(['>=', '$rack', '0'])
     return json.dumps(
@@ -176,7 +176,7 @@ def _wish(number: int | None) -> str:
 
 
 def _like(lease: objects.Lease, arrival: int, wish: str) -> objects.Lease:
-    """Return another lease that waits, as if it had been asked for."""
+    """Return a copy of a waiting lease, as if it had been requested."""
     lease_id = str(uuid.uuid4())
     [wanted] = lease.reservations
     return dataclasses.replace(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud whose parts fail, one at a time, while leases start and end."""
+"""A cloud whose parts fail one by one, while leases start and end."""

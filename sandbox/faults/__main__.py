@@ -29,7 +29,7 @@ from sandbox.faults import verdict
 
 _FAULTS = {**faults.FAULTS, **signals.FAULTS, **cells.FAULTS}
 
-#: Seconds that something is away.
+#: Seconds for which something is down.
 _QUICK, _LONG = 8, 60
 
 
@@ -125,8 +125,8 @@ def _run_on_one_cloud(
 def _scene(
     directory: pathlib.Path, arguments: argparse.Namespace, of_cells: bool
 ) -> Iterator[faults.Scene]:
-    """Bring up a cloud that can be broken, with hosts to lease; one of two
-    cells, or of one."""
+    """Bring up a cloud that can be broken, with hosts to lease, and with one
+    or two cells."""
     database = sa.make_url(arguments.database_url)
     broker = sa.make_url(arguments.transport_url)
     fronts: dict[str, proxies.Front] = {}
@@ -192,12 +192,12 @@ def _scene(
 
 
 def _try(name: str, scene: faults.Scene, seed: str) -> str:
-    """Have one fault happen to users; return how it went.
+    """Run one fault while users work; return the result.
 
-    :param seed: decides what is by chance
-    :raises Unexpected: if all is not well in the end
+    :param seed: the seed of random choices
+    :raises Unexpected: if something is wrong in the end
     """
-    # The same alone as among others.
+    # So that a fault behaves the same alone as after others.
     scene.chance.seed(seed)
     with scene.verdict.watching():
         users = load.Load(scene.services.layout.auth_url, name, seed)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ordinary servers whose builds fail, while hosts are enrolled beside them.
 
-A build that fails goes on to an alternate. That may have been enrolled, and
-leased, since it was named.
+A build that fails is rescheduled to an alternate host. This host may have been
+enrolled, and leased, since nova-scheduler chose it as an alternate.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,15 @@ from sandbox import layout as lo
 from sandbox import person
 from sandbox import story
 
-#: Of a hundred builds.
+#: The percentage of builds that fail.
 _SHARE = 60
 
-#: Of all ordinary servers, none of which is in a lease.
+#: The name of all ordinary servers, which are in no lease.
 NAME = 'ordinary'
 _SERVERS = 4
 
-#: Seconds after which a build is lost: its conductor, or the nova-api that
-#: asked for it, was killed, and nobody goes on with it.
+#: Seconds after which a build counts as lost: its conductor or its nova-api
+#: was killed, and nobody goes on with it.
 _LOST = 30
 
 _UUID = re.compile('[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
@@ -40,7 +40,7 @@ driver = nova_reservations
 
 @contextlib.contextmanager
 def failing(layout: lo.Layout) -> Iterator[None]:
-    """Have a share of all builds fail."""
+    """Make a share of all builds fail."""
     share = driver.share_of_failures(layout.directory)
     share.write_text(str(_SHARE))
     try:
@@ -51,8 +51,8 @@ def failing(layout: lo.Layout) -> Iterator[None]:
 
 @contextlib.contextmanager
 def guarded(layout: lo.Layout) -> Iterator[None]:
-    """Have nova.conf say that nova-conductors are guarded; they, and
-    nova-api, have to be restarted."""
+    """Set conductors_guarded in nova.conf; nova-conductors and nova-api then
+    have to be restarted."""
     conf = layout.etc / 'nova.conf'
     before = conf.read_text()
     conf.write_text(before + _GUARDED)
@@ -63,16 +63,17 @@ def guarded(layout: lo.Layout) -> Iterator[None]:
 
 
 class Builds:
-    """A user of ordinary servers, and an operator who takes hosts out of the
-    pool and puts them back while they are built.
+    """A user of ordinary servers, and an operator who removes hosts from the
+    pool and enrols them again while the servers are built.
 
-    :ivar accepted: the servers that Nova has said it would make, and that
-        nobody has deleted.
-    :ivar lost: those that Nova did not know any more.
+    :ivar accepted: the servers that Nova has accepted, and that nobody has
+        deleted.
+    :ivar lost: accepted servers that Nova does not know any more.
     """
 
     def __init__(self, auth_url: str, hosts: Sequence[str]) -> None:
-        """:param hosts: that are enrolled in the beginning, and in the end"""
+        """:param hosts: the hosts that are enrolled at the beginning, and must
+        be at the end"""
         self._operator = person.Operator(auth_url)
         self._user = person.Person(auth_url, 'demo')
         self._hosts = hosts
@@ -80,7 +81,7 @@ class Builds:
         self.lost: set[str] = set()
 
     def round(self) -> None:
-        """Enroll a host while servers are being built that may go there.
+        """Enroll a host while servers are built that may land on it.
 
         :raises Unexpected: if a server is lost, or the host is not reservable
         """
@@ -97,15 +98,15 @@ class Builds:
         self.tidy()
 
     def build(self) -> None:
-        """Ask for servers, and return when they have hosts."""
+        """Ask for servers; return when hosts were chosen for them."""
         for _ in range(_SERVERS):
             answer = self._user.boot(NAME, metadata={'build_seconds': '3'})
             self.accepted.add(person.body(answer, 202)['server']['id'])
-        # They fail after that.
+        # Hosts are chosen within this time; builds fail only after that.
         time.sleep(1)
 
     def disturb(self) -> None:
-        """Do what a round does as far as a broken cloud lets anybody."""
+        """Do the work of a round, as far as a broken cloud allows it."""
         self._statuses()
         self._delete()
         host = self._remove()
@@ -114,7 +115,7 @@ class Builds:
             self._enrol(host)
 
     def tidy(self) -> None:
-        """Delete the servers, and have all hosts in the pool.
+        """Delete the servers, and enrol all hosts that are not enrolled.
 
         :raises Unexpected: if a server is lost, or a host is not reservable
         """
@@ -139,7 +140,7 @@ class Builds:
         return {server['status'] for server in shown.values() if server}
 
     def _delete(self) -> list[str]:
-        """Return the ordinary servers that are left, and being deleted."""
+        """Delete all ordinary servers; return those that still exist."""
         answer = self._user.compute.get(f'/servers?name={NAME}')
         left = [server['id'] for server in person.body(answer)['servers']]
         for server in left:
@@ -156,13 +157,13 @@ class Builds:
         return None
 
     def _enrol(self, host: str) -> None:
-        """Enroll a host; it is refused where a server is there already."""
+        """Enroll a host; this is refused if it has a server already."""
         self._operator.reservation.post('/os-hosts', json={'name': host})
 
     def _unreservable(self) -> set[str]:
-        """Return the hosts that are not reservable, and do what they say:
-        delete builds that they wait for, and that are lost."""
-        # nova-api may just be closing a connection that was idle.
+        """Return the hosts that are not reservable. Delete the lost builds for
+        which they wait, as their status reasons say."""
+        # A retry is needed: nova-api may be closing an idle connection.
         answer = self._operator.reservation.get('/os-hosts', connect_retries=2)
         shown = person.body(answer)['hosts']
         for each in shown:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a cloud of two cells, whose computes are watched.
+"""Faults in a cloud of two cells whose computes are monitored.
 
-Each is over when its function returns.
+A fault is over when its function returns.
 """
 
 from collections.abc import Collection
@@ -18,17 +18,18 @@ from sandbox.faults import faults
 from sandbox.faults import verdict
 
 #: Seconds after which a compute that does not report is down, for which it
-#: must be so until it has failed, and in which a worker has looked and healed.
+#: must be down to count as failed, and in which a worker notices and heals it.
 _SERVICE_DOWN_TIME = 20
 _DOWN_AFTER = 15
 _HEALED = 30
 
-#: Seconds between two looks, and in which a message is heard without one.
+#: Seconds between two polls, and in which a notification is handled without
+#: polling.
 _POLLING = 10
 _HEARD = 5
 
-#: Seconds that the bus of a cell is gone: all of its computes have failed by
-#: half of that.
+#: Seconds for which the bus of a cell is down. All of its computes have failed
+#: after half of that time.
 _OUTAGE = 120
 
 CONF: ini.Sections = {
@@ -80,7 +81,7 @@ def _kill_one(
 
 @contextlib.contextmanager
 def _no_polling(scene: faults.Scene) -> Iterator[None]:
-    """Have only notifications tell of hosts."""
+    """Switch polling off, so that only notifications report hosts."""
     conf = scene.services.layout.etc / 'nova.conf'
     told = conf.read_text()
     on, off = (f'enable_polling_monitor = {value}' for value in (True, False))
@@ -118,7 +119,7 @@ def cell_hung(scene: faults.Scene) -> None:
 def _silence(
     scene: faults.Scene, silence: contextlib.AbstractContextManager[None]
 ) -> None:
-    """See that leases of the other cell are served, and no host has failed."""
+    """Check that leases in the other cell work, and that no host failed."""
     here, there = scene.services.layout.cells
     leases = _Leases(scene)
     kept = leases.begin_each(there.hosts[:1])
@@ -170,12 +171,12 @@ class _Leases:
         self._begun: list[str] = []
 
     def begin_each(self, hosts: Collection[str]) -> dict[str, str]:
-        """Lease each of these hosts, when it is free; return the leases by
-        host."""
+        """Lease each of these hosts as soon as it is free; return host ->
+        lease."""
         return {host: self.begin([host]) for host in hosts}
 
     def serve(self, hosts: Collection[str]) -> None:
-        """Have a lease of one of these hosts begin, and end."""
+        """Check that a lease of one of these hosts begins and ends."""
         self._end(self.begin(hosts))
 
     def end_all(self) -> None:
@@ -219,7 +220,7 @@ class _Leases:
         )
 
     def begin(self, hosts: Collection[str]) -> str:
-        """Lease one of these hosts, when one is free."""
+        """Lease one of these hosts as soon as one is free."""
         lease = story.until(
             f'one of {hosts} is free', lambda: self._ask(hosts), bool, 60
         )
@@ -228,7 +229,8 @@ class _Leases:
         return lease
 
     def _ask(self, hosts: Collection[str]) -> str:
-        """Return a lease of one of the hosts, none if others have them."""
+        """Ask for a lease of one of the hosts; return None if others have
+        them."""
         named = ', '.join(f'["==", "$service_name", "{h}"]' for h in hosts)
         end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
         answer = self._user.ask_lease_of(
@@ -264,7 +266,7 @@ class _Leases:
         )
 
     def host_of(self, lease: str) -> str:
-        """Return the host that the lease will have for longest."""
+        """Return the host that the lease has until the latest time."""
         names = self.operator.enrolled()
         allocations = person.body(
             self.operator.reservation.get(

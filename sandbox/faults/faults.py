@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults. Each is over when its function returns."""
+"""The faults. A fault is over when its function returns."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -24,7 +24,8 @@ from sandbox.faults import builds
 from sandbox.faults import load
 from sandbox.faults import verdict
 
-#: Seconds that a worker is stopped: its claims, of 30, are others' by then.
+#: Seconds for which a worker is stopped. Its claims expire after 30 s, so
+#: other workers have them by then.
 _STOPPED = 35
 
 #: Of what happens in the ten minutes of kills.
@@ -33,9 +34,9 @@ _JUMPS = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """The scene of faults.
+    """The cloud in which faults happen.
 
-    :ivar seconds: how long something is away that comes back by itself.
+    :ivar seconds: for how long something is down that comes back by itself.
     """
 
     services: cloud.Services
@@ -47,8 +48,8 @@ class Scene:
     seconds: float
 
     def workers(self, service: str) -> list[int]:
-        """Return the process ids of a service's workers: of the children that
-        any of its threads has started."""
+        """Return the process ids of a service's workers, which are the
+        children of all of its threads."""
         master = self.services.process(service).pid
         found: list[int] = []
         for children in pathlib.Path(f'/proc/{master}/task').glob(
@@ -69,7 +70,7 @@ class Scene:
     def kill_worker(self, service: str) -> None:
         """Kill a worker; its master starts another one."""
         workers = self.workers(service)
-        # None, if the master itself was killed just now.
+        # There are none if the master itself was just killed.
         if workers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.chance.choice(workers), signal.SIGKILL)
@@ -124,7 +125,7 @@ def placement_killed(scene: Scene) -> None:
 def power_cut(scene: Scene) -> None:
     """Everything is killed at the same moment, with the computes, and starts
     again in any order, before the database does."""
-    # Leases have started by then, and servers are in them.
+    # By then some leases have started and have servers.
     time.sleep(scene.seconds / 4)
     services = [*lo.APIS, *lo.CONTROLLERS, *scene.services.layout.computes]
     for service in services:
@@ -141,7 +142,7 @@ def power_cut(scene: Scene) -> None:
 
 def worker_stopped(scene: Scene) -> None:
     """A worker is stopped in mid-action, for longer than its claim."""
-    # While placement does not answer, who has claimed a lease keeps it.
+    # While placement hangs, a worker keeps the lease that it has claimed.
     with scene.placement.hanging():
         holder = story.until(
             'a lease that a worker has', scene.verdict.holder, bool, 60
@@ -234,7 +235,7 @@ def _is_active(thing: Any) -> bool:
 
 
 def _complaints(scene: Scene) -> int:
-    """Return how often a nova-scheduler has said that clocks disagree."""
+    """Return how often a nova-scheduler has logged that clocks disagree."""
     log = scene.services.layout.log
     return sum(
         (log / f'{service}.log').read_text().count('neither start nor end')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users who lease hosts for seconds, whatever the cloud answers."""
+"""Users who lease hosts for a few seconds, whatever the cloud answers."""
 
 import dataclasses
 import datetime
@@ -11,7 +11,7 @@ import requests
 
 from sandbox import person
 
-#: What a user is told, or not, by a cloud in trouble.
+#: Errors that users may get from a cloud with faults.
 TROUBLE = (
     ks_exc.ClientException,
     requests.RequestException,
@@ -21,11 +21,11 @@ TROUBLE = (
 
 @dataclasses.dataclass
 class Promises:
-    """Answers to users: ids of leases, by their owners.
+    """The answers that users got: owner -> ids of leases.
 
-    :ivar made: created, with an answer that said so.
-    :ivar deleted: a deletion was asked for, whatever was answered.
-    :ivar servers: how many were asked for in leases, and accepted.
+    :ivar made: leases whose creation was confirmed.
+    :ivar deleted: leases whose deletion was requested, whatever the answer.
+    :ivar servers: the number of accepted servers in leases.
     """
 
     made: set[str] = dataclasses.field(default_factory=set)
@@ -34,10 +34,10 @@ class Promises:
 
 
 class Load:
-    """Users at work until it is stopped."""
+    """Users who work until they are stopped."""
 
     def __init__(self, auth_url: str, name: str, seed: str) -> None:
-        """:param name: of all leases"""
+        """:param name: the name of all leases"""
         self.promises = Promises()
         self._auth_url = auth_url
         self._name = name
@@ -64,12 +64,12 @@ class Load:
             try:
                 self._lease(who, chance)
             except TROUBLE:
-                # That is what faults are for. One that goes on for a while
-                # is not asked all the time.
+                # Errors are expected. The pause avoids a busy loop during a
+                # fault that lasts for a while.
                 self._over.wait(0.5)
 
     def _lease(self, who: person.Person, chance: random.Random) -> None:
-        """Lease a host for some seconds, and do something with it."""
+        """Lease a host for some seconds, and act on the lease."""
         now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
         ahead = chance.choice((0, 0, 2, 4))
         start = now + datetime.timedelta(seconds=ahead)
@@ -97,7 +97,7 @@ class Load:
         self._over.wait(chance.uniform(0.2, 1.5))
 
     def _wait_for_start(self, who: person.Person, lease: str) -> None:
-        """Wait until the lease has begun, or will no more."""
+        """Wait until the lease has begun, or can not begin any more."""
         while not self._over.is_set():
             seen = who.lease(lease)
             if seen is None or seen['status'] not in ('PENDING', 'STARTING'):

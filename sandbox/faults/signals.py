@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals of operators to nova-scheduler, which is to end in good order.
+"""Signals to nova-scheduler, on which it must reload, or end gracefully.
 
-Each fault is over when its function returns.
+A fault is over when its function returns.
 """
 
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from sandbox import person
 from sandbox import story
 from sandbox.faults import faults
 
-#: Seconds that a nova-scheduler has to end: Nova's graceful_shutdown_timeout.
+#: Seconds in which nova-scheduler must end: Nova's graceful_shutdown_timeout.
 _GRACEFUL = 60
 
-#: What Nova logs when a worker of it starts, or starts again.
+#: The line that Nova logs when a worker starts, or starts again.
 _STARTS = 'Starting scheduler node'
 
 
 @dataclasses.dataclass(frozen=True)
 class _Kind:
-    """A nova-scheduler that runs in one of the ways there are."""
+    """A way to run nova-scheduler."""
 
     service: str
     workers: int
@@ -54,7 +54,7 @@ def scheduler_signalled(scene: faults.Scene) -> None:
 
 @contextlib.contextmanager
 def _running(scene: faults.Scene, kind: _Kind) -> Iterator[None]:
-    """Have a nova-scheduler run so; in the end, as before."""
+    """Run a nova-scheduler in this way; in the end, as before."""
     services = scene.services
     conf = services.layout.etc / config.conf_of_host(kind.service)
     before = conf.read_text()
@@ -76,7 +76,7 @@ def _running(scene: faults.Scene, kind: _Kind) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _starting(scene: faults.Scene, kind: _Kind) -> Iterator[None]:
-    """Have each of its workers start, and none of its processes end."""
+    """Check that all of its workers start, and none of its processes ends."""
     before = _starts(scene, kind)
     yield
     story.until(
@@ -94,8 +94,8 @@ def _starts(scene: faults.Scene, kind: _Kind) -> int:
 
 
 def _reload(scene: faults.Scene, kind: _Kind) -> None:
-    """Have it read its configuration again: on threads by other workers, on
-    eventlet by those that there are."""
+    """Make it read its configuration again: on threads it gets new workers, on
+    eventlet the existing workers do so."""
     with contextlib.ExitStack() as stack:
         if kind.threads:
             stack.enter_context(_starting(scene, kind))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict after a fault: is all as it should be?"""
+"""The verdict after a fault: checks that nothing is wrong."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -25,20 +25,21 @@ _RESERVATION = models.table(models.Reservation)
 _ALLOCATION = models.table(models.Allocation)
 _RESOURCE = models.table(models.Resource)
 
-#: Seconds in which all leases must be over when nothing is broken any more:
-#: the claims of the dead expire after 30, and a lease that waits for an
-#: operator is looked at every 60.
+#: Seconds after the end of a fault in which all leases must be over. Claims of
+#: killed workers expire after 30 s, and a lease that waits for an operator is
+#: checked every 60 s.
 SETTLING = 120
 
-#: Seconds after which the sweep has been there: what a worker leaves that was
-#: stopped, and went on, is taken away once a minute.
+#: Seconds after which the periodic sweep has run. Once a minute it removes the
+#: leftovers of a worker that was stopped and went on.
 SWEEPING = 75
 
 _OVER = {states.Lease.TERMINATED, states.Lease.ERROR}
 
 
 class Verdict:
-    """Looks at the cloud, past what stands in the way of its services."""
+    """Reads the state of the cloud directly, not through the proxies of the
+    faults."""
 
     def __init__(self, layout: lo.Layout, database: sa.URL) -> None:
         self._layout = layout
@@ -63,7 +64,7 @@ class Verdict:
         self._engine.dispose()
 
     def make_clock(self, name: str, hours: int) -> None:
-        """Have the database know a clock that is so many hours ahead."""
+        """Create a database function: a clock that is so many hours ahead."""
         with self._engine.connect() as connection:
             connection.exec_driver_sql(f'DROP FUNCTION IF EXISTS {name}')
             connection.exec_driver_sql(
@@ -72,7 +73,7 @@ class Verdict:
             )
 
     def holder(self) -> str | None:
-        """Return who has claimed a lease, if anybody has one now."""
+        """Return a worker that has claimed a lease; None if there is none."""
         with self._engine.connect() as connection:
             return connection.scalar(
                 sa.select(_LEASE.c.claimed_by).where(
@@ -82,10 +83,10 @@ class Verdict:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Look all the time that no host is in two active leases, and that no
-        server without a lease is on one that is leased.
+        """Check all the time that no host is in two active leases, and that no
+        leased host has a server without a lease.
 
-        :raises Unexpected: in the end, if one was
+        :raises Unexpected: in the end, if this was ever the case
         """
         over = threading.Event()
 
@@ -133,7 +134,7 @@ class Verdict:
             return [
                 f'host {row.name}'
                 for servers in self._servers
-                # One statement sees one state of both databases.
+                # One statement, so that it sees one state of both databases.
                 for row in connection.execute(
                     sa.select(_RESOURCE.c.name)
                     .join(
@@ -156,9 +157,9 @@ class Verdict:
             ]
 
     def settle(self) -> None:
-        """Wait until no lease needs anything any more.
+        """Wait until no lease needs any more work.
 
-        :raises Unexpected: if that does not come about
+        :raises Unexpected: if that takes too long
         """
         story.until(
             'no lease under way', self._under_way, lambda it: not it, SETTLING
@@ -181,15 +182,15 @@ class Verdict:
             ]
 
     def pronounce(self, name: str, promises: load.Promises) -> str:
-        """Return what became of the leases of this name.
+        """Return a summary of the leases with this name.
 
         :raises Unexpected: if anything is lost, doubled or left behind
         """
         found = self._leases(name)
         kept = promises.made - promises.deleted
         story.expect('promised leases that are gone', set(), kept - {*found})
-        # A start may be missed in an outage that lasts longer than the
-        # lease; no other failure is the outage's.
+        # If an outage lasts longer than a lease, its start may be missed. All
+        # other failures of leases are errors.
         story.expect(
             'leases that failed',
             [],
@@ -223,7 +224,7 @@ class Verdict:
             }
 
     def _expect_clean(self) -> None:
-        """Look at Nova and placement as an operator can, by their APIs."""
+        """Check Nova and placement by their APIs, as an operator can."""
         aggregates = story.until(
             "only freepool among Nova's aggregates",
             self._operator.aggregates,
@@ -253,7 +254,7 @@ class Verdict:
             )
 
     def _audit(self) -> None:
-        """Do as an operator does."""
+        """Run the audit, as an operator does."""
         done = subprocess.run(
             [
                 pathlib.Path(sys.executable).with_name(

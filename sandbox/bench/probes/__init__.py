@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements inside of a process of Nova's: one that runs a probe becomes
-such a process.
+"""Measurements inside a process of Nova: the process that runs a probe becomes
+one of Nova's programs.
 """

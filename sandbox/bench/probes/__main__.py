@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one probe; print, last, JSON of what it found.
+"""Run one probe; print, as the last line, JSON of its results.
 
-Arguments: the name of the probe, the folder of the sandbox, and JSON of what
-the probe takes.
+Arguments: the name of the probe, the folder of the sandbox, and JSON of the
+arguments of the probe.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def main() -> None:
     layout = lo.Layout.load(pathlib.Path(directory))
     found = PROBES[name](layout, **json.loads(arguments))
     print(f'\n{json.dumps(found)}', flush=True)
-    # Without waiting for threads of the message bus.
+    # Do not wait for threads of the message bus.
     os._exit(0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The floor of a start: Nova's own writes of an aggregate."""
+"""The floor of a start: Nova's own writes of an aggregate, host by host."""
 
 import time
 

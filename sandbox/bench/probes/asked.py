@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions of a nova-scheduler to databases and to placement."""
+"""The statements and requests that a nova-scheduler sends to databases and to
+placement."""
 
 from collections.abc import Callable
 import functools
@@ -15,16 +16,16 @@ from sandbox.bench.probes import programs
 _Found = dict[str, float]
 
 _KINDS = ('ours', 'nova', 'requests')
-"""Statements to our tables, to Nova's, and requests to placement."""
+"""Statements to our tables, statements to Nova's, requests to placement."""
 
 
 class _Asked:
-    """Counts what the process asks."""
+    """Counts the statements and requests of the process."""
 
     def __init__(self) -> None:
         from keystoneauth1 import session
 
-        # Lists grow in one step, whatever thread appends to them.
+        # Appending to a list is atomic, so several threads can do it.
         self._noted: list[str] = []
         sa.event.listen(sa.engine.Engine, 'before_cursor_execute', self._note)
         requested = self._requested(session.Session.request)
@@ -33,7 +34,7 @@ class _Asked:
     def _note(
         self, _connection: Any, _cursor: Any, statement: str, *_: Any
     ) -> None:
-        # Ours stand beside those of Nova's API.
+        # Our tables are in Nova's API database.
         self._noted.append('ours' if 'nr_' in statement else 'nova')
 
     def _requested(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +45,7 @@ class _Asked:
         return requested
 
     def during(self, call: Callable[[], object]) -> _Found:
-        """Return what a call asks, and the seconds of CPU that it takes."""
+        """Return the counts during a call, and its seconds of CPU."""
         self._noted.clear()
         began = time.process_time()
         call()
@@ -56,7 +57,7 @@ class _Asked:
 
 
 def tasks(layout: lo.Layout, changed: int) -> dict[str, dict[str, _Found]]:
-    """Return what each periodic task asks where nothing has changed, and
+    """Return the counts of each periodic task if nothing has changed, and
     after so many providers got another generation in placement."""
     programs.become_nova(layout)
     from nova.conf import CONF
@@ -87,7 +88,7 @@ def tasks(layout: lo.Layout, changed: int) -> dict[str, dict[str, _Found]]:
 
 
 def _change(layout: lo.Layout, count: int) -> None:
-    """Have providers of the pool be new, as each server makes them."""
+    """Increment the generation of providers in the pool, as servers do."""
     engine = sa.create_engine(layout.database('placement'))
     with engine.begin() as connection:
         connection.execute(
@@ -101,7 +102,8 @@ def _change(layout: lo.Layout, count: int) -> None:
 
 
 def look(layout: lo.Layout, rounds: int) -> _Found:
-    """Return what a look asks at what is due, as there are 120 in a minute."""
+    """Return the counts of so many looks for due work; a worker does 120 in a
+    minute."""
     programs.become_nova(layout)
     from nova.conf import CONF
 
@@ -118,8 +120,8 @@ def look(layout: lo.Layout, rounds: int) -> _Found:
 
 
 def boot(layout: lo.Layout, rounds: int) -> list[_Found]:
-    """Return what scheduling a server without a hint asks, each time, and the
-    seconds of CPU in our code."""
+    """Return, for each of so many servers without a hint, the counts during
+    scheduling, and the seconds of CPU in our code."""
     scheduler = programs.Scheduler(layout, ours=True)
     from nova_reservations.scheduler import host_filter
     from nova_reservations.scheduler import request_filter

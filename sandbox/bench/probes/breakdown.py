@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time by statements of SQL, and by functions of ours."""
+"""Breakdown of times, by SQL statements and by our functions."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from sandbox.bench.probes import programs
 
 
 def create(layout: lo.Layout, rounds: int) -> dict[str, str]:
-    """Return where the time of creating leases goes."""
+    """Return a breakdown of the time of creating leases."""
     programs.become_nova(layout)
     from nova.conf import CONF
 
@@ -72,7 +72,7 @@ def _profiled(profile: cProfile.Profile, enabled: bool) -> Iterator[None]:
 
 
 class _Statements:
-    """Collects what is sent to a database, and how long it took."""
+    """Collects the statements to a database, with their times."""
 
     def __init__(self, engine: Any) -> None:
         self._seconds: dict[str, list[float]] = defaultdict(list)
@@ -109,8 +109,8 @@ class _Statements:
     def text(
         self, connection: sa.Connection, rounds: int, having: str = ''
     ) -> str:
-        """Return each statement with its cost and, if it reads tables, how
-        the database goes about it."""
+        """Return each statement with its cost and, if it reads tables, its
+        query plan."""
         blocks = []
         for statement, seconds in sorted(
             self._seconds.items(), key=lambda item: -sum(item[1])
@@ -149,8 +149,8 @@ class _Statements:
 
 
 def explain(layout: lo.Layout, token: str, rounds: int) -> dict[str, Any]:
-    """Return how placement's database finds hosts that lack a trait, and
-    the seconds that placement takes with and without it."""
+    """Return the query plan by which placement finds hosts without a trait,
+    and the seconds that placement takes with and without this condition."""
     os.environ['OS_PLACEMENT_CONFIG_DIR'] = str(layout.etc)
     sys.argv = ['placement']
     import webob
@@ -189,7 +189,7 @@ def explain(layout: lo.Layout, token: str, rounds: int) -> dict[str, Any]:
 
 
 def _text(profile: cProfile.Profile, rounds: int) -> str:
-    """Return which functions of ours take most, per call of the profiled."""
+    """Return our functions that take most of the time, per profiled call."""
     written = io.StringIO()
     stats = pstats.Stats(profile, stream=written)
     total: float = stats.total_tt  # type: ignore[attr-defined]

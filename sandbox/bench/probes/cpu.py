@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU that our code takes of Nova's requests, which don't ask for a lease."""
+"""CPU that our code takes in requests to Nova that don't ask for a lease."""
 
 from collections.abc import Callable
 import time
@@ -10,8 +10,8 @@ from sandbox.bench.probes import programs
 
 
 class Clock:
-    """Counts the CPU of this thread that is spent in our code, less that of
-    what our code calls on behalf of Nova."""
+    """Counts the CPU of this thread that is spent in our code, without Nova's
+    code that ours wraps."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -43,7 +43,8 @@ class Clock:
         """Return seconds of CPU, one per request: with us, without us, and
         in our code.
 
-        :param request: takes whether with us
+        :param request: sends a request; its argument is whether our code is
+            part of Nova
         """
         samples: dict[str, list[float]] = {
             'with': [],
@@ -51,7 +52,8 @@ class Clock:
             'ours': [],
         }
         for number in range(-2, 2 * rounds):
-            # Each comes as often first of the two as second.
+            # In the order with, without, without, with: so each comes first
+            # as often as second.
             with_us = number % 4 in (0, 3)
             self.seconds = 0.0
             began = time.process_time()
@@ -71,7 +73,7 @@ def boot(
 ) -> dict[str, list[float]]:
     """Return seconds of CPU of POST /servers without a hint.
 
-    It ends where nova-api hands it to a conductor: none hears of it.
+    The request ends before nova-api would call a conductor.
     """
     from nova_reservations.api import middleware
 

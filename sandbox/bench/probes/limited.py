@@ -18,10 +18,10 @@ ALL: dict[str, Any] = TWO | {
     'max_host_hours': 100_000,
     'max_reserved_resources': {'virtual:floatingip': 1000},
 }
-"""None of them is met."""
+"""Limits so high that none of them is reached."""
 
 KEPT = 20
-"""Leases that the project has all the time."""
+"""The number of leases that the project has all the time."""
 
 _PATH = '/os-reservations/v1/leases'
 
@@ -34,7 +34,7 @@ def create(layout: lo.Layout, token: str, rounds: int) -> dict[str, Any]:
     project.fill(applications[0])
     for limits in TWO, ALL:
         applications.append(_limited(layout, limits))
-        # What an application has of us is built at its first request.
+        # The first request of an application builds our services.
         project.api.ask(applications[-1], token, 'GET', _PATH)
     takes = [project.taker(each) for each in applications]
     cpu = measure.interleaved(rounds, *(take for take, _ in takes))
@@ -65,8 +65,8 @@ class _Project:
     def taker(
         self, application: Any
     ) -> tuple[Callable[[], float], list[float]]:
-        """Return what creates a lease and returns the seconds of CPU, and the
-        list of the seconds in all."""
+        """Return a function that creates a lease and returns the seconds of
+        CPU, and the list to which it appends the elapsed seconds."""
         whole: list[float] = []
 
         def take() -> float:

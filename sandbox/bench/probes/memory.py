@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a process of Nova that answers, with us and without."""
+"""Memory of a Nova process that answers requests, with and without us."""
 
 from collections.abc import Callable
 import datetime
@@ -14,8 +14,9 @@ from sandbox.bench.probes import programs
 def growth(
     layout: lo.Layout, process: str, ours: bool, token: str, rounds: int
 ) -> list[float]:
-    """Return the MiB that are this process's own, while it answers more and
-    more: after the first round, a tenth of them, and all; 3 at least."""
+    """Return the private memory of this process in MiB, while it answers
+    requests: after the first round, after a tenth of the rounds, and after
+    all; there are at least 3."""
     if process == 'nova-api':
         api = programs.Api(layout, ours, nova=False)
         call = _api_traffic(api, token, ours)
@@ -35,14 +36,14 @@ def growth(
 def listing(
     layout: lo.Layout, ours: bool, token: str, path: str, key: str
 ) -> dict[str, float]:
-    """Return how many nova-api lists, in how many seconds, and by how many
-    MiB it is larger then than it was before."""
+    """Return how many items nova-api lists, in how many seconds, and by how
+    many MiB its memory grows."""
     api = programs.Api(layout, ours, nova=False)
     (application,) = api.applications
     # The first fills caches.
     api.ask(application, token, 'GET', f'{path.partition("?")[0]}?limit=1')
     gc.collect()
-    # From now on the kernel counts the peak anew.
+    # Reset the kernel's peak value of the memory.
     pathlib.Path('/proc/self/clear_refs').write_text('5')
     before, began = _peak_memory(), time.perf_counter()
     count = sum(
@@ -57,7 +58,7 @@ def listing(
 
 
 def _peak_memory() -> float:
-    """Return MiB, the most that this process has had."""
+    """Return the peak memory of this process in MiB."""
     status = pathlib.Path('/proc/self/status').read_text()
     (line,) = (each for each in status.splitlines() if 'VmHWM' in each)
     return int(line.split()[1]) / 1024
@@ -117,7 +118,7 @@ def _scheduler_traffic(
 
 
 def _own_memory() -> float:
-    """Return MiB that would be free if this process ended."""
+    """Return the MiB that would become free if this process ended."""
     kib = 0
     rollup = pathlib.Path('/proc/self/smaps_rollup').read_text()
     for line in rollup.splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's programs in this process, with us and without."""
+"""Nova's programs in this process, with and without our code."""
 
 from collections.abc import Iterator
 import os
@@ -22,11 +22,11 @@ def become_nova(layout: lo.Layout) -> None:
 
 
 class Api:
-    """Nova's API in this process, with us and without."""
+    """Nova's API in this process, with and without our code."""
 
     def __init__(self, layout: lo.Layout, ours: bool, nova: bool) -> None:
         os.environ['OS_NOVA_CONFIG_DIR'] = str(layout.etc)
-        # The module makes an application, with us.
+        # Importing the module creates an application, with our code.
         sys.argv = ['nova-api']
         from nova.api.openstack import wsgi_app
 
@@ -63,7 +63,7 @@ class Api:
     def pieces(
         self, application: Any, token: str, path: str
     ) -> Iterator[bytes]:
-        """Yield an answer as a server sends it."""
+        """Yield the pieces of an answer, like a web server does."""
         request = self._request(token, 'GET', path)
         yield from self._answer(application, request).app_iter
 
@@ -122,7 +122,7 @@ class Scheduler:
         (self._flavor,) = nova_objects.FlavorList.get_all(self._context)
 
     def select(self) -> str:
-        """Have a host chosen for a server; return the server's id."""
+        """Schedule a new server; return its id."""
         import uuid
 
         from nova import objects as nova_objects
