@@ -57,10 +57,10 @@ CONF: Mapping[str, ini.Sections] = {
     'resources-from-outside': from_outside.CONF,
     'volumes': volumes.CONF,
 }
-"""What nova.conf has for the stories that want it otherwise."""
+"""Story -> options of nova.conf that it needs in addition."""
 
 CELLS: Mapping[str, int] = {'cells': 2}
-"""How many cells there are at least for the stories that want several."""
+"""Story -> the minimum number of cells, for stories that need several."""
 
 REAL: Mapping[str, Collection[str]] = {
     'addresses': ('neutron',),
@@ -70,10 +70,10 @@ REAL: Mapping[str, Collection[str]] = {
     'volumes': ('cinder',),
     'stack': ('heat', 'neutron', 'cinder'),
 }
-"""The services that are real for the stories that need them."""
+"""Story -> the optional services that it needs."""
 
 PACKAGES: Mapping[str, Callable[[lo.Layout], None]] = {
     'governed': from_outside.install,
     'resources-from-outside': from_outside.install,
 }
-"""Those who install what Nova must find when it starts."""
+"""Story -> installs a package that Nova must find when it starts."""

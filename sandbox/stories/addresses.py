@@ -14,7 +14,7 @@ from sandbox.stories import neutron
 from sandbox.story import expect
 from sandbox.story import until
 
-#: Outside of the allocation pool.
+#: Addresses outside of the allocation pool.
 _ADDRESSES = ('203.0.113.101', '203.0.113.102', '203.0.113.103')
 
 
@@ -36,7 +36,7 @@ class _Addresses(neutron.Cast):
     """The chapters, in the order in which they are told.
 
     :ivar network: the external network's id.
-    :ivar known: address -> id of those that can be leased.
+    :ivar known: address -> its id, of addresses that can be leased.
     """
 
     resource_type = 'virtual:floatingip'

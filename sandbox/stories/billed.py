@@ -77,7 +77,7 @@ class Billed(planned.Planned):
             answer = self.demo.boot('billed', self.reservation(lease)['id'])
             self.expect_on(cast.accepted(answer), self.hosts_of(lease))
             self._built = cast.now()
-            # What lasts no second is not billed.
+            # Less than a second is not billed.
             until(
                 'a second of both',
                 self.demo.usages,
@@ -122,7 +122,7 @@ class Billed(planned.Planned):
         ) as seen:
             line = self._line(lease)
             ended = planned.date(line['Ended'])
-            # It was claimed between these two.
+            # The time of the claim is between these two.
             most, least = (
                 int((ended - time).total_seconds())
                 for time in (self._booted, self._built)
@@ -147,7 +147,7 @@ class Billed(planned.Planned):
             expect('line', held, line | costs)
 
     def _rate_by(self, rating: str, prices: str | None = None) -> None:
-        """Have the operator change nova.conf, and start Nova again."""
+        """Change the rating in nova.conf, and restart Nova."""
         with self.step(f'the operator has rating = {rating}') as seen:
             conf = self.services.layout.etc / 'nova.conf'
             options = {'rating': rating}

@@ -25,7 +25,7 @@ class Cast:
         self.alt = person.Person(auth_url, 'alt')
 
     def enrol_all_of(self, hosts: Iterable[str]) -> None:
-        """Earlier stories may have enrolled some."""
+        """Enrol the hosts that earlier stories have not enrolled."""
         known = self.operator.enrolled().values()
         for host in sorted({*hosts} - {*known}):
             answer = self.operator.reservation.post(
@@ -34,7 +34,7 @@ class Cast:
             body(answer, 201)
 
     def wait_for(self, lease: str, status: str, seconds: float = 30) -> str:
-        """Return how long it took, in words."""
+        """Wait until a lease has a status; return how long it took."""
         began = time.monotonic()
         until(
             status,
@@ -57,12 +57,12 @@ class Cast:
         self.wait_until_gone(lease, seconds)
 
     def reservation(self, lease: str) -> Any:
-        """Return the only one of a lease."""
+        """Return the only reservation of a lease."""
         (reservation,) = self.operator.lease(lease)['reservations']
         return reservation
 
     def settled(self, server: str, seconds: float = 30) -> Any:
-        """Return a server when it is built, or is not going to be."""
+        """Wait until a server is built, or has failed; return it."""
         return until(
             'ACTIVE or ERROR',
             lambda: self.operator.server(server),
@@ -73,7 +73,7 @@ class Cast:
     def expect_on(
         self, server: str, hosts: Iterable[str], seconds: float = 30
     ) -> str:
-        """Return on which of the hosts the server runs."""
+        """Check that the server runs on one of the hosts; return that host."""
         seen = self.settled(server, seconds)
         expect('status', 'ACTIVE', seen['status'])
         host = str(seen['OS-EXT-SRV-ATTR:host'])
@@ -82,7 +82,7 @@ class Cast:
         return host
 
     def expect_no_host(self, answer: requests.Response) -> str:
-        """Return why the server that was asked for can not be built."""
+        """Check that a requested server can't be built; return the reason."""
         server = accepted(answer)
         expect('status', 'ERROR', self.settled(server)['status'])
         # Nova writes the reason a moment later.
@@ -96,7 +96,7 @@ class Cast:
 
 
 def now() -> datetime.datetime:
-    """Return this second."""
+    """Return the current time in whole seconds."""
     return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
 
 
@@ -111,12 +111,12 @@ def end_of(lease: Any) -> datetime.datetime:
 
 
 def accepted(answer: requests.Response) -> str:
-    """Return the id of a server that is going to be built."""
+    """Check that a request for a server was accepted; return the id."""
     return str(body(answer, 202)['server']['id'])
 
 
 def refusal(answer: requests.Response, status: int) -> str:
-    """Return the reason of a refusal: ours, or in the form of Nova's."""
+    """Return the reason of a refusal, in our format or in Nova's."""
     document = body(answer, status)
     if 'error_message' in document:
         return f'{status} {document["error_message"]}'

@@ -15,11 +15,11 @@ from sandbox.stories import cast
 from sandbox.story import expect
 from sandbox.story import until
 
-#: Seconds that a compute must be silent until it has failed.
+#: Seconds for which a compute must be silent to count as failed.
 _SERVICE_DOWN_TIME = 20
 _DOWN_AFTER = 5
 
-#: From its last report until it is seen that a compute has failed.
+#: Seconds from the last report of a compute until its failure is noticed.
 _UNSEEN = _SERVICE_DOWN_TIME + _DOWN_AFTER + 30
 
 CONF: ini.Sections = {
@@ -31,7 +31,7 @@ CONF: ini.Sections = {
     },
 }
 
-#: Seconds: to answer, to start a lease, and to end one with its server, where
+#: Seconds to answer, to start a lease, and to end one with its server, if
 #: nothing is in the way.
 _ANSWER = 3
 _START = 3
@@ -40,7 +40,7 @@ _END = 20
 #: Seconds to build a server; Nova gives up a cell that hangs before.
 _BUILT = 30 + 6 * config.CELL_TIMEOUT
 
-#: Seconds in which all is over when a cell is back.
+#: Seconds in which everything is done after a cell is back.
 _SETTLED = 120
 
 
@@ -57,10 +57,11 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
 class _Cells(cast.Cast):
     """The chapters, in the order in which they are told.
 
-    Nova itself asks all cells for a list of servers, services or hypervisors,
-    and fails or waits for one that is silent: nobody asks for any meanwhile.
-    It asks them, too, before it takes a request for a server, and when it
-    looks for its host: while one hangs, that takes longer.
+    To list servers, services or hypervisors Nova itself queries all cells, and
+    fails or waits if one is silent. So the story requests no such lists
+    meanwhile. Nova also queries all cells before it accepts a request for a
+    server, and when it looks for the server's host: this takes longer while a
+    cell hangs.
     """
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
@@ -69,7 +70,7 @@ class _Cells(cast.Cast):
         here, there = timeline.services.layout.cells
         *self.here, self.late, self.ordinary = here.hosts
         self.there: lo.Cell = there
-        # nova-api may just be closing a connection that was idle.
+        # A retry is needed: nova-api may be closing an idle connection.
         for who in (self.operator, self.demo, self.alt):
             for api in (who.compute, who.reservation):
                 api.connect_retries = 1
@@ -215,7 +216,7 @@ class _Cells(cast.Cast):
     # What the chapters are made of.
 
     def _lease(self, who: person.Person, *hosts: str) -> str:
-        """Lease one of the hosts from now on, and return when that has
+        """Lease one of the hosts from now on; return when the lease has
         begun."""
         began = time.monotonic()
         named = ', '.join(f'["==", "$service_name", "{h}"]' for h in hosts)
@@ -272,7 +273,7 @@ class _Cells(cast.Cast):
         )
 
     def _expect_soon(self, began: float, seconds: float) -> None:
-        """Expect that not more has gone by since then, on an idle machine."""
+        """Check that only so much time has passed, on an idle machine."""
         limit = seconds * story.slowness()
         elapsed = time.monotonic() - began
         if elapsed > limit:

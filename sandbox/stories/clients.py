@@ -131,7 +131,7 @@ class _Addresses(neutron.Cast):
 
 
 def _later(date: str) -> str:
-    """Return an hour later, as the API writes it."""
+    """Return the date an hour later, in the format of the API."""
     later = datetime.datetime.fromisoformat(date) + datetime.timedelta(hours=1)
     return later.strftime('%Y-%m-%dT%H:%M:%S.%f')
 

@@ -48,7 +48,7 @@ def shown_by(auth_url: str, name: str, *words: str, shows: bool = True) -> Any:
         raise person.Unexpected(f'openstack {" ".join(words)}', done.stderr)
     if not shows:
         return None
-    # After "Created a new lease:", if it has.
+    # Skip the line "Created a new lease:", if there is one.
     return json.loads(done.stdout.partition(':\n')[2] or done.stdout)
 
 
@@ -71,7 +71,7 @@ def upgrade_check(etc: pathlib.Path, *more: pathlib.Path) -> str:
 
 
 def manage(layout: lo.Layout, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run nova-reservations-manage where the sandbox's packages are."""
+    """Run nova-reservations-manage with the packages of the sandbox."""
     return subprocess.run(
         [_MANAGE, f'--config-file={layout.etc}/nova.conf', *words],
         env=_where(layout.etc),
@@ -82,7 +82,7 @@ def manage(layout: lo.Layout, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def metrics(etc: pathlib.Path, file: pathlib.Path) -> None:
-    """Have metrics written to a file.
+    """Write the metrics to a file.
 
     :param etc: the folder of nova.conf
     """
@@ -96,7 +96,7 @@ def metrics(etc: pathlib.Path, file: pathlib.Path) -> None:
 
 
 def audit(etc: pathlib.Path, *options: str) -> str:
-    """Return what an audit finds.
+    """Return the findings of an audit.
 
     :param etc: the folder of nova.conf
     """
@@ -112,7 +112,7 @@ def audit(etc: pathlib.Path, *options: str) -> str:
 
 def _where(etc: pathlib.Path) -> dict[str, str]:
     """Return the environment of commands: the packages of the sandbox, and
-    its cache, which says what these offer."""
+    its cache of their entry points."""
     layout = lo.Layout.load(etc.parent)
     return os.environ | {
         'OS_NOVA_CONFIG_DIR': str(layout.etc),

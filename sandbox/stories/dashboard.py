@@ -128,7 +128,8 @@ class _Dashboard(cast.Cast):
             before = self.demo.lease(key)['end_date']
             form = {'lease_id': key, 'lease_name': f'{name} prolonged'}
             if name == 'host':
-                # For instances the panel hides what Blazar can't do.
+                # For instances the panel hides the fields that Blazar can't
+                # change.
                 form['end_time'] = '+1h'
             seen(demo.fill(f'/project/leases/{key}/update', **form))
             after = self.demo.lease(key)
@@ -153,15 +154,15 @@ def body_of(operator: person.Person, host: str) -> Any:
 
 
 class _Browser:
-    """Somebody's browser without JavaScript: forms, tables and what Horizon
-    says."""
+    """A browser without JavaScript, which reads forms, tables and messages of
+    Horizon."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._session = requests.Session()
 
     def log_in(self, name: str) -> None:
-        """Everybody's password is their name."""
+        """Log in; everybody's password is their name."""
         self.fill(
             '/auth/login/',
             auth_type='credentials',
@@ -184,7 +185,7 @@ class _Browser:
         return html.fromstring(answer.text)
 
     def rows(self, path: str) -> dict[str, list[str]]:
-        """Return id -> what its cells say, of the table of a page."""
+        """Return id -> texts of its cells, from the table of a page."""
         return {
             row.get('data-object-id'): [
                 cell.text_content().strip() for cell in row.findall('td')

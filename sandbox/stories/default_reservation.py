@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud that reclaims what is forgotten: every server has a lease."""
+"""A cloud that reclaims forgotten servers: every server has a lease."""
 
 import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from sandbox.stories import cast
 from sandbox.story import expect
 from sandbox.story import until
 
-#: The flavor that servers are exempt by.
+#: The flavor whose servers need no lease.
 _EXEMPT = 'sandbox.exempt'
 
 #: What the operator has in nova.conf beside.
@@ -84,7 +84,7 @@ class _DefaultReservation:
             seen('gone')
 
     def exempt(self) -> str:
-        """Return the host that an exempt server is on."""
+        """Boot an exempt server; return its host."""
         with self.step('servers of an exempt flavor have none') as seen:
             flavor = {
                 'id': _EXEMPT,

@@ -39,7 +39,7 @@ class Drawing(planned.Planned):
             seen(_row(drawn, _THEIRS))
 
     def _calendar(self, name: str, *words: str) -> str:
-        """Return what somebody draws of the day.
+        """Return the calendar of the day, as a person sees it.
 
         :raises Unexpected: if it fails.
         """
@@ -58,7 +58,7 @@ class Drawing(planned.Planned):
 def _check(
     drawn: str, there: tuple[str, ...], absent: tuple[str, ...]
 ) -> None:
-    """Look for texts that must be there, and must not.
+    """Check which texts are there, and which are not.
 
     :raises Unexpected:
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A type of resource that is printed in the documentation is installed, and
-its resources are leased as hosts are, alone and with hosts."""
+"""A resource type from the documentation is installed, and its resources are
+leased like hosts, alone and together with hosts."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ from sandbox.story import expect
 
 TYPE = 'example:licence'
 
-#: What the operator has in nova.conf; the type is there since the start, for
-#: a Nova that is a single process does not start twice.
+#: Options in nova.conf. The type is there from the start, because a Nova that
+#: is a single process can't be restarted.
 CONF: ini.Sections = {
     'reservations': {
         'resource_types': f'physical:host,virtual:instance,{TYPE}'
@@ -56,7 +56,8 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
 class _Licences(planned.Planned):
     """The chapters, in the order in which they are told.
 
-    :ivar folder: the cloud of licences: a file says who may use which.
+    :ivar folder: the "cloud" of licences, with files that say who may use
+        which licence.
     """
 
     def __init__(self, auth_url: str, timeline: story.Timeline) -> None:
@@ -270,7 +271,7 @@ class _Licences(planned.Planned):
         required: str = '',
         hosts: int = 0,
     ) -> requests.Response:
-        """Ask for seats, in hours of the day to come, or from now on."""
+        """Ask for seats at hours of the next day, or from now on."""
         asked: list[dict[str, Any]] = [
             {
                 'resource_type': TYPE,
@@ -298,7 +299,7 @@ class _Licences(planned.Planned):
         return lease
 
     def _promised(self, *leases: str) -> dict[str, int]:
-        """Return licence -> how many seats leases have of it."""
+        """Return licence -> the number of its seats that leases have."""
         found = Counter[str]()
         listed = body(
             self.operator.reservation.get(f'/resources?resource_type={TYPE}')
@@ -312,7 +313,7 @@ class _Licences(planned.Planned):
         return dict(found)
 
     def _used(self) -> dict[str, int]:
-        """Return licence -> how many seats of it somebody may use."""
+        """Return licence -> the number of its seats that somebody may use."""
         return {
             file.stem: int(file.read_text().partition(': ')[2])
             for file in self.folder.iterdir()
@@ -333,7 +334,7 @@ def _vendor(name: str, key: str = 'vendor') -> str:
 
 
 def install(layout: lo.Layout) -> None:
-    """Install the package that the guide prints, in this sandbox only."""
+    """Install the package of the guide in this sandbox only."""
     project = layout.directory / 'licences-printed'
     project.mkdir()
     for name, text in _printed():
@@ -349,8 +350,8 @@ def install(layout: lo.Layout) -> None:
 
 
 def _printed() -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file that the guide prints of this
-    type: it prints others, too."""
+    """Yield the name and the text of each file of this type in the guide,
+    which has other files, too."""
     for name in re.findall(
         r'literalinclude:: (\S+/licences/\S+)', _PAGE.read_text()
     ):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host fails: the leases that need it get another one, those that will
-need it do so only if it is not back by then."""
+"""A host fails: active leases get another host at once. Leases in the future
+get another one only if the host is not back by then."""
 
 import datetime
 
@@ -12,10 +12,10 @@ from sandbox.stories import cast
 from sandbox.story import expect
 from sandbox.story import until
 
-#: Between two checks.
+#: The time between two checks.
 _INTERVAL = datetime.timedelta(seconds=config.HEALING_INTERVAL)
 
-#: From its last report until it is seen that a compute has failed.
+#: Seconds from the last report of a compute until its failure is noticed.
 _UNSEEN = config.SERVICE_DOWN_TIME + config.DOWN_AFTER + 30
 
 
@@ -221,7 +221,7 @@ class _Healing(cast.Cast):
     # What the chapters are made of.
 
     def _lease(self, who: person.Person, start: float, end: float) -> str:
-        """Lease a host from and until so many seconds from now on."""
+        """Lease a host; start and end are seconds from now on."""
         now = _now()
         answer = who.ask_lease(
             'healing',
@@ -234,8 +234,8 @@ class _Healing(cast.Cast):
     def _lease_between(
         self, failure: datetime.datetime, start: float | None, end: float
     ) -> str:
-        """Lease a host for a time that is told in intervals since it fails;
-        from now on if it has no start."""
+        """Lease a host; start and end are in intervals after its failure.
+        Without a start, lease it from now on."""
         answer = self.demo.ask_lease(
             'healing',
             None if start is None else _whole(failure + start * _INTERVAL),
@@ -245,8 +245,8 @@ class _Healing(cast.Cast):
         return str(body(answer, 201)['lease']['id'])
 
     def _host_of(self, lease: str) -> str:
-        """Return the host that the lease has now: the one that it will have
-        for longest."""
+        """Return the host that the lease has now, which is the one that it
+        has until the latest time."""
         names = self.operator.enrolled()
         found = [
             (each['end_date'], names[host['resource_id']])
@@ -326,5 +326,5 @@ def _whole(when: datetime.datetime) -> datetime.datetime:
 
 
 def _wait(when: datetime.datetime) -> None:
-    """Let the time come."""
+    """Wait until a time."""
     until(f'{when:%H:%M:%S}', _now, lambda now: now >= when, 3600)

@@ -13,7 +13,7 @@ from sandbox.stories import cast
 from sandbox.story import expect
 from sandbox.story import until
 
-#: Seconds that a start may be late, where there is nothing else to do.
+#: Seconds by which a start may be late on an idle machine.
 _LATE = 1.0
 
 
@@ -283,7 +283,8 @@ class _HostLease(cast.Cast):
         ]
 
     def _expect_pool(self) -> None:
-        """All enrolled hosts, and only they, are in it and bear its mark."""
+        """Check that exactly the enrolled hosts are in the pool's aggregate,
+        and have its trait."""
         pool = self.operator.aggregates()['freepool']
         expect('freepool', self.hosts, sorted(pool['hosts']))
         for host in (*self.hosts, self.ordinary):
@@ -295,7 +296,7 @@ class _HostLease(cast.Cast):
             expect(f'{host} marked', (enrolled, enrolled), mark)
 
     def _expect_empty(self, hosts: list[str]) -> None:
-        """Neither Nova nor placement has anything on these hosts."""
+        """Check that Nova and placement have nothing on these hosts."""
         for host in hosts:
             expect(f'servers on {host}', [], self.operator.servers_on(host))
             expect(

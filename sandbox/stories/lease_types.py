@@ -129,7 +129,8 @@ class _LeaseTypes(cast.Cast):
                     'large', None, count, lease_type='retry', duration='10m'
                 )
             )
-            # Wanting as many, it waits; then it is content with less.
+            # A lease that wants too many hosts waits; then it is changed to
+            # want fewer.
             small = self._accepted(
                 self._ask(
                     'small', None, count, lease_type='retry', duration='10m'
@@ -346,7 +347,7 @@ class _LeaseTypes(cast.Cast):
         start: datetime.datetime | None = None,
         **more: object,
     ) -> requests.Response:
-        """:param length: until the end, from now on; None: a duration"""
+        """:param length: from now to the end; None: a duration is given"""
         who = self.demo if name in ('now', 'scheduled') else self.alt
         reservation = {
             'resource_type': 'physical:host',

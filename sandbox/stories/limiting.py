@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members meet limits: those of all leases, and those that keystone has of
-their projects, while it answers and while it does not."""
+"""Members reach limits: those of single leases, and keystone's limits of their
+projects, both while keystone answers and while it does not."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from sandbox.stories import planned
 from sandbox.story import expect
 from sandbox.story import until
 
-#: What holds for a project without limits of its own.
+#: The limits of projects without limits of their own.
 DEFAULTS = {
     'leases': 3,
     'waiting': 1,
@@ -30,7 +30,7 @@ DEFAULTS = {
     f'{from_outside.TYPE}/SEATS': 3,
 }
 
-#: What demo has of its own.
+#: The limit on hosts that demo has of its own.
 HOSTS_OF_DEMO = 3
 
 TIMEOUT = 2
@@ -101,7 +101,8 @@ class Limiting(planned.Planned):
                 seen(f'{who.name}: {hosts}')
 
     def check(self) -> None:
-        """By the id of the endpoint, which nova-api looks for by its type."""
+        """Run the check with the id of the endpoint in [oslo_limit]; nova-api
+        finds the endpoint by its type."""
         with self.step('the upgrade check asks keystone, too') as seen:
             endpoints = '/endpoints?interface=public&service_id='
             service = self._only('services?type=compute')['id']
@@ -145,7 +146,7 @@ class Limiting(planned.Planned):
             seen(cast.refusal(answer, 403))
 
     def meet_numbers(self) -> None:
-        """One lease there is since the chapter before."""
+        """Reach the limits; one lease is left from the chapter before."""
         with self.step('demo has 3 hosts at any instant') as seen:
             seen(cast.refusal(self.ask(self.demo, 1, 2, 4), 403))
             self.lease(self.demo, 1, 2, 3)
@@ -182,7 +183,7 @@ class Limiting(planned.Planned):
         self.delete_lease(self.leases.pop())
 
     def meet_seats(self) -> None:
-        """Of a type that the core knows nothing of."""
+        """Reach the limit on a resource type that is not shipped."""
         name = f'{from_outside.TYPE}/SEATS'
         (self.directory / 'licences').mkdir()
         self._resource('create', 'cad', '--inventory', 'SEATS=9')
@@ -258,14 +259,14 @@ class Limiting(planned.Planned):
             seen(f'{time.monotonic() - began:.1f} s later')
 
     def _set_own(self, number: int) -> None:
-        """Change how many hosts demo has, of its own, at most."""
+        """Change demo's own limit on hosts."""
         answer = self.operator.identity.patch(
             f'/limits/{self.own}', json={'limit': {'resource_limit': number}}
         )
         body(answer)
 
     def limit_no_more(self) -> None:
-        """For the chapters of others."""
+        """Remove the limits, for the chapters of other stories."""
         with self.step('demo has as many hosts as there are'):
             self._set_own(-1)
             until(
@@ -278,7 +279,8 @@ class Limiting(planned.Planned):
         return self.ask(who, 1, 2, hosts, '?dry_run=true')
 
     def stop_keystone(self) -> None:
-        """Nova knows the tokens of the persons that it has seen before."""
+        """Stop keystone. Nova has cached the tokens of persons whom it has
+        seen before."""
         body(self.operator.reservation.get('/leases'))
         time.sleep(CONF['reservations']['limits_cache_time'])  # type: ignore[arg-type]
         keystone = self.services.process('keystone')
@@ -304,7 +306,8 @@ class Limiting(planned.Planned):
             seen(cast.refusal(answer, 403))
 
     def _refuse_the_unknown(self, seen: Any) -> None:
-        """Nobody waits for a keystone again that has hung once."""
+        """Check that a project without known limits is refused at once: nobody
+        waits again for a keystone that has hung once."""
         began = time.monotonic()
         seen(cast.refusal(self._rehearse(self.operator, 1), 503))
         took = time.monotonic() - began

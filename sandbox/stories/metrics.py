@@ -59,7 +59,7 @@ class _Metrics:
             free.bind(('127.0.0.1', 0))
             self._page = free.getsockname()[1]
         self._statsd = 0
-        #: Crossings of earlier stories' servers are none of ours.
+        #: The number of crossings by servers of earlier stories.
         self._others = len(self._crossings())
 
     def hand_on(self, statsd: socket.socket) -> None:
@@ -135,7 +135,7 @@ class _Metrics:
                 sizes.append(len(packet))
                 lines = packet.decode('ascii').splitlines()
                 found = [line for line in lines if wanted in line]
-                # The first ones are of before.
+                # The first packets are from before the load.
                 if found and not found[0].endswith(':0.0|g'):
                     break
             if not max(sizes) <= _PACKET_SIZE:
@@ -176,7 +176,8 @@ class _Metrics:
         load.write(self.directory, {self.server: what})
 
     def _metrics(self) -> Mapping[tuple[str, str], float] | None:
-        """Return name, server -> value of the page, None if there is none.
+        """Return (name, server) -> value from the page, None if there is no
+        page.
 
         :raises ValueError: if it does not parse.
         """
@@ -207,7 +208,7 @@ class _Metrics:
         return seen
 
     def _let_rounds_pass(self, rounds: int) -> None:
-        """Wait until the server has been measured so often."""
+        """Wait until the server was measured so many times."""
         key = 'nova_server_cpu_seconds_total', self.server
         for _ in range(rounds):
             before = (self._metrics() or {}).get(key, 0.0)
@@ -221,7 +222,7 @@ class _Metrics:
         return self._crossings()[self._others :]
 
     def _crossings(self) -> list[Mapping[str, Any]]:
-        """Return the payloads of threshold's notifications, with event."""
+        """Return the payloads of threshold's notifications, with the event."""
         found = []
         for line in _lines(self.directory / 'log'):
             _, event, rest = line.partition(_EVENT)

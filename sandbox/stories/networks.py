@@ -16,7 +16,7 @@ from sandbox.story import until
 
 _PHYSICAL = 'physnet1'
 
-#: Outside of what Neutron gives to networks by itself.
+#: VLANs outside of the range that Neutron gives to networks by itself.
 _VLANS = (1001, 1002, 1003)
 
 
@@ -38,9 +38,9 @@ def tell(auth_url: str, timeline: story.Timeline) -> None:
 class _Networks(neutron.Cast):
     """The chapters, in the order in which they are told.
 
-    :ivar known: VLAN -> id of those that can be leased.
-    :ivar waited_for: what keeps demo's network from being deleted: the path
-        of each, and how it goes.
+    :ivar known: VLAN -> its id, of VLANs that can be leased.
+    :ivar waited_for: objects that keep demo's network from being deleted: the
+        path of each, and how it is removed.
     """
 
     resource_type = 'network'

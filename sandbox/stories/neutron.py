@@ -10,10 +10,10 @@ from sandbox.stories import cast
 
 
 class Cast(cast.Cast):
-    """Leases of hosts with something in Neutron.
+    """Leases of hosts together with a resource in Neutron.
 
-    :cvar resource_type: of the latter.
-    :ivar project: the id of demo's.
+    :cvar resource_type: the type of that resource.
+    :ivar project: the id of demo's project.
     """
 
     resource_type: str
@@ -30,8 +30,9 @@ class Cast(cast.Cast):
         return str(body(answer, 201)[noun]['id'])
 
     def external_network(self) -> str:
-        """Return the id of the external network, which an earlier story may
-        have made: 203.0.113.0/24, of which Neutron gives away .10 to .99."""
+        """Return the id of the external network; an earlier story may have
+        created it. It is 203.0.113.0/24, with the allocation pool .10 to .99.
+        """
         found = body(self.operator.network.get('/v2.0/networks?name=public'))
         if found['networks']:
             return str(found['networks'][0]['id'])
@@ -68,7 +69,7 @@ class Cast(cast.Cast):
         return found
 
     def tagged(self, collection: str, reservation: str) -> list[Any]:
-        """Return what bears the name of a reservation, as demo sees it."""
+        """Return the objects with a reservation's tag, as demo sees them."""
         url = f'/v2.0/{collection}?tags=reservation:{reservation}'
         return list(body(self.demo.network.get(url))[collection])
 

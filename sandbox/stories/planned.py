@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A day to come, of which all hosts can be leased."""
+"""A day in the future on which all hosts can be leased."""
 
 import datetime
 from typing import Any

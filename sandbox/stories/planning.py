@@ -85,7 +85,7 @@ class _Planning(planned.Planned):
             self.lease(self.alt, 3, 5, 1)
 
     def move_a_promise(self) -> None:
-        """Both of the hosts that others leave are taken for an hour."""
+        """Move a promise: each of the two free hosts is taken for an hour."""
         first, second, *others = self.hosts
         with self.step('two hosts are promised for an hour each'):
             for host in others:
@@ -111,7 +111,7 @@ class _Planning(planned.Planned):
             body(answer, 403)
 
     def shrink(self) -> None:
-        """A lease gives a host back while a server runs on another one."""
+        """Give back a host of a lease while a server runs on another one."""
         with self.step('demo has all hosts, and a server on one') as seen:
             count = len(self.hosts)
             answer = self.demo.ask_lease(
@@ -152,7 +152,7 @@ class _Planning(planned.Planned):
             expect('hosts', {*self.hosts} - left, self.hosts_of(other))
 
     def _lease_beside(self, host: str, start: float, end: float) -> str:
-        """Lease any host, while this one is taken."""
+        """Lease any host while this one is taken."""
         other = self.lease(self.demo, start, end, 1, host)
         lease = self.lease(self.demo, start, end, 1)
         self.delete_lease(other)
@@ -160,7 +160,7 @@ class _Planning(planned.Planned):
         return lease
 
     def _change(self, lease: str, **asked: object) -> requests.Response:
-        """Ask for something of the only reservation of demo's lease."""
+        """Ask for a change of the only reservation of demo's lease."""
         item = {'id': self.reservation(lease)['id'], **asked}
         return self.demo.reservation.put(
             f'/leases/{lease}', json={'reservations': [item]}

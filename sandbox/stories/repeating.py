@@ -52,7 +52,7 @@ class Repeating(planned.Planned):
 
 
 def _change() -> datetime.date:
-    """Return the next day, after tomorrow, on which 9 is another time."""
+    """Return the next day, after tomorrow, on which the clocks change."""
     day = cast.now().date() + datetime.timedelta(days=3)
     while _nine(day) - _nine(day - datetime.timedelta(days=1)) == (
         datetime.timedelta(days=1)

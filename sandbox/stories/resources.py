@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts fill by their compute units, and the books are kept, on a Nova."""
+"""Hosts are filled by their compute units, and Nova tracks the usage."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from sandbox.stories import cast
 from sandbox.story import expect
 from sandbox.story import until
 
-#: Seconds until an audit of Nova's has been on every host.
+#: Seconds in which Nova's audit runs on every host.
 _AUDIT = 90
 
 _LARGE = 100
@@ -195,7 +195,7 @@ class _Resources:
     # What the chapters are made of.
 
     def _node(self, host: str) -> Any:
-        """Return what Nova has in its database, of which schedulers read."""
+        """Return the host's row in Nova's database, which schedulers read."""
         nodes = sa.table(
             'compute_nodes',
             *map(
@@ -239,7 +239,7 @@ class _Resources:
         )
 
     def _boot(self, units: int) -> str:
-        """Return the host that the server is on."""
+        """Boot a server; return its host."""
         server = cast.accepted(self._ask(units))
         host = str(self._settled(server, 'ACTIVE')['OS-EXT-SRV-ATTR:host'])
         self.servers[host].append(server)

@@ -73,9 +73,9 @@ class Scraped(planned.Planned):
 
 
 def _installed() -> str:
-    """Return the program.
+    """Return the path of Prometheus.
 
-    :raises CalledProcessError: if it is not there, which the tool tells of
+    :raises CalledProcessError: if it is not installed; the tool says so
     """
     subprocess.run([_PROJECT / 'tools' / 'prometheus'], check=True)
     return str(shutil.which('prometheus'))
@@ -96,7 +96,7 @@ def _asked(api: str, query: str) -> list[float]:
             f'{api}/query', params={'query': query}, timeout=30
         )
     except requests.ConnectionError:
-        # It has just begun.
+        # Prometheus is still starting.
         return []
     if answer.status_code == 503:
         return []
@@ -106,13 +106,12 @@ def _asked(api: str, query: str) -> list[float]:
 
 class _Files(server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
 def _served(directory: pathlib.Path) -> Iterator[int]:
-    """Serve files as node_exporter would serve what is in them; yield the
-    port."""
+    """Serve the content of files, as node_exporter would; yield the port."""
     files = functools.partial(_Files, directory=str(directory))
     with server.ThreadingHTTPServer(('127.0.0.1', 0), files) as exporter:
         threading.Thread(target=exporter.serve_forever, daemon=True).start()

@@ -13,8 +13,8 @@ from sandbox.stories import cast
 from sandbox.story import expect
 from sandbox.story import until
 
-#: Seconds until a server that is asked for in the future begins: it has to
-#: be built and shelved before.
+#: Seconds until the start of a server in the future: it has to be built and
+#: shelved before.
 _AHEAD = 20
 
 OFFLOADED = 'SHELVED_OFFLOADED'
@@ -265,7 +265,7 @@ class _ServerLease(cast.Cast):
 
 
 def _params(name: str, **params: object) -> str:
-    """Return the hint that asks for an hour from now on."""
+    """Return the hint for a lease of an hour from now on."""
     return json.dumps(
         {'name': name, 'start': 'now', 'end': _soon(3600), **params}
     )

@@ -245,7 +245,7 @@ class Sharing(planned.Planned):
         return cast.refusal(who.boot('refused', _key(self.room)), 404)
 
     def _flavor_of(self, who: person.Person) -> int:
-        """Return the status with which the flavor of the slots is shown."""
+        """Return the status of the request for the flavor of the slots."""
         answer = who.compute.get(f'/flavors/{_key(self.seats)}')
         return int(answer.status_code)
 

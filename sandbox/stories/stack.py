@@ -49,7 +49,7 @@ def _server(flavor: str = 'small', **properties: Any) -> dict[str, Any]:
             'image': {'get_param': 'image'},
             'flavor': {'get_param': flavor},
             'networks': [{'allocate_network': 'none'}],
-            # There is no API of CloudFormation that its tools would ask.
+            # The default needs Heat's CloudFormation API, which is not here.
             'user_data_format': 'RAW',
             **properties,
         },
@@ -68,11 +68,11 @@ class _Stacks(neutron.Cast):
         super().__init__(auth_url, timeline)
         self.etc = timeline.directory / 'etc'
         self.network = ''
-        # Before there are others.
+        # Read before there are other flavors.
         self.small = self.demo.ingredients['flavorRef']
 
     def enrol(self) -> None:
-        # The last one is for what stays after its lease.
+        # The last host is for servers that are kept after their lease.
         self.enrol_all_of(self.operator.hosts()[:-1])
         with self.step('there are a flavor, addresses and a pool'):
             flavor = {'name': 'large', 'vcpus': 2, 'ram': 256, 'disk': 1}
@@ -186,7 +186,7 @@ class _Stacks(neutron.Cast):
                     'volume_id': {'get_resource': 'disk'},
                 },
             },
-            # By its name: Heat finds it.
+            # The flavor by its name, which Heat resolves.
             'one': _server(
                 'large', networks=[{'port': {'get_resource': 'port'}}]
             ),
@@ -241,7 +241,7 @@ class _Stacks(neutron.Cast):
             resources['outputs'] = {'more': named}
             changed = {'template': resources, 'parameters': self._parameters}
             answer = self.demo.orchestration.put(_path(stack), json=changed)
-            # With words that are no JSON.
+            # The body of this answer is not JSON.
             expect('status', 202, answer.status_code)
             (stack,) = until(
                 'changed',
@@ -449,7 +449,7 @@ class _Stacks(neutron.Cast):
         return str(body(self._ask(resources, **more), 201)['lease']['id'])
 
     def _parts(self, lease: str) -> dict[str, int]:
-        """Return part -> of how much it is."""
+        """Return name of a part -> its amount."""
         return {
             each['part_name']: each['amount']
             for each in self.demo.lease(lease)['reservations']
@@ -471,7 +471,7 @@ class _Stacks(neutron.Cast):
         return self.part(lease)['stack']
 
     def _made(self, resource: str) -> str:
-        """Return the ID of what a resource of the only stack is."""
+        """Return the ID of the object of a resource in the only stack."""
         (stack,) = self._stacks()
         found = body(
             self.demo.orchestration.get(f'{_path(stack)}/resources/{resource}')

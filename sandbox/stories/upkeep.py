@@ -47,8 +47,8 @@ class Upkeep(planned.Planned):
             self.lease(self.alt, 5, 6, 1, host)
 
     def _until_held(self, host: str, why: str) -> list[str]:
-        """Wait until this is all that is said against a host; 'cordoned' is
-        said all the time."""
+        """Wait until these are the only holds of a host, beside 'cordoned',
+        which it has all the time."""
         return until(
             why,
             lambda: self._holds(host),

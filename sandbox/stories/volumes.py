@@ -232,8 +232,8 @@ class _Volumes(cast.Cast):
             expect('types', ['__DEFAULT__'], [*self._types()])
 
     def _keep_out(self, name: str, volume: str) -> None:
-        """See that another project gets nothing by demo's volume type, nor a
-        volume that has it."""
+        """Check that another project can neither create a volume of demo's
+        volume type, nor get a volume that has it."""
         with self.step('another project does not know the type') as seen:
             seen(cast.refusal(self._create(self.alt, name), 404))
         with self.step('nor can it move a volume of its own there') as seen:
@@ -443,7 +443,7 @@ class _Volumes(cast.Cast):
         return who.volume.post('/volumes', json={'volume': fields})
 
     def _made(self, volume: str) -> Any:
-        """Return a volume when Cinder has made it."""
+        """Wait until Cinder has created a volume; return it."""
         return until(
             'a volume',
             lambda: self._ask_admin(f'/volumes/{volume}')['volume'],
