@@ -63,7 +63,8 @@ class Evacuation:
                 ],
             )
             if instance.task_state is not None:
-                # Nova is evacuating it already, and would begin again.
+                # Most likely it is being evacuated already. Nova would begin
+                # that again.
                 return None
             if instance.vm_state not in _EVACUABLE:
                 return f'it is {instance.vm_state}'

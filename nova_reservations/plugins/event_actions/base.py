@@ -32,7 +32,8 @@ class Occasion:
 
     @functools.cached_property
     def servers(self) -> tuple[ports.Server, ...]:
-        """The servers of the reservation's project that use it.
+        """The servers that use the reservation: of its project, and of
+        projects with which it is shared.
 
         They are looked up lazily, because most actions do not need them.
 

@@ -119,8 +119,8 @@ class WithServers(base.ResourceType):
 
     @abc.abstractmethod
     def find_servers(self, booking: base.Booking) -> Iterable[ports.Server]:
-        """Return the servers that use an active reservation, and that its
-        owner may have acted on.
+        """Return the servers that use an active reservation: of its project,
+        and of projects with which it is shared.
 
         :raises: CloudUnavailable
         """

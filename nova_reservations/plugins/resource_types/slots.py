@@ -207,7 +207,7 @@ class Slots(offered.WithServers):
 
     def find_servers(self, booking: base.Booking) -> list[ports.Server]:
         """Return the servers that the end would have leave, without those of
-        other projects."""
+        projects that may not use the reservation."""
         return [
             server
             for server in _to_leave(booking, self._servers_in(booking))
