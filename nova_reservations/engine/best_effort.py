@@ -133,8 +133,7 @@ class BestEffort:
     def _too_late(
         self, lease: objects.Lease, now: datetime.datetime
     ) -> objects.Reason | None:
-        """Return why no hosts are emptied any more; None: it is not too
-        late."""
+        """Return why no hosts are emptied any more; None: they are."""
         try:
             queue.window(lease, now)
         except exception.NotEnoughResources as error:

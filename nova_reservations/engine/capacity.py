@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many resources, and shares of them, there are, are held and are free
-over time: hosts and slots of servers, unless another type is asked for.
+"""Counts over time of resources, and of shares of them: all, held and free.
+They are of hosts and slots of servers, unless another type is asked for.
 
 Decision 0037: doc/source/decisions/0037-free-is-the-most-that-is-granted
 """

@@ -357,11 +357,9 @@ class Healing:
         return True
 
     def check_replaced(self, now: datetime.datetime) -> None:
-        """Look at resources that leases had to leave.
-
-        A resource that works again is given back to its lease, if the lease
-        has not used the replacement. Empty resources are freed. Servers that
-        can move are moved.
+        """Look at resources that leases had to leave. One that works again
+        goes back to its lease if the replacement was not used. Empty ones are
+        freed. Servers that can move are moved.
 
         :raises: CloudUnavailable
         """

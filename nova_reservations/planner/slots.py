@@ -21,7 +21,7 @@ from nova_reservations.objects import amounts
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """What is taken of a host from start to end.
+    """The part of a host that is taken from start to end.
 
     :ivar amounts: resource class -> units; None: all of the host.
     """
