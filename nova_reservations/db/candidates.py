@@ -244,8 +244,10 @@ class _Offers:
 
     def query(self) -> sa.Select[Any]:
         held, window = self._held, self.window
-        # In the order of end_date, as the index has them; they do not
-        # overlap, so that it is the order of start_date too.
+        # The order is that of end_date, which the index has. Whole resources
+        # are held one after the other, so it is the order of start_date too.
+        # Shares may overlap: next_start is then not the first, but it only
+        # ranks resources that are free.
         last_end = (
             self._of_resource(held.end_date, held.end_date <= window.start)
             .order_by(held.end_date.desc())

@@ -57,8 +57,8 @@ class EngineLocks:
             self._failed = True
             return True
         if self._lock is None:
-            # Whoever has begun without a lock goes on: the others may have
-            # seen the same failure, and be fewer than there are locks.
+            # A process that has begun without a lock goes on: one process
+            # more than there are locks does no harm, since claims decide.
             return self._failed
         LOG.info('This process starts and ends leases')
         return True
