@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the lease API, and what they are answered with."""
+"""Requests to the lease API, and the answers to them."""
 
 from typing import Any
 

@@ -116,7 +116,7 @@ class ShowCapacity(command.Lister):
 
 
 def _what(args: argparse.Namespace) -> tuple[str, Collection[str]]:
-    """Return the path of what is asked for, and which options it has.
+    """Return the path of the request, and the options that belong to it.
 
     :raises: CommandError
     """

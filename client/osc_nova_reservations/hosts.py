@@ -38,7 +38,7 @@ def _id_of(client: Any, name: str) -> str:
 
 
 class _Act(command.Lister):
-    """:cvar action: as the API names it."""
+    """:cvar action: the name of the action in the API."""
 
     action: ClassVar[str]
 

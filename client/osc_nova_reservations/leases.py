@@ -278,7 +278,7 @@ class ListLease(command.Lister):
         if parsed_args.deleted:
             query['deleted'] = 'true'
         if parsed_args.changes_since:
-            # As in Nova, the only one with a hyphen.
+            # The only parameter with a hyphen, for Nova has it so.
             query['changes-since'] = parsed_args.changes_since
         if parsed_args.shared:
             query['shared'] = 'true'
@@ -315,7 +315,7 @@ class ShowLease(command.ShowOne):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         client = api.client_of(self)
-        # The list, where a name is looked up, does not show the usage.
+        # A name is looked up in the list, which does not show the usage.
         lease_id = api.find(client, parsed_args.lease)['id']
         return _display(
             api.request(client, 'GET', f'/leases/{lease_id}')['lease']
@@ -332,7 +332,8 @@ class DeleteLease(command.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         client = api.client_of(self)
-        # A name that is not found must not leave half of them deleted.
+        # All names are looked up first: if one is not found, no lease is
+        # deleted.
         found = [api.find(client, lease) for lease in parsed_args.lease]
         for lease in found:
             api.request(client, 'DELETE', f'/leases/{lease["id"]}')
@@ -380,8 +381,8 @@ class SetLease(command.ShowOne):
 def _create(
     client: adapter.Adapter, body: Any, query: Any, key: str
 ) -> dict[str, Any]:
-    """Create a lease, unless it was by an earlier request with the key, and
-    return the answer.
+    """Create a lease, unless an earlier request with the key has created it,
+    and return the answer.
 
     :raises: CommandError
     """
@@ -416,7 +417,7 @@ def _create_first(
                 api.request(client, 'POST', '/leases', body, query)['lease']
             )
         except exceptions.CommandError:
-            # Somebody else was faster.
+            # Another lease may have taken the window meanwhile.
             if not attempts_left:
                 raise
     raise AssertionError

@@ -51,7 +51,7 @@ class ShowLimits(command.Lister):
 def _rows(limits: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     for name, (most, used) in _COUNTED.items():
         yield name, limits[most], limits[used]
-    # An older service has none.
+    # An older service does not send these.
     held = limits.get('reservedResourcesUsed', {})
     for name, number in sorted(held.items()):
         most = limits['maxReservedResources'][name]

@@ -178,7 +178,8 @@ def series(made: dict[str, Any]) -> dict[str, Any]:
         ),
         'refused': '\n'.join(
             f'{each["start_date"]} {each["reason"]}'
-            # Not if it was made by an earlier request.
+            # If an earlier request has made the series, the answer lacks
+            # the refusals.
             for each in made.get('refused', ())
         ),
     }
@@ -249,7 +250,7 @@ def offers_body(
 
 
 def _reservations(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the reservations that a lease is asked for.
+    """Return the reservations of the request for a lease.
 
     :raises: CommandError
     """
@@ -316,7 +317,7 @@ def update_body(
 
 
 def asked_for(lease: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the reservations of a lease that are no parts of others."""
+    """Return the reservations of a lease that are not parts of others."""
     return [each for each in lease['reservations'] if not each.get('part_of')]
 
 

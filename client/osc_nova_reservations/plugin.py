@@ -19,8 +19,8 @@ PATH = '/os-reservations/v1'
 def make_client(instance: Any) -> adapter.Adapter:
     """Return an adapter that sends requests to the lease API.
 
-    The endpoint is the catalog's, or below the compute endpoint where the
-    catalog has none of type ``reservation``.
+    The endpoint of type ``reservation`` in the catalog is used. If there is
+    none, the API is below the compute endpoint.
     """
     where = {
         'interface': instance.interface,

@@ -10,8 +10,8 @@ from osc_lib.command import command
 
 
 def asked(caller: command.Command, project: str | None) -> dict[str, str]:
-    """Return what a request says of the project that it is about, which may
-    be none.
+    """Return the parameters by which a request names a project; none if no
+    project is given.
 
     :raises: CommandError
     """
@@ -19,7 +19,7 @@ def asked(caller: command.Command, project: str | None) -> dict[str, str]:
 
 
 def find(caller: command.Command, project: str) -> str:
-    """Return the ID of the project; what is an ID is not looked up.
+    """Return the ID of the project. An ID is returned without a look-up.
 
     :raises: CommandError
     """
@@ -30,8 +30,8 @@ def find(caller: command.Command, project: str) -> str:
         found = manager.sdk_connection.identity.find_project(
             project, ignore_missing=False
         )
-    # Whoever may not look for projects must not give a name in place of an
-    # ID: nobody would notice.
+    # If the user may not look projects up, the name must not be sent as an
+    # ID: nobody would notice the mistake.
     except sdk_exceptions.SDKException as error:
         raise exceptions.CommandError(
             f'Project {project} can not be looked up, give its ID: {error}'

@@ -17,7 +17,7 @@ _TOLD = frozenset(
         'amount',
         'hosts',
         'servers',
-        # Those of the lease, or of this reservation, under another name.
+        # IDs that the lease, or this reservation, shows under other names.
         'lease_id',
         'resource_id',
         'flavor_id',
@@ -27,14 +27,16 @@ _TOLD = frozenset(
         'part_name',
     }
 )
-"""Keys of a reservation that are told in words, or tell nothing new."""
+"""Keys of a reservation that are shown in words, or say nothing new."""
 
 _OF_SLOTS = frozenset({'virtual:instance', 'flavor:instance'})
 
 
 def of_lease(lease: dict[str, Any]) -> str:
-    """Return what a lease reserves, such as ``2 hosts, 4 slots of m1.big``;
-    what has parts by these."""
+    """Return what a lease reserves, such as ``2 hosts, 4 slots of m1.big``.
+
+    A reservation that has parts is described by its parts.
+    """
     found = lease.get('reservations', ())
     wholes = {each.get('part_of') for each in found} - {None}
     return ', '.join(
@@ -53,7 +55,7 @@ def _lines(reservation: dict[str, Any]) -> Iterator[str]:
     """Yield the lines about a reservation; the first has its id."""
     told = [_amount(reservation), reservation.get('status')]
     words = ', '.join(str(each) for each in told if each)
-    # Of one that others share there is nothing but its id.
+    # The API shows only the ID of a reservation that another project shares.
     yield (
         f'{reservation.get("id", "")}: {words}'
         if words
@@ -70,13 +72,13 @@ def _lines(reservation: dict[str, Any]) -> Iterator[str]:
         if key in _TOLD or value is None or value is False or value == '':
             continue
         if key == 'resource_properties' and _is_flavor(reservation):
-            # All of the flavor, of which the name is told.
+            # This is the whole flavor; its name is shown already.
             continue
         yield f'  {key}: {value}'
 
 
 def _amount(reservation: dict[str, Any]) -> str:
-    """Return how much of what a reservation reserves."""
+    """Return the amount and the kind of what a reservation reserves."""
     kind = str(reservation.get('resource_type', ''))
     if 'min' in reservation and 'max' in reservation:
         least, most = reservation['min'], reservation['max']
@@ -101,10 +103,10 @@ def _is_flavor(reservation: dict[str, Any]) -> bool:
 
 
 def _size(reservation: dict[str, Any]) -> str:
-    """Return the size of the slots of a reservation, empty if not known."""
+    """Return the size of the slots of a reservation, or '' if unknown."""
     try:
         if _is_flavor(reservation):
-            # As Blazar does, all of the flavor is shown there.
+            # As in Blazar, the properties show the whole flavor.
             return str(json.loads(reservation['resource_properties'])['name'])
         return (
             f'{reservation["vcpus"]} VCPUs, {reservation["memory_mb"]} MiB, '

@@ -205,7 +205,7 @@ class DeleteResource(command.Command):
 
 
 class _Reservations(format_columns.ListDictColumn):
-    """The reservations that have a resource: a line for each."""
+    """The reservations that have the resource: a line for each."""
 
     def human_readable(self) -> str:
         return '\n'.join(

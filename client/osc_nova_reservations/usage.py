@@ -135,7 +135,7 @@ def _leases(usages: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
 
 
 def _others(usage: Mapping[str, Any]) -> str:
-    """Return what was held of resources of other types, in words."""
+    """Return the usage of resources of other types, in words."""
     return ', '.join(
         f'{name}: {_shown(value)}'
         for name, value in usage['reserved'].items()

@@ -136,6 +136,6 @@ def _print(calendar: model.Calendar, output: TextIO) -> None:
     colours = output.isatty() and not os.environ.get('NO_COLOR')
     encoding = output.encoding or 'utf-8'
     for line in terminal.lines(calendar, width, colours):
-        # Names may have what the terminal has not.
+        # Names may contain characters that the terminal cannot show.
         known = line.encode(encoding, 'replace').decode(encoding)
         output.write(f'{known}\n')

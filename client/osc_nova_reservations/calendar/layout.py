@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of the bars of a row: pure reckoning, on text and on paper alike."""
+"""Positions of the bars of a row: arithmetic that text and HTML share."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -14,7 +14,7 @@ _HOURLY = 2 * _DAY
 
 
 def within(bars: Iterable[model.Bar], window: model.Window) -> list[model.Bar]:
-    """Return those of the bars that are, at some time, in the window."""
+    """Return the bars that overlap the window."""
     return [
         bar
         for bar in bars
@@ -23,8 +23,8 @@ def within(bars: Iterable[model.Bar], window: model.Window) -> list[model.Bar]:
 
 
 def lanes(bars: Iterable[model.Bar]) -> list[list[model.Bar]]:
-    """Return the bars in as few lanes as they need for none to overlap
-    another one of its lane; each in the first lane that is free."""
+    """Return the bars in as few lanes as possible, so that no two bars of a
+    lane overlap. Each bar goes to the first lane that is free."""
     found: list[list[model.Bar]] = []
     for bar in sorted(bars, key=lambda bar: (bar.start, bar.end)):
         for lane in found:
@@ -38,7 +38,7 @@ def lanes(bars: Iterable[model.Bar]) -> list[list[model.Bar]]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cells:
-    """A bar on columns of text, from first until just before last."""
+    """A bar on columns of text, from first up to, but without, last."""
 
     first: int
     last: int
@@ -46,8 +46,11 @@ class Cells:
 
 
 def column(when: datetime.datetime, window: model.Window, width: int) -> int:
-    """Return the column of a time in a window that is so wide; the next one
-    for the end and later, and 0 for what was before."""
+    """Return the column of a time in a window of that width.
+
+    Times before the window are in column 0. The end of the window, and later
+    times, are in the column after the last one.
+    """
     inside = min(max(when, window.start), window.end)
     return (inside - window.start) * width // window.length
 
@@ -56,9 +59,9 @@ def cells(
     lane: Iterable[model.Bar], window: model.Window, width: int
 ) -> tuple[list[Cells], int]:
     """Return the columns of the bars of a lane, and how many bars are left
-    out because others have their columns already.
+    out because earlier bars occupy all their columns.
 
-    :param lane: in their order; each is, at some time, in the window
+    :param lane: bars in the order of time, all of which overlap the window
     """
     shown: list[Cells] = []
     hidden = used = 0
@@ -94,8 +97,8 @@ def is_hourly(window: model.Window) -> bool:
 
 
 def columns(window: model.Window) -> list[datetime.datetime]:
-    """Return the begins of the days of a window, or of its hours if it is
-    short.
+    """Return the time at which each day of a window begins, or each hour if
+    the window is short.
 
     :param window: of whole days
     """

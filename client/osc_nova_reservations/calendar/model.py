@@ -10,7 +10,7 @@ class Kind(enum.StrEnum):
     OWN = 'own'
     """A lease of the viewer's project."""
     WAITS = 'waits'
-    """The same, that has nothing yet."""
+    """A lease of the viewer's project that has no resources yet."""
     TAKEN = 'taken'
     """A host that others have."""
     SHARED = 'shared'
@@ -31,13 +31,13 @@ MEANINGS = {
 
 FIRST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 LAST = datetime.datetime.max.replace(tzinfo=datetime.UTC)
-"""In place of dates of a hold that nobody knows."""
+"""FIRST and LAST stand in for unknown dates of a hold."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
-    """:ivar name: what is written on it.
-    :ivar lease_id: the lease that it is of, if that is among the viewer's.
+    """:ivar name: the text on the bar.
+    :ivar lease_id: the lease of the bar, if it is one of the viewer's.
     """
 
     kind: Kind
@@ -55,9 +55,9 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease of the viewer's: what is told of it beside its bars.
+    """A lease of the viewer's project, with what its bars do not show.
 
-    :ivar reserved: what it reserves, in words.
+    :ivar reserved: what the lease reserves, in words.
     """
 
     id: str
@@ -82,8 +82,8 @@ class Window:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Calendar:
-    """:ivar heading: what one row is: a host, a lease.
-    :ivar now: when it was read.
+    """:ivar heading: the kind of the rows, such as Host or Lease.
+    :ivar now: when the calendar was read from the API.
     """
 
     title: str
@@ -95,6 +95,6 @@ class Calendar:
 
     @property
     def kinds(self) -> list[Kind]:
-        """Return the kinds of bars that there are."""
+        """Return the kinds of bars that the calendar has."""
         found = {bar.kind for row in self.rows for bar in row.bars}
         return [kind for kind in Kind if kind in found]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A calendar as a page of HTML that needs nothing beside itself.
+"""A calendar as a page of HTML that loads no other file.
 
-It is a tree of elements, not text: so each name, whatever is in it, is text
-or the value of an attribute.
+The page is built as a tree of elements, not as text. So a name that contains
+markup stays text, or the value of an attribute.
 """
 
 from collections.abc import Iterator
@@ -103,7 +103,7 @@ def _shows_now(calendar: model.Calendar) -> bool:
 
 
 def _chart(calendar: model.Calendar) -> Element:
-    # What scrolls is reached by the keyboard.
+    # The keyboard must reach the part that scrolls.
     frame = Element('div', {'class': 'frame', 'role': 'region'})
     frame.set('aria-labelledby', 'title')
     frame.set('tabindex', '0')
@@ -133,7 +133,7 @@ def _chart(calendar: model.Calendar) -> Element:
 def _grid(calendar: model.Calendar, times: list[datetime.datetime]) -> str:
     """Return the numbers from which the style draws lines and the weekends.
 
-    A Saturday or Sunday is drawn on each row, without an element.
+    The style draws Saturdays and Sundays on each row; they are no elements.
     """
     weekend = 'linear-gradient(to right'
     for number, when in enumerate(times):

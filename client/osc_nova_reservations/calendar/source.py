@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calendars as the API tells them: all that is in one was asked for by the
-viewer's token."""
+"""Calendars that are read from the API.
+
+All requests use the viewer's token, so a calendar shows nothing that the
+viewer may not see.
+"""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -25,7 +28,7 @@ _CURRENT = (
 def of_leases(
     client: adapter.Adapter, window: model.Window, now: datetime.datetime
 ) -> model.Calendar:
-    """Return a calendar of the leases of the own project."""
+    """Return a calendar of the leases of the viewer's project."""
     found = _leases(client, window, client.get_project_id(), _CURRENT)
     leases = tuple(_lease(each) for each in found)
     return model.Calendar(
@@ -41,8 +44,11 @@ def of_leases(
 def of_hosts(
     client: adapter.Adapter, window: model.Window, now: datetime.datetime
 ) -> model.Calendar:
-    """Return a calendar of all hosts: by their names where the viewer may
-    know them, and who has what; else by their numbers."""
+    """Return a calendar of all hosts.
+
+    If the viewer may see the names of hosts, and which lease has which host,
+    the calendar shows them. Otherwise the hosts are numbered.
+    """
     return _of_all(client, window, now, _HOSTS)
 
 
@@ -52,7 +58,7 @@ def of_resources(
     now: datetime.datetime,
     resource_type: str,
 ) -> model.Calendar:
-    """Return the same of all resources of a type."""
+    """Return such a calendar of all resources of a type."""
     query = {'resource_type': resource_type}
     return _of_all(
         client, window, now, _Kind('resource', '/resources', 'name', query)
@@ -63,9 +69,9 @@ def of_resources(
 class _Kind:
     """The kind of the rows.
 
-    :ivar word: for one of them; with an s, the key of several.
-    :ivar name: the key of the name of one.
-    :ivar query: what is asked beside the window.
+    :ivar word: the word for one resource; with an s, the key of their list.
+    :ivar name: the key of the name of a resource.
+    :ivar query: parameters of the requests, beside the window.
     """
 
     word: str
@@ -156,7 +162,7 @@ def _unnamed(
     own: Mapping[str, model.Lease],
     kind: _Kind,
 ) -> Iterator[model.Row]:
-    """Yield the rows of what the viewer may not know by name."""
+    """Yield the rows of resources whose names the viewer may not know."""
     query = {**kind.query, **_within(window)}
     rows = f'{kind.word}s'
     while True:
@@ -193,7 +199,7 @@ def _window(
 def _promised(
     shown: Mapping[str, Any], own: Mapping[str, model.Lease], kind: _Kind
 ) -> model.Bar:
-    """Return the bar of what nobody knows yet which they are."""
+    """Return the bar of resources that are promised, but not chosen yet."""
     bar = _window(shown, own)
     number = reserved.counted(shown[f'{kind.word}s'], kind.word)
     return dataclasses.replace(bar, name=f'{bar.name}: {number}')
@@ -212,14 +218,15 @@ def _allocations(
             model.Kind.OWN if is_own else model.Kind.TAKEN,
             _date(each['start_date']),
             _date(each['end_date']),
-            # One that is not in the list was deleted since, or has just come.
+            # A lease that is missing from the list was created or deleted
+            # between the two requests.
             names.get(lease_id, str(model.Kind.TAKEN)),
             lease_id if is_own else None,
         )
 
 
 def _holds(shown: Mapping[str, Any]) -> Iterator[model.Bar]:
-    """Yield the bars of what holds a host."""
+    """Yield the bars of the holds of a host."""
     for each in shown['holds']:
         start, end = each['start_date'], each['end_date']
         yield model.Bar(
@@ -247,7 +254,7 @@ def _own(lease: model.Lease) -> model.Bar:
         model.Kind.WAITS if waits else model.Kind.OWN,
         lease.start,
         lease.end,
-        # Its row has its name.
+        # The row shows the name already.
         lease.reserved or lease.name,
         lease.id,
     )
@@ -265,6 +272,9 @@ def _date(text: str) -> datetime.datetime:
 
 
 def _plain(text: str) -> str:
-    """Return text that neither commands a terminal, nor turns what is beside
-    it around, nor is impossible to write."""
+    """Return the text without characters that are not printable.
+
+    Such characters could control the terminal, reverse the direction of the
+    text beside them, or be impossible to encode.
+    """
     return ''.join(sign if sign.isprintable() else '\ufffd' for sign in text)

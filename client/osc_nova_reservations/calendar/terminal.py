@@ -26,22 +26,22 @@ _COLOURS = {
     model.Kind.SHARED: '37;100',
     model.Kind.HELD: '30;43',
 }
-"""The parameters of the escape sequences that select them."""
+"""The parameters of the escape sequences that select the colours."""
 
 _MOST_NAME = 24
-"""Columns of the names of rows, at most."""
+"""The most columns for the names of rows."""
 
 _LEAST_CHART = 20
-"""Columns of the chart, at least, however narrow the terminal is."""
+"""The fewest columns of the chart, however narrow the terminal is."""
 
 _STEPS = (
     *(datetime.timedelta(hours=hours) for hours in (1, 2, 3, 6, 12)),
     *(datetime.timedelta(days=days) for days in (1, 2, 7, 14, 28, 56, 112)),
 )
-"""Times from one mark of the time to the next."""
+"""Lengths of time from one mark to the next."""
 
 _MARK = len('00 Mon ')
-"""Columns of a mark, at least."""
+"""The fewest columns of a mark."""
 
 
 def lines(
@@ -73,8 +73,8 @@ def lines(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Drawing:
-    """:ivar names, chart: the columns of the names of rows, and of what is
-    beside them."""
+    """:ivar names, chart: how many columns the names of rows have, and the
+    chart beside them."""
 
     window: model.Window
     names: int
@@ -82,7 +82,7 @@ class _Drawing:
     colours: bool
 
     def header(self, heading: str) -> Iterator[str]:
-        """Yield the lines that say which column is when."""
+        """Yield the lines that name the time of the columns."""
         marks = self._marks()
         days = marks[1].time() == datetime.time() if len(marks) > 1 else True
         upper = '%Y-%m' if days else '%m-%d %a'
@@ -93,7 +93,7 @@ class _Drawing:
         )
 
     def _marks(self) -> list[datetime.datetime]:
-        """Return times that are marked: as many as there is room for."""
+        """Return the times to mark: as many as there is room for."""
         room = max(self.chart // _MARK, 1)
         for step in _STEPS:
             if self.window.length <= room * step:
@@ -106,8 +106,8 @@ class _Drawing:
     def _texts(
         self, marks: Collection[datetime.datetime], form: str
     ) -> Iterator[tuple[int, str]]:
-        """Yield the columns of marks and what they say; once what several
-        do."""
+        """Yield the columns and texts of marks. Successive marks with the
+        same text yield it once."""
         before = None
         for mark in marks:
             text = f'{mark:{form}}'
@@ -116,7 +116,7 @@ class _Drawing:
             before = text
 
     def row(self, row: model.Row) -> Iterator[str]:
-        """Yield the lines of a row: one, unless bars are side by side."""
+        """Yield the lines of a row: one, or more if bars overlap."""
         name = row.name
         bars = layout.within(row.bars, self.window)
         for lane in layout.lanes(bars) or [[]]:
@@ -171,7 +171,7 @@ def _width(text: str) -> int:
 
 
 def _cut(text: str, width: int) -> str:
-    """Return the text, or as much of its begin as has that many columns."""
+    """Return the text, cut to that many columns if it is wider."""
     if _width(text) <= width:
         return text
     kept = ''
